@@ -10,10 +10,12 @@ from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.message_words import nearest
 from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
+from tryst.common.specification.model.defaults import DateOrder
 
 MAX_CHARACTERS = 10_000
 """A longer value is not a name or address: an unclosed quote makes one value of half a file."""
 _SHOWN_COLUMNS = 40
+_PART_OF_DATE = r"^([0-9]{1,4}|[A-Za-z]{3,9})$"
 
 
 def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[tuple[FieldSpec, pl.Series]]:
@@ -38,18 +40,31 @@ def texts_of(frame: pl.DataFrame, spec: Specification, side: Side) -> Iterator[t
             remedy="check that the export or query gives rows",
         )
     for field in spec.fields:
-        yield field, _joined([as_text(frame[name], name, field, side) for name in field.columns_of(side)])
+        parts = [as_text(frame[name], name, field, side) for name in field.columns_of(side)]
+        yield field, _joined(parts, None if field.date is None else field.date.order)
 
 
-def _joined(parts: list[pl.Series]) -> pl.Series:
-    """Several columns as one, values joined by a blank; null where none has a value."""
+def _joined(parts: list[pl.Series], order: DateOrder | None) -> pl.Series:
+    """Several columns as one, values joined by a blank; null where none has a value.
+
+    Of the three parts of a date one that is not known is written as zeros: without its place, the day of a date of no
+    known month would be read as the month.
+    """
     if len(parts) == 1:
         return parts[0]
     # A blank value is no value: it leaves no blank behind.
     table = pl.DataFrame({str(place): part.str.strip_chars() for place, part in enumerate(parts)})
     table = table.select(pl.when(pl.all() != "").then(pl.all()))
+    there = pl.any_horizontal(pl.all().is_not_null())
     joined = pl.concat_str(pl.all(), separator=" ", ignore_nulls=True)
-    return table.select(pl.when(pl.any_horizontal(pl.all().is_not_null())).then(joined)).to_series()
+    if order is not None and len(parts) == len(order):
+        are_parts = pl.all_horizontal(pl.all().str.contains(_PART_OF_DATE).fill_null(value=True))
+        dated = pl.concat_str(
+            (pl.col(str(place)).fill_null("0000" if part == "y" else "0") for place, part in enumerate(order)),
+            separator=" ",
+        )
+        joined = pl.when(are_parts).then(dated).otherwise(joined)
+    return table.select(pl.when(there).then(joined)).to_series()
 
 
 def as_text(column: pl.Series, name: str, field: FieldSpec, side: Side) -> pl.Series:

@@ -35,6 +35,7 @@ MEANINGS: dict[str, frozenset[str]] = {
         "birth_date": "dob dateofbirth birthdate birthday datebirth borndate bday born bdate geburtsdatum gebdatum"
         " gebdat geburtstag geborenam datedenaissance datenaissance ddn fechadenacimiento fechanacimiento fechanac"
         " datadinascita datanascita geboortedatum gebdatumpatient",
+        "birth_year": "yob yearborn jahrgang",
         "postcode": "postcode postalcode zip zipcode plz postleitzahl codepostal codigopostal cap codicepostale"
         " codiceavviamento postalecode pcode",
         "sex": "sex gender geschlecht sexe sexo genero genre sesso genere geslacht",

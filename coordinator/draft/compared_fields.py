@@ -10,25 +10,29 @@ import polars as pl
 
 from tryst.common.parties import Side
 from tryst.common.specification import Columns, DateFormat, FieldSpec
-from tryst.common.specification.model.defaults import KINDS, LEVELS, Kind
+from tryst.common.specification.model.defaults import KINDS, LEVELS, DateOrder, Kind
 from tryst.common.specification.model.noise_tolerance import tolerant_bounds
+from tryst.coordinator.draft.column_meanings import meaning_of
+from tryst.coordinator.draft.column_pairs import Pair, pair_columns
 from tryst.coordinator.draft.shared_columns import (
     LONG,
     NEARLY_EMPTY,
-    Pair,
     Shape,
     date_orders,
     field_name,
     hint_of,
     is_own_number,
     kind_of,
-    overlap,
-    pair_columns,
     shape_of,
 )
+from tryst.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, shares_value
 
 MAX_FIELDS = 15
 """More add no information, and their comparison patterns no longer fit."""
+MIN_NUMBERS = 0.02
+"""Overlap of two columns of identifiers from which they may be the same numbers."""
+MIN_WORDS = 0.05
+"""Overlap of the words of names or texts of which no whole value is in both files."""
 
 
 @dataclass
@@ -64,12 +68,15 @@ def propose_fields(
     """
     drafted = ProposedFields(bits, randomised_response)
     pairs = pair_columns(alice, bob)
+    has_birth = any(pair.by != "parts" and meaning_of(pair.alice[0]) == "birth_date" for pair in pairs)
     for pair in pairs:
-        if identifiers[Side.ALICE] == pair.alice or identifiers[Side.BOB] == pair.bob:
-            drafted.left_out.append(f"{pair.alice}: an identifier of a custodian's own.")
-            continue
-        _consider(drafted, pair, alice[pair.alice], bob[pair.bob])
-    paired = {Side.ALICE: {pair.alice for pair in pairs}, Side.BOB: {pair.bob for pair in pairs}}
+        if identifiers[Side.ALICE] in pair.alice or identifiers[Side.BOB] in pair.bob:
+            drafted.left_out.append(f"{pair.labels[0]}: an identifier of a custodian's own{_if_shared(pair)}.")
+        elif pair.meaning == "birth" and has_birth:
+            drafted.left_out.append(f"{pair.labels[0]}: the parts of a date that is compared.")
+        else:
+            _consider(drafted, pair)
+    paired = {Side.ALICE: {c for pair in pairs for c in pair.alice}, Side.BOB: {c for pair in pairs for c in pair.bob}}
     for side, columns in ((Side.ALICE, alice), (Side.BOB, bob)):
         alone = [column for column in columns if column not in paired[side] and column != identifiers[side]]
         if alone:
@@ -80,16 +87,26 @@ def propose_fields(
     return drafted
 
 
-def _consider(drafted: ProposedFields, pair: Pair, ours: pl.Series | None, theirs: pl.Series | None) -> None:
+def _if_shared(pair: Pair) -> str:
+    """What to do where two columns of identifiers may hold the same numbers."""
+    if pair.alice_text is None or pair.bob_text is None:
+        return ""
+    if shape_of(pair.alice_text).running or overlap_of_values(pair.alice_text, pair.bob_text) < MIN_NUMBERS:
+        return ""
+    return "; its values are in both files: add it, as a code, if both use the same numbers"
+
+
+def _consider(drafted: ProposedFields, pair: Pair) -> None:
     """Add a pair of columns as a field, or note why it is left out."""
+    ours, theirs = pair.alice_text, pair.bob_text
     if ours is None or theirs is None:
-        drafted.left_out.append(f"{pair.alice}: holds no single values.")
+        drafted.left_out.append(f"{pair.labels[0]}: holds no single values.")
         return
     alice, bob = shape_of(ours), shape_of(theirs)
-    hint = hint_of(pair.alice) or hint_of(pair.bob)
+    hint = next(filter(None, (hint_of(columns[0]) for columns in (pair.alice, pair.bob) if len(columns) == 1)), "")
     kind, reason = kind_of(hint, alice, bob)
     why_not = _useless(pair, hint, alice, bob)
-    if not why_not and kind != "date" and not overlap(ours, theirs):
+    if not why_not and kind != "date" and not _shared(kind, ours, theirs):
         why_not = "no value of it occurs in both files"
     if not why_not and len(drafted.fields) == MAX_FIELDS:
         why_not = f"{MAX_FIELDS} fields are enough"
@@ -105,22 +122,57 @@ def _consider(drafted: ProposedFields, pair: Pair, ours: pl.Series | None, their
             doubt = f" CHECK THE ORDER: every value can be read as {' and as '.join(orders)}."
         order = orders[0] if orders else None
     if why_not:
-        drafted.left_out.append(f"{pair.alice}: {why_not}.")
+        drafted.left_out.append(f"{pair.labels[0]}: {why_not}.")
         return
-    name = field_name(pair.alice, [known.name for known in drafted.fields])
-    same = pair.alice == pair.bob
+    name = field_name(_named_after(pair), [known.name for known in drafted.fields])
     drafted.fields.append(
         FieldSpec(
             name=name,
             kind=kind,
-            column=pair.alice if same and pair.alice != name else None,
-            columns=None if same else Columns(alice=pair.alice, bob=pair.bob),
             date=DateFormat(order=order) if order is not None else None,
+            **_columns(pair, name, order),
             **_signature(kind, drafted),
         )
     )
-    renamed = "" if pair.same_name else f" {pair.alice} and {pair.bob} seem to mean the same: check."
-    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{renamed}")
+    drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
+
+
+def _shared(kind: Kind, ours: pl.Series, theirs: pl.Series) -> bool:
+    """Whether the files share values of a column; of names and texts words count, in whatever order they stand."""
+    return shares_value(ours, theirs) or (kind in ("name", "text") and overlap_of_words(ours, theirs) >= MIN_WORDS)
+
+
+def _named_after(pair: Pair) -> str:
+    """What a field is named after: a column, Alice's if she has one, or what several mean."""
+    single = [columns[0] for columns in (pair.alice, pair.bob) if len(columns) == 1]
+    if single:
+        return single[0]
+    return "date_of_birth" if pair.meaning == "birth" else f"{pair.meaning}_date".lstrip("_")
+
+
+def _columns(pair: Pair, name: str, order: DateOrder | None) -> dict[str, Any]:
+    """Where the field's values are, as far as its name does not state it; parts of a date in the date's order."""
+    found: list[str | tuple[str, ...]] = []
+    for columns in (pair.alice, pair.bob):
+        if order is not None and len(columns) == len(order):
+            columns = tuple(columns["ymd".index(part)] for part in order)
+        found.append(columns[0] if len(columns) == 1 else columns)
+    if found[0] != found[1]:
+        return {"columns": Columns(alice=found[0], bob=found[1])}
+    return {} if found[0] == name else {"column": found[0]}
+
+
+def _pairing(pair: Pair) -> str:
+    """What the comment adds where columns of different names, or several columns, are taken for the same."""
+    ours, theirs = pair.labels
+    if pair.by == "meaning":
+        return f" {ours} and {theirs} seem to mean the same: check."
+    if pair.by == "content":
+        return f" {ours} and {theirs} hold much the same, by {pair.overlap:.0%} of their distributions: check."
+    if pair.by == "parts":
+        joined = [label for label, columns in zip(pair.labels, (pair.alice, pair.bob), strict=True) if len(columns) > 1]
+        return f" {' and '.join(dict.fromkeys(joined))} {'are' if len(joined) == 1 else 'are each'} read as one: check."
+    return ""
 
 
 def _signature(kind: Kind, drafted: ProposedFields) -> dict[str, Any]:
@@ -146,8 +198,8 @@ def _useless(pair: Pair, hint: str, alice: Shape, bob: Shape) -> str:
     if hint == "own":
         return "is the time at which a row was written and does not describe the person"
     if (
-        is_own_number(pair.alice)
-        and is_own_number(pair.bob)
+        is_own_number(pair.alice[0])
+        and is_own_number(pair.bob[0])
         and alice.filled > 0.99
         and alice.distinct > 0.9 * alice.rows
     ):

@@ -1,4 +1,4 @@
-"""What the columns of two files hold, judged from their names and values: which belong together and of what kind.
+"""What the columns of two files hold, judged from their names and values: of what kind they are.
 
 Everything that leaves this module is a kind, a share or a count. No value does.
 """
@@ -17,7 +17,7 @@ from tryst.common.cleaning.definition import folded
 from tryst.common.cleaning.numerals import clean_number
 from tryst.common.specification import KINDS
 from tryst.common.specification.model.defaults import DateOrder, Kind
-from tryst.coordinator.draft.column_meanings import bare, words_of
+from tryst.coordinator.draft.column_meanings import bare, meaning_of, without_accents, words_of
 
 SAMPLE = 4_000
 """Distinct values looked at per column; the counts are of all rows."""
@@ -63,24 +63,15 @@ _HINTS: tuple[tuple[str, frozenset[str]], ...] = (
 _OWN_NUMBERS = frozenset(
     {"id", "ids", "rec", "record", "recid", "row", "index", "key", "uuid", "guid", "pk", "identifier", "pid"}
 )
-_NUMBERED = _words("number no nr num count age weight height")
-_SAME_MEANING = (
-    {"surname", "lastname", "familyname", "nachname"},
-    {"givenname", "firstname", "forename", "vorname"},
-    {"dob", "dateofbirth", "birthdate", "birthday", "datebirth", "borndate"},
-    {"postcode", "postalcode", "zip", "zipcode", "plz"},
-    {"sex", "gender"},
-)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A column of Alice's and the column of Bob's that seems to hold the same."""
-
-    alice: str
-    bob: str
-    same_name: bool
-    """Whether the names agree but for case, blanks and punctuation; else they are known to mean the same."""
+_NUMBERED = _words("number no nr num nummer numero count age weight height")
+_NUMBER_WORDS = _words("number no nr num nummer numero id")
+_BY_MEANING = {
+    **dict.fromkeys(("given_name", "surname", "middle_name", "maiden_name", "full_name"), "name"),
+    **dict.fromkeys(("address", "street", "city", "email"), "text"),
+    **dict.fromkeys(("postcode", "phone"), "code"),
+    "birth_date": "date",
+    "house_number": "number",
+}
 
 
 @dataclass(frozen=True)
@@ -116,38 +107,30 @@ class Shape:
         return self.rows > 1 and self.distinct == self.rows
 
 
-def pair_columns(alice: Iterable[str], bob: Iterable[str]) -> list[Pair]:
-    """Columns that both files have, in Alice's order; a name that one file has twice is left out."""
-    pairs: list[Pair] = []
-    ours, theirs = _by_bare_name(alice), _by_bare_name(bob)
-    for name, column in ours.items():
-        if name in theirs:
-            pairs.append(Pair(column, theirs[name], same_name=True))
-            continue
-        synonyms = next((group for group in _SAME_MEANING if name in group), set())
-        others = [theirs[other] for other in synonyms if other in theirs and other not in ours]
-        if len(others) == 1 and not any(other in ours for other in synonyms - {name}):
-            pairs.append(Pair(column, others[0], same_name=False))
-    return pairs
-
-
-def _by_bare_name(columns: Iterable[str]) -> dict[str, str]:
-    listed = list(columns)
-    counts = Counter(map(bare, listed))
-    return {bare(column): column for column in listed if counts[bare(column)] == 1 and bare(column)}
-
-
 def is_own_number(column: str) -> bool:
     """Whether a column's name is that of a file's own numbering (and not of a number that a person carries)."""
     words = words_of(column)
     return hint_of(column) != "shared_number" and bool(_OWN_NUMBERS & {*words, bare(column)} or words[-1:] == ["id"])
 
 
+def is_number(column: str) -> bool:
+    """Whether a column's name is a number's: ``member_no``, ``Kundennummer``, ``KundenNr``, ``numéro_client``."""
+    words = [without_accents(word) for word in words_of(column)]
+    return bool(words) and (
+        words[0] in _NUMBER_WORDS or words[-1] in _NUMBER_WORDS or words[-1].endswith(("nummer", "number", "nr"))
+    )
+
+
 def hint_of(column: str) -> str:
     """The kind that a column's name indicates: own, shared_number, date, code, text, name, number or nothing."""
     words = set(words_of(column)) | {bare(column)}
+    hints = dict(_HINTS)
+    if words & hints["shared_number"]:
+        return "shared_number"
+    if meant := _BY_MEANING.get(meaning_of(column)):
+        return meant
     # A street number is a number, and a date of birth no date for its place.
-    if words & _NUMBERED and not words & {"phone", "telephone", "mobile", "soc", "social"}:
+    if words & _NUMBERED and not words & {"phone", "telephone", "mobile"}:
         return "number"
     return next((hint for hint, known in _HINTS if words & known), "")
 
@@ -244,25 +227,13 @@ def date_orders(alice: Shape, bob: Shape) -> list[DateOrder]:
     return [order for order in ORDERS if scores[order] >= best - 0.001]
 
 
-def overlap(alice: pl.Series, bob: pl.Series) -> bool:
-    """Whether any value of one file is also in the other, but for case, punctuation and zeros in front."""
-    ours, theirs = (
-        text.drop_nulls()
-        .str.to_lowercase()
-        .str.replace_all(r"[^\p{L}\p{M}\p{N}]", "")
-        .str.strip_chars_start("0")
-        .unique()
-        for text in (alice, bob)
-    )
-    return bool(ours.is_in(theirs.implode()).any())
-
-
 def identifier_of(frame: pl.DataFrame, texts: dict[str, pl.Series | None]) -> str | None:
-    """The column with the custodian's own identifier: unique, and named like one or else the first; None if none is."""
+    """The column with the custodian's own identifier: unique, and named like one, like a number, or else the first."""
     unique = [c for c in frame.columns if (t := texts[c]) is not None and not t.has_nulls() and t.n_unique() == len(t)]
     named = [column for column in unique if is_own_number(column)]
+    numbers = [column for column in unique if is_number(column) and hint_of(column) in ("number", "")]
     plain = [column for column in unique if not hint_of(column)]
-    return next(iter(named + plain), None)
+    return next(iter(named + numbers + plain), None)
 
 
 def field_name(column: str, taken: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ import polars as pl
 
 from tryst.common.cleaning import clean
 from tryst.common.cleaning.similar_values import similar_values
-from tryst.common.custodian.source.reading import compared_columns
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.categories import relabelling
 from tryst.common.encoding.columns import file_order
@@ -21,20 +20,22 @@ from tryst.common.specification import Specification, canonical_json
 def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> bytes:
     """The canary digest of this installation for a specification and a seed; 32 bytes.
 
-    Every canary record has its value in every column, so each field's cleaning and tokens process all of them. The rows
-    stay in their order: the custodians' different shuffles must not enter the digest. Of the variables, both give the
-    relabelling of all categories, whoever holds them.
+    Every canary record has its value in every field, whatever the field's columns are called and however many there are
+    on this side, so each field's cleaning and tokens process all of them. The rows stay in their order: the custodians'
+    different shuffles must not enter the digest. Of the variables, both give the relabelling of all categories, whoever
+    holds them.
 
     Salts and lists of similar values would leave most test values unsigned, or cut into no tokens. So where there are
     any, all is signed without them first, and then with them and a salt in every row; the lists go in as they are
     cleaned.
     """
     values = pl.Series(list(CANARY_RECORDS), dtype=pl.String)
-    frame = pl.DataFrame(dict.fromkeys(compared_columns(spec, side), values))
+    frame = pl.DataFrame(dict.fromkeys((field.name for field in spec.fields), values))
     # Signed in every mode: signatures show whether both clean alike, and have room for the longest test value.
-    # Categorisations of own values differ on purpose, and are part of the encoding digest; so is the probability of
-    # randomised response, while its noise is each custodian's own.
-    fields = tuple(field.model_copy(update={"categorisation": (), "randomised_response": 0.0}) for field in spec.fields)
+    # Columns and how they are joined differ on purpose. So do categorisations of own values, which are part of the
+    # encoding digest; so is the probability of randomised response, while its noise is each custodian's own.
+    own = {"column": None, "columns": None, "categorisation": (), "randomised_response": 0.0}
+    fields = tuple(field.model_copy(update=own) for field in spec.fields)
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
     mode = "block_keyed" if spec.mode == "block_keyed" else "open"
     # Dummies are random, and differ between custodians.

@@ -101,8 +101,8 @@ class FieldSpec(Section):
     """What it holds. The kind decides the defaults marked *by kind* below."""
     column: OneOrSeveral | None = None
     """Its column in both files; or several, whose values are joined by a blank before they are cleaned: a street and
-    its number, or a date's parts in its order. A row without a value in any of them has none. Default: the field's
-    name."""
+    its number, or year, month and day in the date's order, of which some may be unknown. A row without a value in any
+    of them has none. Default: the field's name."""
     columns: Columns | None = None
     """Its column in each file, when they differ."""
     categorisation: tuple[CommonCategory, ...] = Field(default=(), strict=False, max_length=1000)

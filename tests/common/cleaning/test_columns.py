@@ -227,6 +227,35 @@ def test_a_profile_and_what_is_printed_hold_no_value() -> None:
     assert Profile.from_dict(cleaned.profile.as_dict()) == cleaned.profile
 
 
+@pytest.mark.parametrize("order", ["ymd", "dmy", "mdy"])
+def test_parts_of_a_date_keep_their_places_where_some_are_unknown(order: str) -> None:
+    date = {"order": order}
+    columns = [{"y": "year", "m": "month", "d": "day"}[part] for part in order]
+    spec = specification({"name": "born", "kind": "date", "date": date, "column": columns})
+    whole = specification({"name": "born", "kind": "date", "date": date, "column": "whole"})
+    # Every way to leave parts out, and the date of the same parts as it is written in one column with zeros.
+    known = [(1965, 12, 3), (1981, 2, 29), (1980, 2, 29), (2001, 10, 31)]
+    rows = [
+        tuple(value if chosen >> place & 1 else None for place, value in enumerate(date))
+        for date in known
+        for chosen in range(8)
+    ]
+    frame = pl.DataFrame(rows, schema=["year", "month", "day"], orient="row")
+    iso = [None if row == (None,) * 3 else "{:04d}-{:02d}-{:02d}".format(*(part or 0 for part in row)) for row in rows]
+    joined = clean(frame, spec, "alice").columns["born"]
+    assert joined.to_list() == clean(pl.DataFrame({"whole": iso}), whole, "alice").columns["born"].to_list()
+    assert joined.null_count() == 4 + 1, "nothing known, and 29 February 1981"
+    assert clean(pl.DataFrame([("?", "", "x")], frame.columns, orient="row"), spec, "bob").columns[
+        "born"
+    ].to_list() == [None]
+
+
+def test_the_name_of_a_month_may_be_a_part() -> None:
+    spec = specification({"name": "born", "kind": "date", "date": {"order": "dmy"}, "column": ["d", "m", "y"]})
+    frame = pl.DataFrame({"d": ["3", None], "m": ["Dec", "mar"], "y": ["1965", "1970"]})
+    assert clean(frame, spec, "bob").columns["born"].to_list() == ["19651203", "19700300"]
+
+
 def test_several_columns_are_one_field() -> None:
     spec = specification(
         {"name": "address", "kind": "text", "column": ["number", "street"]},

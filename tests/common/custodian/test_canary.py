@@ -40,6 +40,16 @@ def test_both_sides_have_the_same() -> None:
 
 
 @pytest.mark.parametrize("mode", ["block_keyed", "open"])
+def test_fields_of_several_columns_on_one_side_or_of_other_names(mode: str) -> None:
+    text = TEXT.replace("mode: block_keyed", f"mode: {mode}")
+    one = "kind: date, "
+    for columns in ("{alice: [y, m, d], bob: dob}", "{alice: surname, bob: [d, m, y, t]}", "{alice: given, bob: x}"):
+        composed = text.replace(one, f"{one}columns: {columns}, ")
+        assert composed != text
+        assert made(composed) == made(composed, side=Side.BOB) == made(text)
+
+
+@pytest.mark.parametrize("mode", ["block_keyed", "open"])
 def test_noise_is_each_custodians_own_and_not_in_it(mode: str) -> None:
     text = TEXT.replace("mode: block_keyed", f"mode: {mode}").replace("kind: name, bits: 64", "kind: name, bits: 128")
     noisy = text.replace("bits: 128", "bits: 128, randomised_response: 0.1")

@@ -265,7 +265,7 @@ def test_categories_alone_can_block() -> None:
         (people(1), people(1).clear(), ErrorCode.EMPTY_SOURCE, "bob's file"),
         (people(1).drop("id"), people(1), ErrorCode.SPECIFICATION, "no column identifies the rows"),
         (people(1).select("id"), people(1), ErrorCode.SPECIFICATION, "share no column"),
-        (people(1).select("id", a="surname"), people(1), ErrorCode.SPECIFICATION, "share no column"),
+        (people(1).select("id", a="sex"), people(1), ErrorCode.SPECIFICATION, "share no column"),
     ],
 )
 def test_files_that_give_no_draft(alice: pl.DataFrame, bob: pl.DataFrame, code: ErrorCode, what: str) -> None:

@@ -1,0 +1,206 @@
+"""Which columns of two files hold the same: by name, by meaning in several languages, as parts of one, by content.
+
+In this order, and each column once. A pairing of columns with different names is a guess, and the draft states it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from tryst.common.specification.model.defaults import Kind
+from tryst.coordinator.draft.column_meanings import bare, meaning_of
+from tryst.coordinator.draft.composed_columns import WHOLES, Composed, dates_in_parts, wholes_of_parts
+from tryst.coordinator.draft.shared_columns import hint_of, is_own_number, kind_of, shape_of
+from tryst.coordinator.draft.shared_values import overlap_of_values, overlap_of_words, overlap_of_years
+
+Texts = Mapping[str, pl.Series | None]
+By = Literal["name", "meaning", "parts", "content"]
+
+_MIN_DISTINCT = 20
+"""Columns of fewer different values are not paired by content: yes and no mean anything."""
+_MIN_OVERLAP = {"date": 0.5, "code": 0.3, "name": 0.3, "text": 0.3}
+_LONG_CODE, _MIN_OVERLAP_LONG = 5, 0.05
+"""Codes this long hardly agree by chance, and are shared only by the people in common."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A column of Alice's, or several as one, and what of Bob's seems to hold the same."""
+
+    alice: tuple[str, ...]
+    bob: tuple[str, ...]
+    alice_text: pl.Series | None = field(repr=False)
+    bob_text: pl.Series | None = field(repr=False)
+    by: By = "name"
+    overlap: float = 0.0
+    """Of the two distributions, where the pair was found by content."""
+    meaning: str = ""
+    """Of columns composed as one: a date's name, ``birth`` of the date of birth, or one of `WHOLES`."""
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The columns' names, for people."""
+        return " + ".join(self.alice), " + ".join(self.bob)
+
+
+def pair_columns(alice: Texts, bob: Texts) -> list[Pair]:
+    """Columns that hold the same, in Alice's order; a name that one file has twice is left out.
+
+    Notes
+    -----
+    Content is looked at where names leave columns of both files over: one overlap per two such columns of a kind.
+    """
+    ours, theirs = dict(alice), dict(bob)
+    found: list[Pair] = []
+    for step in (_same_names, _dates, _same_meanings, _wholes, _same_content):
+        for pair in step(ours, theirs):
+            found.append(pair)
+            for columns, texts in ((pair.alice, ours), (pair.bob, theirs)):
+                for column in columns:
+                    del texts[column]
+    order = list(alice)
+    return sorted(found, key=lambda pair: order.index(pair.alice[0]))
+
+
+def _same_names(alice: Texts, bob: Texts) -> list[Pair]:
+    ours, theirs = _by(bare, alice), _by(bare, bob)
+    # Parts of a date that both files have are paired as one date.
+    parts = [{c for date in dates_in_parts(texts) for c in date.columns} for texts in (alice, bob)]
+    return [
+        _pair(alice, column, bob, theirs[name], "name")
+        for name, column in ours.items()
+        if name in theirs and not (column in parts[0] and theirs[name] in parts[1])
+    ]
+
+
+def _same_meanings(alice: Texts, bob: Texts) -> list[Pair]:
+    ours, theirs = _by(meaning_of, alice), _by(meaning_of, bob)
+    return [
+        _pair(alice, column, bob, theirs[meaning], "meaning") for meaning, column in ours.items() if meaning in theirs
+    ]
+
+
+def _dates(alice: Texts, bob: Texts) -> list[Pair]:
+    """Dates in parts in both files, or in parts in one and in one column in the other."""
+    ours, theirs = dates_in_parts(alice), dates_in_parts(bob)
+    whole = {"alice": _whole_dates(alice), "bob": _whole_dates(bob)}
+    pairs: list[Pair] = []
+    # Dates that are named come first, lest one without a name takes their column.
+    for date in sorted(ours, key=lambda date: not date.meaning):
+        taken = {column for pair in pairs for column in pair.bob}
+        other = _same_date(date, theirs, taken) or _same_date(date, whole["bob"], taken)
+        if other is not None:
+            pairs.append(_composed(date, other))
+    for date in sorted(theirs, key=lambda date: not date.meaning):
+        if any(date.columns == pair.bob for pair in pairs):
+            continue
+        one = _same_date(date, whole["alice"], {column for pair in pairs for column in pair.alice})
+        if one is not None:
+            pairs.append(_composed(one, date))
+    return pairs
+
+
+def _whole_dates(texts: Texts) -> list[Composed]:
+    """The columns of whole dates; named are those of birth, no other date being so sure by its name."""
+    return [
+        Composed((column,), "birth" if meaning_of(column) == "birth_date" else "", text)
+        for column, text in texts.items()
+        if text is not None and kind_of("", shape := shape_of(text), shape)[0] == "date"
+    ]
+
+
+def _same_date(date: Composed, others: Sequence[Composed], taken: Collection[str]) -> Composed | None:
+    """The one date of the other file of the same name, or, where one of the two has none, of the same years."""
+    free = [other for other in others if not set(other.columns) & set(taken)]
+    named = [other for other in free if other.meaning == date.meaning != ""]
+    alike = [other for other in free if "" in (other.meaning, date.meaning) and _same_years(date, other)]
+    found = named or alike
+    return found[0] if len(found) == 1 else None
+
+
+def _same_years(date: Composed, other: Composed) -> bool:
+    return overlap_of_years(date.text, other.text) >= _MIN_OVERLAP["date"]
+
+
+def _wholes(alice: Texts, bob: Texts) -> list[Pair]:
+    """A name or an address in one column in one file and in several in the other."""
+    pairs = []
+    for one, other, turned in ((alice, bob, False), (bob, alice, True)):
+        named = _by(meaning_of, one)
+        for parts in wholes_of_parts(other):
+            text = one.get(named.get(parts.meaning, ""))
+            if text is None or any(meaning in named for meaning in WHOLES[parts.meaning]):
+                continue
+            if overlap_of_words(text, parts.text) >= _MIN_OVERLAP["text"] and shape_of(text).words > 1.5:
+                whole = Composed((named[parts.meaning],), parts.meaning, text)
+                pairs.append(_composed(parts, whole) if turned else _composed(whole, parts))
+    return pairs
+
+
+@dataclass(frozen=True)
+class _Distinctive:
+    """A column whose content distinguishes it: its kind by itself, its mean length, its values."""
+
+    kind: Kind
+    length: float
+    text: pl.Series = field(repr=False)
+
+    @property
+    def min_overlap(self) -> float:
+        is_long = self.kind == "code" and self.length > _LONG_CODE
+        return _MIN_OVERLAP_LONG if is_long else _MIN_OVERLAP[self.kind]
+
+
+def _same_content(alice: Texts, bob: Texts) -> list[Pair]:
+    """Pairs each of which is the other's best."""
+    ours, theirs = _distinctive(alice), _distinctive(bob)
+    overlaps = {(a, b): _overlap(one, other) for a, one in ours.items() for b, other in theirs.items()}
+    return [
+        Pair((a,), (b,), ours[a].text, theirs[b].text, "content", overlap)
+        for (a, b), overlap in overlaps.items()
+        if overlap >= ours[a].min_overlap
+        and all(overlap > other for (x, y), other in overlaps.items() if (x == a) != (y == b))
+    ]
+
+
+def _distinctive(texts: Texts) -> dict[str, _Distinctive]:
+    """Columns whose content shows what they are."""
+    found = {}
+    for column, text in texts.items():
+        if text is None or is_own_number(column):
+            continue
+        shape = shape_of(text)
+        kind = kind_of(hint_of(column), shape, shape)[0]
+        if kind in _MIN_OVERLAP and shape.distinct >= _MIN_DISTINCT and not (shape.unique and shape.running):
+            found[column] = _Distinctive(kind, shape.length, text)
+    return found
+
+
+def _overlap(ours: _Distinctive, theirs: _Distinctive) -> float:
+    """How much two columns hold of the same; nothing for columns of other kinds."""
+    if ours.kind == theirs.kind == "date":
+        return overlap_of_years(ours.text, theirs.text)
+    if ours.kind == theirs.kind == "code":
+        return overlap_of_values(ours.text, theirs.text)
+    if {ours.kind, theirs.kind} <= {"name", "text"}:
+        return overlap_of_words(ours.text, theirs.text)
+    return 0.0
+
+
+def _by(key: Callable[[str], str], columns: Collection[str]) -> dict[str, str]:
+    """Columns by what `key` makes of their names, where that is something and no other column's."""
+    counts = Counter(map(key, columns))
+    return {key(column): column for column in columns if counts[key(column)] == 1 and key(column)}
+
+
+def _pair(alice: Texts, ours: str, bob: Texts, theirs: str, by: By) -> Pair:
+    return Pair((ours,), (theirs,), alice[ours], bob[theirs], by)
+
+
+def _composed(alice: Composed, bob: Composed) -> Pair:
+    return Pair(alice.columns, bob.columns, alice.text, bob.text, "parts", meaning=alice.meaning or bob.meaning)
