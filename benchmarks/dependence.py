@@ -22,11 +22,11 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
 from tryst.carole.fellegi_sunter import FieldLevels, Model, PatternCounts, fit
+from tryst.carole.fellegi_sunter.belief import believed_model
 from tryst.carole.fellegi_sunter.dependence import JointModel, fit_joint
-from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import Assignment, assigned
-from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
@@ -34,7 +34,14 @@ from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.specification_draft import draft
 
-KINDS: tuple[Dependence, ...] = ("none", "pairwise", "decomposable")
+KINDS: tuple[tuple[str, Dependence, int], ...] = (
+    ("independence", "none", 0),
+    ("dependent fields", "decomposable", 0),
+    ("kin", "none", MAX_KIN),
+    ("both, by evidence", "auto", MAX_KIN),
+)
+"""Name, dependence and maximum number of classes of kin."""
+
 FIELDS = [FieldLevels(name, 2) for name in ("given_name", "surname", "born", "suburb", "postcode")]
 WORTH_KEEPING = 1e-4
 
@@ -86,13 +93,15 @@ def neighbours(rng: np.random.Generator, n: int = 1000, common: int = 500, moved
     return Neighbours(patterns, member.ravel().astype(np.int64), same.ravel(), n, n)
 
 
-def linked(case: Neighbours, kind: str) -> tuple[Model, JointModel | None, NDArray[np.float64], NDArray[np.int64]]:
+def linked(
+    case: Neighbours, kind: str, max_kin: int = MAX_KIN
+) -> tuple[Model, JointModel, NDArray[np.float64], NDArray[np.int64]]:
     """Link the built case.
 
     Returns
     -------
     model : Model
-    joint : JointModel or None
+    joint : JointModel
     probability : ndarray of float64, shape (n_a * n_b,)
         Match probability of each pair by itself.
     links : ndarray of int64
@@ -104,13 +113,8 @@ def linked(case: Neighbours, kind: str) -> tuple[Model, JointModel | None, NDArr
     kept = np.flatnonzero(by_pattern[case.member] >= WORTH_KEEPING)
     row_a, row_b = np.divmod(kept, case.n_b)
     pairs = LinkPosterior("one_to_one", row_a, row_b, case.n_a, case.n_b), case.member[kept]
-    joint: JointModel | None = None
-    posterior: LinkProbabilities | None
-    model, posterior = refined(model, case.patterns, *pairs)
-    by_pattern = model.match_probabilities(case.patterns.gamma)
-    if kind != "none":
-        model, joint, posterior = fit_joint(model, case.patterns, kind, pairs=pairs, first=posterior)
-        by_pattern = joint.match_probabilities(case.patterns.gamma)
+    model, joint, posterior = fit_joint(model, case.patterns, kind, pairs=pairs, max_kin=max_kin)
+    by_pattern = joint.match_probabilities(case.patterns.gamma)
     assert posterior is not None
     return model, joint, by_pattern[case.member], kept[assigned(row_a, row_b, posterior.probability, 0.5, "one_to_one")]
 
@@ -137,11 +141,11 @@ def kin(
     codes = np.unique(np.concatenate(persons), return_inverse=True)[1].astype(np.int64)
     person_a, person_b = codes[: len(persons[0])], codes[len(persons[0]) :]
     found: dict[str, tuple[Linkage, NDArray[np.bool_], int]] = {}
-    for kind in KINDS:
-        plan = replace(plan_of(spec), dependence=kind, assignment=assignment)
+    for name, kind, max_kin in KINDS:
+        plan = replace(plan_of(spec), dependence=kind, max_kin=max_kin, assignment=assignment)
         run = link(sets[0], sets[1], plan, Resources(2 << 30, 2), lambda stage, fraction: None)
         match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
-        found[kind] = run, match, number_of_matches(person_a, person_b)
+        found[name] = run, match, number_of_matches(person_a, person_b)
     return found
 
 
@@ -154,18 +158,18 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     print("| suburb and postcode | precision at .5 | recall | precision linked | recall | expected matches |")
     print("|---|---|---|---|---|---|")
-    for kind in KINDS:
+    for name, kind, max_kin in KINDS:
         rows = []
         for seed in range(given.seeds):
             case = neighbours(np.random.default_rng(seed))
-            model, _, probability, links = linked(case, kind)
+            model, _, probability, links = linked(case, kind, max_kin)
             n = int(case.is_match.sum())
             alone = quality(case.is_match[probability >= 0.5], n)
             decided = quality(case.is_match[links], n)
             rows.append([alone.precision, alone.recall, decided.precision, decided.recall, model.expected_matches])
         mean, spread = np.mean(rows, axis=0), 1.96 * np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
         cells = [f"{value:.3f} ± {half:.3f}" for value, half in zip(mean[:4], spread, strict=False)]
-        print(f"| {kind} | {' | '.join(cells)} | {mean[4]:.0f} ± {spread[4]:.0f} of {n} |")
+        print(f"| {name} | {' | '.join(cells)} | {mean[4]:.0f} ± {spread[4]:.0f} of {n} |")
     if not given.people:
         return 0
     print("\n| people with kin | dependence | precision at .5 | recall | precision linked | recall | F1 | expected |")

@@ -102,7 +102,9 @@ class Candidates:
 
     def posterior(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], plan: LinkagePlan) -> LinkPosterior:
         """Of some pairs, under the plan's assignment."""
-        return LinkPosterior(plan.assignment, row_a, row_b, self.n_a, self.n_b, self.counted(plan))
+        return LinkPosterior(
+            plan.assignment, row_a, row_b, self.n_a, self.n_b, self.counted(plan), plan.expected_matches
+        )
 
 
 def conclude(
@@ -200,6 +202,7 @@ def fitted_scheme(
         rule_fields(plan),
         levels,
         plan.swapped,
+        dict(plan.m_prior),
     )
 
 

@@ -8,13 +8,15 @@ from typing import Literal, get_args
 
 from tryst.carole.comparison.crosswise import crosswise_bounds
 from tryst.carole.comparison.levels import AnyComparator
+from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.schemes import scheme_named
+from tryst.carole.fellegi_sunter.settings import MPrior
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
-Dependence = Literal["none", "pairwise", "decomposable"]
+Dependence = Literal["auto", "none", "pairwise", "decomposable"]
 
 
 @dataclass(frozen=True)
@@ -170,8 +172,9 @@ class LinkagePlan:
     scheme
         How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
     dependence
-        "none": fields are independent given match status. "pairwise": a forest of dependent pairs, in each class
-        separately. "decomposable": cliques of up to four fields. Schemes that are not calibrated have none.
+        "none": fields are independent in each class. "pairwise": a forest of dependent pairs, in each class
+        separately. "decomposable": cliques of up to four fields. "auto": what the evidence supports of these. Schemes
+        that are not calibrated have none.
     threshold
         Minimum probability of a link, unless there is a requested rate of false links.
     false_link_rate
@@ -181,7 +184,11 @@ class LinkagePlan:
     max_iterations, tolerance
         Of the EM algorithm.
     expected_matches
-        Starting value of p, as a number of matches; None: from the sizes of the files.
+        Prior mean of the number of matches; None: any number is as likely.
+    max_kin
+        Maximum number of latent classes of non-matches, such as households; evidence decides how many there are.
+    m_prior
+        What is believed of m, by field; of the others what is usual.
     latent
         The extended latent step; None: pairs are scored by agreement alone.
     """
@@ -199,6 +206,8 @@ class LinkagePlan:
     max_iterations: int = 500
     tolerance: float = 1e-8
     expected_matches: float | None = None
+    max_kin: int = MAX_KIN
+    m_prior: tuple[tuple[str, MPrior], ...] = ()
     latent: LatentPlan | None = None
 
     def __post_init__(self) -> None:
@@ -227,6 +236,10 @@ class LinkagePlan:
         expected = self.expected_matches
         if expected is not None and not (expected > 0 and math.isfinite(expected)):
             raise _wrong("model.expected_matches", "a number above 0", str(expected), "or leave it out")
+        if not 0 <= self.max_kin <= MAX_KIN:
+            raise _wrong("model.max_kin", f"0 to {MAX_KIN}", str(self.max_kin), "or leave it out")
+        if not {name for name, _ in self.m_prior} <= {field.name for field in self.fields}:
+            raise _wrong("model.m_prior", "compared fields only", "others", "name fields that are compared")
 
     def _check_links(self) -> None:
         if not 0 < self.threshold <= 1:

@@ -12,10 +12,10 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
-from tryst.carole.fellegi_sunter.dependence import EstimationMask, Misfit, OutsideBlocks, fit_joint, misfits
+from tryst.carole.fellegi_sunter.belief import believed_model
+from tryst.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.refinement import believed_model, refined
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
 from tryst.common.progress import StageProgress
 
@@ -107,29 +107,21 @@ def refine(
         if outside_blocks is None
         else replace(outside_blocks, gamma=scheme.vectors(outside_blocks.gamma, n_levels))
     )
-    pairs, posterior = None, None
-    if plan.competing:
-        pairs = links, kept.pattern
-        model, posterior = refined(model, patterns, *pairs, reported, rules, level_counts, progress=progress)
-    if plan.dependence == "none":
-        found = _misfits(model, patterns, kept, posterior, rules)
-        if posterior is None:
-            errors = pairwise_errors(model, patterns, reported, rules, level_counts)
-        else:
-            errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=False)
-        return replace(scheme.of(model, bounds), misfits=found, standard_errors=errors), posterior
+    pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
-        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, posterior, progress
+        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress
     )
-    dependent = bool(joint.matches.structure.edges or joint.others.structure.edges)
     if not joint.converged:
-        errors = no_errors(model, "the model of dependent fields had not converged")
-    elif posterior is None:
-        each = np.arange(patterns.n_patterns)
-        probability = joint.match_probabilities(patterns.gamma)
-        errors = linked_errors(model, patterns, None, each, probability, rules, dependent=dependent)
+        errors = no_errors(model, "the model had not converged")
+    elif posterior is not None:
+        errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=not joint.is_plain)
+    elif joint.is_plain:
+        errors = pairwise_errors(model, patterns, reported, rules, level_counts)
     else:
-        errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=dependent)
+        each = np.arange(patterns.n_patterns)
+        errors = linked_errors(
+            model, patterns, None, each, joint.match_probabilities(patterns.gamma), rules, dependent=True
+        )
     fitted = scheme.of(model, bounds)
     return replace(fitted, joint=joint, misfits=joint.misfits, n_levels=n_levels, standard_errors=errors), posterior
 
@@ -146,22 +138,3 @@ def _linked_errors(
     if not posterior.converged:
         return no_errors(model, "the link probabilities had not converged")
     return linked_errors(model, patterns, kept.row_a, kept.pattern, posterior.probability, rules, dependent=dependent)
-
-
-def _misfits(
-    model: Model,
-    patterns: PatternCounts,
-    kept: KeptPairs,
-    posterior: LinkProbabilities | None,
-    rules: Sequence[RuleFields],
-) -> tuple[Misfit, ...]:
-    """Where independence fails; for non-matches only where every pair was counted."""
-    gamma = patterns.gamma
-    if posterior is None:
-        matches = patterns.count * model.match_probabilities(gamma)
-    else:
-        matches = np.bincount(kept.pattern, posterior.probability, minlength=len(gamma)).astype(np.float64)
-    within = misfits("matches", gamma, matches, model.fields, EstimationMask(patterns.mask, rules) if rules else None)
-    if rules:
-        return within
-    return (*within, *misfits("others", gamma, np.maximum(patterns.count - matches, 0.0), model.fields))

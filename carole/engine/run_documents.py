@@ -99,6 +99,9 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     joint = linkage.scheme.joint
     names = [field.name for field in linkage.model.fields]
 
+    if joint is None:
+        return {"kind": "none", "matches": [], "others": [], "kin": [], "evidence_of_kin": [], "misfits": []}
+
     def edges(distribution: Distribution) -> list[dict[str, Any]]:
         return [
             {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)}
@@ -106,9 +109,19 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         ]
 
     return {
-        "kind": "none" if joint is None else plan.dependence,
-        "matches": [] if joint is None else edges(joint.matches),
-        "others": [] if joint is None else edges(joint.others),
+        "kind": joint.kind,
+        "matches": edges(joint.matches),
+        "others": edges(joint.strangers),
+        "kin": [
+            {
+                "pairs": float(share * (1.0 - joint.p) * linkage.model.n_a * linkage.model.n_b),
+                "agreement": {
+                    field.name: float(levels[q, field.n_levels - 1]) for q, field in enumerate(linkage.model.fields)
+                },
+            }
+            for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
+        ],
+        "evidence_of_kin": list(joint.evidence_of_kin),
         "misfits": [
             {
                 "within": misfit.within,
@@ -259,7 +272,7 @@ def _expected_counts(linkage: Linkage, gamma: NDArray[np.int8]) -> NDArray[np.fl
     joint = linkage.scheme.joint
     if joint is not None:
         matches = np.exp(joint.matches.log_probability(gamma))
-        others = np.exp(joint.others.log_probability(gamma))
+        others = np.exp(joint.log_probability_of_others(gamma))
     else:
         matches, others = np.ones(len(gamma)), np.ones(len(gamma))
         for q in range(gamma.shape[1]):

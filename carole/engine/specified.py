@@ -15,7 +15,7 @@ from tryst.carole.engine.plan import (
     VariablePlan,
 )
 from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
-from tryst.carole.fellegi_sunter.settings import FieldLevels
+from tryst.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
 from tryst.common.specification.model.schemes import SCHEMES
 
@@ -47,6 +47,10 @@ def plan_of(spec: Specification) -> LinkagePlan:
         max_iterations=spec.model.max_iterations,
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
+        max_kin=spec.model.max_kin,
+        m_prior=tuple(
+            (name, MPrior(believed.agreement, believed.weight)) for name, believed in spec.model.m_prior.items()
+        ),
         latent=_latent(spec),
     )
 

@@ -17,11 +17,10 @@ from tryst.carole.extended_latent.classes import Classes
 from tryst.carole.extended_latent.kernels import expectation
 from tryst.carole.extended_latent.settings import ExtendedSettings
 from tryst.carole.extended_latent.variables import wrong
-from tryst.carole.fellegi_sunter.estimation_mask import unidentified_fields
+from tryst.carole.fellegi_sunter.estimation_mask import expected_levels, unidentified_fields
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.refinement import expected_levels
 from tryst.carole.fellegi_sunter.settings import RuleFields
 from tryst.carole.fellegi_sunter.u import shares, within_levels
 

@@ -17,9 +17,8 @@ from tryst.carole.fellegi_sunter.model import Model, match_probabilities, match_
 from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
 from tryst.carole.fellegi_sunter.recall import BlockingRecall, blocking_recall
-from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.carole.fellegi_sunter.schemes import SCHEMES, FittedScheme, Scheme, fit_scheme, scheme_named
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, pairwise_errors
 
 __all__ = [
@@ -31,6 +30,7 @@ __all__ = [
     "FittedScheme",
     "LinkPosterior",
     "LinkProbabilities",
+    "MPrior",
     "Model",
     "PatternCounts",
     "RuleFields",
@@ -46,7 +46,6 @@ __all__ = [
     "match_weights",
     "optimal_assignment",
     "pairwise_errors",
-    "refined",
     "scheme_named",
     "within_rate",
 ]

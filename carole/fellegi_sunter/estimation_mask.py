@@ -12,11 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
 from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 from tryst.common.errors import ErrorCode, TrystError
-
-TOP_SHARE_BY_DEFAULT = 0.9
-"""P(top level | match) of a field whose m is unidentified; the other levels share the rest evenly."""
 
 LOWEST_SHARE_OF_EXCEPTIONS = 0.98
 """Starting value of m of a comparison whose higher levels are exceptions, and its default where unidentified."""
@@ -69,6 +67,19 @@ def identified_bits(mask: NDArray[np.uint32], rules: Sequence[RuleFields], n_fie
     return bits
 
 
+def expected_levels(
+    patterns: PatternCounts, rules: Sequence[RuleFields], links: NDArray[np.float64], n_levels: int
+) -> NDArray[np.float64]:
+    """Expected links by field and level, of the patterns that identify the field: shape (n_fields, n_levels)."""
+    gamma = patterns.gamma
+    identified = identified_bits(patterns.mask, rules, patterns.n_fields)
+    counted = np.zeros((gamma.shape[1], n_levels))
+    for q in range(gamma.shape[1]):
+        identifies = (gamma[:, q] >= 0) & ((identified >> np.uint64(q)) & np.uint64(1) == 1)
+        counted[q] = np.bincount(gamma[identifies, q], links[identifies], minlength=n_levels)
+    return counted
+
+
 def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> NDArray[np.bool_]:
     """Fields that every rule involves, so that no pair identifies their m."""
     if not rules:
@@ -77,15 +88,20 @@ def unidentified_fields(rules: Sequence[RuleFields], n_fields: int) -> NDArray[n
 
 
 def default_m(fields: Sequence[FieldLevels], width: int) -> NDArray[np.float64]:
-    """m of unidentified fields: `TOP_SHARE_BY_DEFAULT` at the top level, the rest shared evenly."""
-    m = _top_heavy([np.ones(field.n_levels) for field in fields], TOP_SHARE_BY_DEFAULT, width)
-    return _with_exceptions(m, fields)
+    """Believed m: that of unidentified fields, and the mean of its prior in others. Shape (n_fields, width)."""
+    even = [np.ones(field.n_levels) for field in fields]
+    return _with_exceptions(_top_heavy(even, [field.m_prior.agreement for field in fields], width), fields)
+
+
+def worth(fields: Sequence[FieldLevels]) -> NDArray[np.float64]:
+    """Matches that the belief about m of each field is worth."""
+    return np.array([field.m_prior.weight for field in fields])
 
 
 def starting_m(fields: Sequence[FieldLevels], width: int, top: float) -> NDArray[np.float64]:
     """Starting value of m, rising with the level: `top` at the top level, the rest as 1, 4, 9 and so on."""
-    m = _top_heavy([np.arange(1.0, field.n_levels + 1) ** 2 for field in fields], top, width)
-    return _with_exceptions(m, fields)
+    rising = [np.arange(1.0, field.n_levels + 1) ** 2 for field in fields]
+    return _with_exceptions(_top_heavy(rising, [top] * len(fields), width), fields)
 
 
 def _with_exceptions(m: NDArray[np.float64], fields: Sequence[FieldLevels]) -> NDArray[np.float64]:
@@ -97,9 +113,9 @@ def _with_exceptions(m: NDArray[np.float64], fields: Sequence[FieldLevels]) -> N
     return m
 
 
-def _top_heavy(shapes: Sequence[NDArray[np.float64]], top: float, width: int) -> NDArray[np.float64]:
+def _top_heavy(shapes: Sequence[NDArray[np.float64]], tops: Sequence[float], width: int) -> NDArray[np.float64]:
     m = np.zeros((len(shapes), width))
-    for q, shape in enumerate(shapes):
+    for q, (shape, top) in enumerate(zip(shapes, tops, strict=True)):
         below = shape[:-1]
         if len(below):
             m[q, : len(below)] = (1 - top) * below / below.sum()

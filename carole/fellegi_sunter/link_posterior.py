@@ -20,6 +20,7 @@ from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
 from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
 from tryst.common.progress import StageProgress
 
 Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
@@ -41,6 +42,8 @@ class LinkPosterior:
         Records in the two files.
     copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
         Of each record the first one of its file that is the same person, itself where there is none.
+    expected_matches : float, optional
+        Prior mean of the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely.
     """
 
     assignment: Assignment
@@ -49,6 +52,7 @@ class LinkPosterior:
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
+    expected_matches: float | None = None
 
     def probabilities(
         self,
@@ -86,14 +90,27 @@ class LinkPosterior:
             return self._of_persons(weight, progress, cycles=cycles)
         a, b, n_a, n_b = self.row_a, self.row_b, self.n_a, self.n_b
         if self.assignment == "many_to_one":
-            return partner_probabilities(a, b, weight, n_a, n_b, progress=progress)
+            return self._partners(a, b, weight, n_a, n_b, progress)
         if self.assignment == "one_to_many":
-            return partner_probabilities(b, a, weight, n_b, n_a, progress=progress)
+            return self._partners(b, a, weight, n_b, n_a, progress)
         if self.assignment == "none":
             # Each of all pairs is a record with one candidate, its partner.
             each = np.arange(len(weight))
-            return partner_probabilities(each, each, weight, n_a * n_b, 1, progress=progress)
-        return link_probabilities(a, b, weight, n_a, n_b, progress=progress, near=near, cycles=cycles)
+            return self._partners(each, each, weight, n_a * n_b, 1, progress)
+        prior = BetaBipartite(n_a, n_b, *beta_parameters(self.expected_matches, min(n_a, n_b)))
+        return link_probabilities(a, b, weight, n_a, n_b, prior, progress=progress, near=near, cycles=cycles)
+
+    def _partners(
+        self,
+        record: NDArray[np.integer],
+        partner: NDArray[np.integer],
+        weight: NDArray[np.float64],
+        n_records: int,
+        n_partners: int,
+        progress: StageProgress,
+    ) -> LinkProbabilities:
+        prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
+        return partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
 
     def _of_persons(self, weight: NDArray[np.float64], progress: StageProgress, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
@@ -102,7 +119,7 @@ class LinkPosterior:
         n_a = self.n_a if first_a is None else len(np.unique(first_a))
         n_b = self.n_b if first_b is None else len(np.unique(first_b))
         _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
-        persons = LinkPosterior(self.assignment, a[first], b[first], n_a, n_b)
+        persons = LinkPosterior(self.assignment, a[first], b[first], n_a, n_b, expected_matches=self.expected_matches)
         found = persons.probabilities(_means(weight, member.ravel(), len(first)), progress, cycles=cycles)
         each = found.probability[member.ravel()]
         return replace(found, probability=each, expected_links=float(each.sum()))

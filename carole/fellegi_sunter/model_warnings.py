@@ -8,12 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import TOP_SHARE_BY_DEFAULT
-from tryst.carole.fellegi_sunter.settings import FieldLevels
+from tryst.carole.fellegi_sunter.estimation_mask import default_m, unidentified_fields
+from tryst.carole.fellegi_sunter.identifiability import why_not_identified
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 
 FEW_MATCHES = 10.0
 """Expected matches below which a field's m is reported as poorly estimated."""
+
+FEWEST_EXPECTED = 1e-6
+"""Expected matches below which there is no sign of any."""
+
+FAR_FROM_BELIEF = 3.0
+"""Factor of disagreement among matches over the believed one above which it is reported."""
+
+LEAST_DIFFERENCE = 0.15
+"""Difference of agreement below which it is not."""
 
 
 def warnings_of(
@@ -80,6 +91,51 @@ def warnings_of(
     return (*found, *_levels_not_observed(fields, level_counts))
 
 
+def second_warnings(
+    model: Model,
+    level_counts: NDArray[np.float64],
+    matches: float,
+    settings: Estimation,
+    rules: Sequence[RuleFields],
+) -> tuple[ResultWarning, ...]:
+    """Warnings about the estimate under the assignment, and about m where it contradicts what is believed.
+
+    Parameters
+    ----------
+    model : Model
+    level_counts : ndarray of float64, shape (n_fields, n_levels)
+        Pairs by level over all pairs.
+    matches : float
+        Expected matches.
+    settings, rules
+        As given to `fit`.
+    """
+    found = warnings_of(
+        fields=model.fields,
+        m=model.m,
+        u=model.u,
+        level_counts=level_counts,
+        matches_behind_m=model.matches_behind_m,
+        unidentified_fields=unidentified_fields(rules, len(model.fields)),
+        reason=None if model.identified else why_not_identified(model.fields, level_counts, settings.u),
+        unconstrained_matches=matches,
+        maximum=math.inf,
+        fewest=FEWEST_EXPECTED,
+        iterations=None if model.converged else model.iterations,
+        distance=model.distance,
+    )
+    believed = default_m(model.fields, model.m.shape[1])
+    disbelieved = []
+    for q, field in enumerate(model.fields):
+        usual = 0 if field.exception else field.n_levels - 1
+        m, belief = float(model.m[q, usual]), float(believed[q, usual])
+        if field.n_levels > 1 and 1 - m > FAR_FROM_BELIEF * (1 - belief) and m < belief - LEAST_DIFFERENCE:
+            disbelieved.append(f"{field.name} {m:.2f} (believed {belief:.2f})")
+    if disbelieved and matches > FEWEST_EXPECTED:
+        return (*found, result_warning("m_below_belief", fields=", ".join(disbelieved)))
+    return found
+
+
 def _levels_not_observed(fields: Sequence[FieldLevels], level_counts: NDArray[np.float64]) -> list[ResultWarning]:
     parts = []
     for field, counts in zip(fields, level_counts, strict=True):
@@ -103,7 +159,7 @@ def _about_field(
         return [result_warning("field_constant", field=field.name)]
     found = []
     if unidentified_fields and not field.exception:
-        found.append(result_warning("m_assumed", field=field.name, share=TOP_SHARE_BY_DEFAULT))
+        found.append(result_warning("m_assumed", field=field.name, share=field.m_prior.agreement))
     top = field.n_levels - 1
     if m[top] < u[top]:
         found.append(result_warning("agreement_counts_against_match", field=field.name))

@@ -26,6 +26,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, gammaln, psi
 
+EXPECTATION_WORTH = 4.0
+"""Matches that an expected number of matches is worth: it may then well be half or twice as large."""
+
+MAX_EXPECTED_SHARE = 0.99
+
+
+def beta_parameters(expected: float | None, maximum: int) -> tuple[float, float]:
+    """Parameters of the beta prior of the share of records with a match; uniform without an expected number."""
+    if expected is None:
+        return 1.0, 1.0
+    share = min(expected / maximum, MAX_EXPECTED_SHARE)
+    return EXPECTATION_WORTH, EXPECTATION_WORTH * (1 - share) / share
+
 
 @dataclass(frozen=True)
 class BetaBipartite:

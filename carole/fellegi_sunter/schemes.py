@@ -23,8 +23,9 @@ scheme is an entry there and one here, of an existing class or a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ from tryst.carole.fellegi_sunter.em import fit
 from tryst.carole.fellegi_sunter.kernels import summed
 from tryst.carole.fellegi_sunter.model import Model, log2_ratios, probability
 from tryst.carole.fellegi_sunter.patterns import MISSING, PatternCounts
-from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
+from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, MPrior, RuleFields
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
@@ -212,6 +213,7 @@ def fit_scheme(
     rules: Sequence[RuleFields] = (),
     level_counts: NDArray[np.float64] | None = None,
     exceptions: Sequence[int] = (),
+    m_prior: Mapping[str, MPrior] = MappingProxyType({}),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
@@ -229,6 +231,8 @@ def fit_scheme(
         As for `fit`.
     exceptions : sequence of int
         Positions of the comparisons in which most matches have the lowest level.
+    m_prior : mapping of str to MPrior
+        What is believed of m, by field; of the others what is usual.
 
     Returns
     -------
@@ -249,7 +253,10 @@ def fit_scheme(
     """
     scheme = scheme_named(name)
     n_levels = [len(field) for field in bounds]
-    fields = [FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions) for q, field in enumerate(names)]
+    fields = [
+        FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions, m_prior.get(field, MPrior()))
+        for q, field in enumerate(names)
+    ]
     counted = scheme.merged(patterns, n_levels)
     model = fit(counted, fields, n_a, n_b, settings, rules, scheme.level_counts(level_counts, n_levels))
     return scheme.of(model, bounds)

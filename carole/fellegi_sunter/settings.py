@@ -11,17 +11,47 @@ from tryst.common.errors import ErrorCode, TrystError
 U = Literal["all_pairs", "corrected", "free"]
 
 
+BELIEVED_AGREEMENT = 0.9
+"""P(top level | match) that is believed where nothing else is; the other levels share the rest evenly."""
+
+BELIEF_WORTH = 20.0
+"""Matches that this belief is worth: 5 are too few to hold ten matches among forty relatives, 10 to 40 the same."""
+
+
+@dataclass(frozen=True)
+class MPrior:
+    """What is believed of a field's m.
+
+    Parameters
+    ----------
+    agreement : float
+        P(top level | match), in (0, 1); the other levels share the rest evenly.
+    weight : float
+        Matches that the belief is worth, above 0.
+    """
+
+    agreement: float = BELIEVED_AGREEMENT
+    weight: float = BELIEF_WORTH
+
+    def __post_init__(self) -> None:
+        if not 0 < self.agreement < 1:
+            raise _wrong("m_prior", "an agreement in (0, 1)", str(self.agreement))
+        if not 0 < self.weight < math.inf:
+            raise _wrong("m_prior", "a weight above 0", str(self.weight))
+
+
 @dataclass(frozen=True)
 class FieldLevels:
     """A compared field: its name and its number of levels, the last being the most similar.
 
     An `exception` is a comparison in which most matches have the lowest level, such as the exchange of two values;
-    estimation starts there.
+    estimation starts there. `m_prior` is what is believed of its m.
     """
 
     name: str
     n_levels: int
     exception: bool = False
+    m_prior: MPrior = MPrior()
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:
@@ -55,7 +85,7 @@ class Estimation:
     one_to_one : bool
         Whether a record has at most one match, so that p cannot exceed 1 / max(n_a, n_b).
     expected_matches : float, optional
-        Starting value of p, as a number of matches; None starts at min(n_a, n_b).
+        Prior mean of the number of matches, and where p starts; None starts at min(n_a, n_b).
     max_iterations : int
         EM steps before giving up, which is reported.
     tolerance : float

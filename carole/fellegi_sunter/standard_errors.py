@@ -30,11 +30,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.estimation_mask import identified_bits, unidentified_fields
+from tryst.carole.fellegi_sunter.estimation_mask import expected_levels, identified_bits, unidentified_fields, worth
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
 from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, expected_levels
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import shares, within_levels
 
@@ -179,7 +178,7 @@ def linked_errors(
     *,
     dependent: bool = False,
 ) -> StandardErrors:
-    """Standard errors of a model estimated from link probabilities, with its prior of `PSEUDO_MATCHES`.
+    """Standard errors of a model estimated from link probabilities, with its prior of m.
 
     Parameters
     ----------
@@ -215,7 +214,7 @@ def linked_errors(
     links = np.bincount(pattern, expected, minlength=len(gamma)).astype(np.float64)
     learnt = expected_levels(patterns, rules, links, model.m.shape[1])
     complete = np.zeros((layout.size, layout.size))
-    layout.add_multinomial(complete, layout.m_at, model.m, learnt.sum(axis=1) + PSEUDO_MATCHES)
+    layout.add_multinomial(complete, layout.m_at, model.m, learnt.sum(axis=1) + worth(model.fields))
     matched = float(links.sum())
     complete[-1, -1] += max(matched, 1e-300) * (1 - model.p)
     if row is not None:
@@ -238,7 +237,7 @@ def linked_errors(
     covariance = _covariance(complete - missing, None if not rules else complete - own)
     if covariance is None:
         return no_errors(model, "the links are too uncertain")
-    matches = learnt.sum(axis=1) + PSEUDO_MATCHES
+    matches = learnt.sum(axis=1) + worth(model.fields)
     found = layout.errors(covariance, LINKED + COUNTED_U, matches)
     if not dependent:
         return found

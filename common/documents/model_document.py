@@ -98,14 +98,28 @@ class Misfit(Part):
     words: str
 
 
+class KinClass(Part):
+    """A class of pairs of two persons who have something in common."""
+
+    pairs: float
+    """Expected number of such pairs among all pairs of the two files."""
+    agreement: dict[str, float]
+    """By field, the share of these pairs at its top level."""
+
+
 class Dependence(Part):
-    """Which fields depend on each other."""
+    """What makes pairs agree that are no match: dependent fields, and classes of kin."""
 
     kind: Literal["none", "pairwise", "decomposable"]
+    """Of the model, as it was chosen or set."""
     matches: list[Edge]
     """Edges of the model among pairs of one person."""
     others: list[Edge]
     """Edges of the model among pairs of two persons."""
+    kin: list[KinClass]
+    """Classes of pairs of two persons who have something in common, such as a household."""
+    evidence_of_kin: list[float]
+    """Log evidence of 0, 1, ... such classes, relative to none, as far as it was tried."""
     misfits: list[Misfit]
     """Misfits of independence, the worst first."""
 

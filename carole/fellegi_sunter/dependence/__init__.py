@@ -1,8 +1,13 @@
-"""Fields that depend on each other given match status: which, how strongly, and a model that takes it into account."""
+"""What makes other pairs agree: fields that depend on each other, and classes of kin beside the matches.
+
+`estimation` is the EM, `maximisation` its second step, `starting_classes` where it starts, `joint` the model.
+"""
 
 from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
 from tryst.carole.fellegi_sunter.dependence.distribution import Distribution
-from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks, fit_joint
+from tryst.carole.fellegi_sunter.dependence.estimation import fit_joint
+from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
+from tryst.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from tryst.carole.fellegi_sunter.dependence.structure import Edge, EstimationMask, Structure, choose
 
 __all__ = [
@@ -10,6 +15,7 @@ __all__ = [
     "Edge",
     "EstimationMask",
     "JointModel",
+    "KinClasses",
     "Misfit",
     "OutsideBlocks",
     "Structure",

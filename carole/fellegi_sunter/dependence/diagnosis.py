@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Sampled, Tables, coarse
+from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Tables, coarse
 from tryst.carole.fellegi_sunter.settings import FieldLevels
 
 Class = Literal["matches", "others"]
@@ -65,7 +65,7 @@ def misfits(
     weight: NDArray[np.float64],
     fields: Sequence[FieldLevels],
     estimation_mask: EstimationMask | None = None,
-    sampled: Sampled | None = None,
+    scale: float = 1.0,
 ) -> tuple[Misfit, ...]:
     """Pairs of fields by how much independence fails to describe them, the worst first.
 
@@ -78,8 +78,8 @@ def misfits(
     fields : sequence of FieldLevels
     estimation_mask : EstimationMask, optional
         Which patterns may identify which fields; None: each of all.
-    sampled : Sampled, optional
-        Which of the pairs are sampled and stand for others.
+    scale : float
+        Pairs that a sampled one stands for.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def misfits(
     O(n_patterns * n_fields**2).
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, sampled)
+    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, scale)
     found = []
     for v, w in combinations(range(len(fields)), 2):
         table = tables.counted((v, w))

@@ -101,8 +101,10 @@ def estimated(
     weight: NDArray[np.float64],
     alone: NDArray[np.float64],
     n_levels: Sequence[int],
-    pseudo_pairs: float,
+    pseudo_pairs: float = 1.0,
     estimation_mask: EstimationMask | None = None,
+    sampled: NDArray[np.float64] | None = None,
+    scale: float = 1.0,
 ) -> Distribution:
     """The distribution with a given graph, estimated from expected numbers of pairs.
 
@@ -117,17 +119,31 @@ def estimated(
         are smoothed.
     n_levels : sequence of int
     pseudo_pairs : float
-        Weight of `alone` in a field's distribution given its parents' levels.
+        Weight of `alone` in a field's distribution given its parents' levels, in pairs as they were counted.
     estimation_mask : EstimationMask, optional
         Which patterns may identify which fields; None: each of all.
+    sampled : ndarray of float64, shape (n_patterns,), optional
+        Of the pairs of each pattern, those that sampled ones stand for; None: all were counted.
+    scale : float
+        Pairs that a sampled one stands for.
 
     Notes
     -----
-    O(n_patterns) per field.
+    A pseudo-pair weighs as much as a pair of the same parents' levels does on average: 1 where all of them were
+    counted, `scale` where all were sampled. O(n_patterns) per field.
     """
 
+    def mean_weight(pairs: NDArray[np.float64], involved: tuple[int, ...]) -> NDArray[np.float64] | float:
+        if sampled is None:
+            return 1.0
+        total = pairs.sum(axis=0, keepdims=True)
+        drawn = counted(involved, gamma, sampled, n_levels, estimation_mask).sum(axis=0, keepdims=True)
+        # Where no pair has these levels of the parents, one may have been missed by the sample.
+        return np.where(total > 0, 1.0 + (scale - 1.0) * drawn / np.where(total > 0, total, 1.0), scale)
+
     def table(involved: tuple[int, ...], towards: NDArray[np.float64]) -> NDArray[np.float64]:
-        smooth = counted(involved, gamma, weight, n_levels, estimation_mask) + pseudo_pairs * towards
+        pairs = counted(involved, gamma, weight, n_levels, estimation_mask)
+        smooth = pairs + pseudo_pairs * mean_weight(pairs, involved) * towards
         total = smooth.sum(axis=0, keepdims=True)
         return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
 

@@ -61,29 +61,6 @@ class EstimationMask:
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """The origin of a class's patterns, when some of them were sampled and stand for many pairs.
-
-    Scores then weigh a sampled pair as one, so that sampling error does not look like dependence. The dependence of the
-    few pairs that compete with matches would be lost in that, although all of them were counted: they are added to the
-    score.
-
-    Parameters
-    ----------
-    weight : ndarray of float64, shape (n_patterns,)
-        Of the pairs of each pattern, those that sampled ones stand for.
-    near : ndarray of float64, shape (n_patterns,)
-        Of the pairs of each pattern, those that come close to a match.
-    scale : float
-        Pairs that a sampled one stands for.
-    """
-
-    weight: NDArray[np.float64]
-    near: NDArray[np.float64]
-    scale: float
-
-
-@dataclass(frozen=True)
 class Edge:
     """Two fields that depend on each other given match status, and the evidence for it.
 
@@ -137,7 +114,7 @@ def choose(
     largest_clique: int,
     estimation_mask: EstimationMask | None = None,
     max_edges: int | None = None,
-    sampled: Sampled | None = None,
+    scale: float = 1.0,
     min_gain: float = MIN_GAIN,
 ) -> Structure:
     """Choose the graph by steepest ascent from independence.
@@ -154,8 +131,9 @@ def choose(
         Which patterns may identify which fields; None: each of all.
     max_edges : int, optional
         Where to stop.
-    sampled : Sampled, optional
-        Which of the pairs are sampled and stand for others.
+    scale : float
+        Pairs that a sampled one stands for. Scores weigh that many as one, so that sampling error does not look like
+        dependence.
     min_gain : float
         Minimum log Bayes factor of an edge.
 
@@ -168,7 +146,7 @@ def choose(
     O(n_patterns) per table; about n_fields^2 tables at first and few in every later step.
     """
     n_levels = [field.n_levels for field in fields]
-    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, sampled)
+    tables = Tables(coarse(gamma, n_levels), weight, [min(n, 3) for n in n_levels], estimation_mask, scale)
     graph = empty_graph(len(fields))
     gains: dict[tuple[int, int], float] = {}
     while max_edges is None or len(gains) < max_edges:
@@ -217,45 +195,33 @@ class Tables:
         weight: NDArray[np.float64],
         n_levels: Sequence[int],
         estimation_mask: EstimationMask | None = None,
-        sampled: Sampled | None = None,
+        scale: float = 1.0,
     ) -> None:
         mask = np.zeros(len(gamma), dtype=np.uint32) if estimation_mask is None else estimation_mask.mask
         weighted = weight > 0
         rows = np.column_stack([gamma[weighted].astype(np.int64), mask[weighted].astype(np.int64)])
         distinct, member = np.unique(rows, axis=0, return_inverse=True)
 
-        def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.bincount(member.ravel(), values[weighted], minlength=len(distinct)).astype(np.float64)
-
         self._gamma = np.ascontiguousarray(distinct[:, :-1]).astype(np.int8)
-        self._weight = summed(weight)
+        self._weight = np.bincount(member.ravel(), weight[weighted], minlength=len(distinct)).astype(np.float64)
         self._n_levels = n_levels
         self._estimation_mask = (
             None
             if estimation_mask is None
             else EstimationMask(distinct[:, -1].astype(np.uint32), estimation_mask.rules)
         )
-        self._scale = 1.0 if sampled is None else max(1.0, sampled.scale)
-        self._drawn = None if sampled is None else summed(sampled.weight)
-        self._near = None if sampled is None else summed(sampled.near)
+        self._scale = scale
         self._known: dict[tuple[int, int, int], float] = {}
 
-    def counted(self, involved: Sequence[int], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def counted(self, involved: Sequence[int]) -> NDArray[np.float64]:
         """Expected pairs by the levels of some fields."""
-        weight = self._weight if weight is None else weight
-        return counted(involved, self._gamma, weight, self._n_levels, self._estimation_mask)
+        return counted(involved, self._gamma, self._weight, self._n_levels, self._estimation_mask)
 
     def bayes_factor(self, common: int, v: int, w: int) -> float:
         """Log Bayes factor of joining v and w, whose common neighbours are given."""
         key = (common, v, w)
         if key not in self._known:
-            involved = (v, w, *members(common))
-            table = self.counted(involved)
-            gain = _gain(table / self._scale)
-            if self._drawn is not None and self._near is not None:
-                drawn, near = self.counted(involved, self._drawn), self.counted(involved, self._near)
-                gain += _relevance(table, drawn, near, self._scale)
-            self._known[key] = gain
+            self._known[key] = _gain(self.counted((v, w, *members(common))) / self._scale)
         return self._known[key]
 
 
@@ -280,36 +246,6 @@ def counted(
 def _gain(table: NDArray[np.float64]) -> float:
     """Log Bayes factor of joining the fields of the first two axes, given those of the others."""
     return _score(table) + _score(table.sum(axis=(0, 1))) - _score(table.sum(axis=1)) - _score(table.sum(axis=0))
-
-
-def _relevance(
-    table: NDArray[np.float64], drawn: NDArray[np.float64], near: NDArray[np.float64], scale: float
-) -> float:
-    """The effect of joining the fields on the log likelihood of the pairs that come close to a match.
-
-    The ratio of each cell to its value under conditional independence counts as far as the sample supports it (three
-    standard errors): 0 if the fields are independent over all pairs, however the close ones were selected. Pairs that
-    were not sampled are exact.
-    """
-    given = np.maximum(table.sum(axis=(0, 1), keepdims=True), 1e-300)
-    low, high = _bounds(table, drawn, scale)
-    margins = [
-        _bounds(table.sum(axis=axis, keepdims=True), drawn.sum(axis=axis, keepdims=True), scale) for axis in (0, 1)
-    ]
-    minimum, maximum = (margins[0][side] * margins[1][side] / given for side in (0, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        more = np.where(low > maximum, np.log(low / maximum), 0.0)
-        fewer = np.where(high < minimum, np.log(high / minimum), 0.0)
-    return float((near * (more + fewer)).sum())
-
-
-def _bounds(
-    table: NDArray[np.float64], drawn: NDArray[np.float64], scale: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Minimum and maximum number of pairs in each cell of a table, of which some were sampled."""
-    exact = table - drawn
-    low = exact + np.maximum(drawn - 3 * np.sqrt(drawn * scale), 0.0)
-    return np.maximum(low, 0.0), table + 3 * scale * np.sqrt(drawn / scale + 1.0)
 
 
 def _score(table: NDArray[np.float64]) -> float:

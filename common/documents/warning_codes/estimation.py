@@ -72,6 +72,15 @@ ESTIMATION = (
         remedy="Treat the match weights of these fields as uncertain; their standard errors show how much.",
     ),
     WarningCode(
+        code="m_below_belief",
+        severity="serious",
+        meaning="Matches agree on some fields far less often than is believed: the links may be of something else.",
+        text="Links agree on some fields far less often than one person's records should: {fields}. They may be of"
+        " households, or of people who are alike.",
+        remedy="Check that these columns mean the same in both files. If they do, state what is known: model.m_prior of"
+        " these fields, and model.expected_matches; or compare a field that distinguishes persons.",
+    ),
+    WarningCode(
         code="levels_not_observed",
         severity="note",
         meaning="No pair has some levels of a field; their m and u are those of the prior.",
@@ -92,22 +101,6 @@ ESTIMATION = (
         text="The model of dependent fields had not converged after {rounds} rounds: the number of matches still"
         " changes.",
         remedy="Compare the result with that of model.dependence: none.",
-    ),
-    WarningCode(
-        code="matches_exceed_assignment",
-        severity="warning",
-        meaning="The pairwise fit has more matches than links.assignment bears out.",
-        text="Pair by pair there seem to be {pairwise:.0f} matches, but links.assignment {assignment} allows about"
-        " {links:.0f}: something else than matching makes pairs agree. m, u and p are those under {assignment}.",
-        remedy="Look for what makes other pairs agree, such as one household; fields that depend on each other can be"
-        " modelled (model.dependence).",
-    ),
-    WarningCode(
-        code="assignment_not_converged",
-        severity="warning",
-        meaning="Estimation under links.assignment ended before the number of links was stable.",
-        text="Estimates under links.assignment {assignment} had not converged: the number of links still changes.",
-        remedy="Treat p and the expected number of matches as approximate.",
     ),
     WarningCode(
         code="second_solution",

@@ -60,6 +60,15 @@ class Custodians(Section):
         return self.alice if side is Side.ALICE else self.bob
 
 
+class MPriorSpec(Section):
+    """What is believed of m of a field: how often two records of one person agree on it."""
+
+    agreement: float = Field(default=0.9, gt=0, lt=1, allow_inf_nan=False)
+    """Share of matches at the field's highest level; the other levels share the rest evenly."""
+    weight: float = Field(default=20.0, gt=0, le=1e6, allow_inf_nan=False)
+    """Matches that the belief is worth: with as many matches in the files, it counts as much as they do."""
+
+
 class ModelSpec(Section):
     """How the probabilities are estimated."""
 
@@ -68,17 +77,25 @@ class ModelSpec(Section):
     )
     u: Literal["all_pairs", "corrected", "free"] = "corrected"
     """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
-    dependence: Literal["none", "pairwise", "decomposable"] = "decomposable"
+    dependence: Literal["auto", "none", "pairwise", "decomposable"] = "auto"
     """Which fields may depend on each other, in matches and in other pairs each by itself: none; pairwise, a forest of
-    pairs; decomposable, up to four fields at once. Which do is found from the data. The weighted schemes know none."""
+    pairs; decomposable, up to four fields at once; auto, what the evidence supports of these. Which do is found from
+    the data. The weighted schemes know none."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Seed of the random numbers; the same seed gives the same run."""
     max_iterations: int = Field(default=500, ge=1, le=1_000_000)
     """EM stops here at the latest, and then warns that it has not converged."""
+    max_kin: int = Field(default=4, ge=0, le=4)
+    """Maximum number of classes of pairs of two people who have something in common, such as a household or a street.
+    Evidence decides how many there are; 0: every pair that is no match is one of strangers."""
+    m_prior: dict[str, MPriorSpec] = Field(default_factory=dict)
+    """What is believed of matches, by field: how often they agree on it. A field that is not named has .9, worth 20
+    matches."""
     tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
     """EM has converged when no parameter moves by more."""
     expected_matches: int | None = Field(default=None, ge=1)
-    """Number of matches to start from; null: as many as the smaller file has rows."""
+    """Number of matches that is believed, a prior that is worth four matches: half or twice as many may well be true.
+    null: any number is as likely."""
 
 
 class Cost(Section):

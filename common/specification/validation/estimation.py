@@ -9,9 +9,28 @@ from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.schemes import SCHEMES
 from tryst.common.validation_issue import ValidationIssue
 
+LEAST_AGREEMENT = 0.5
+"""Believed agreement from which a field speaks for a match."""
+
 
 def estimation_issues(model: ModelSpec, fields: Mapping[int, FieldSpec]) -> Iterator[ValidationIssue]:
-    """Value frequencies under a scheme whose weights are not ratios of probabilities."""
+    """Beliefs about fields, and value frequencies under a scheme whose weights are not ratios of probabilities."""
+    names = {field.name for field in fields.values()}
+    for name in model.m_prior:
+        if name not in names:
+            yield ValidationIssue(
+                ("model", "m_prior", name),
+                "something is believed of a field that is not compared",
+                repr(name),
+                f"name compared fields only: {', '.join(sorted(names))}",
+            )
+    if names and names <= {name for name, believed in model.m_prior.items() if believed.agreement < LEAST_AGREEMENT}:
+        yield ValidationIssue(
+            ("model", "m_prior"),
+            "the beliefs contradict each other: by them matches differ on every field, and nothing identifies a person",
+            "an agreement below one half for every field",
+            "believe an agreement above one half of the fields that one person's records share",
+        )
     if SCHEMES[model.scheme].calibrated:
         return
     for position, field in fields.items():

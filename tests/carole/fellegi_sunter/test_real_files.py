@@ -13,8 +13,8 @@ from tests.specifications import heading
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
 from tryst.carole.evaluation import best_threshold, matching_pairs, number_of_matches, quality
 from tryst.carole.fellegi_sunter import PatternCounts, assigned
+from tryst.carole.fellegi_sunter.dependence import fit_joint
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
@@ -87,7 +87,7 @@ def test_links_are_not_forced_where_only_some_have_a_match(shared):
 
 
 @pytest.mark.parametrize("common", [0, 15, 300])
-def test_refined_estimates_link_few_matches_and_none(shared, common):
+def test_estimates_under_one_to_one_link_few_matches_and_none(shared, common):
     """500 by 500 with two errors a record, few or many in common: the pairwise fit latches on gender and given name."""
     a, b = files(shared, 2, 1)
     person = np.random.default_rng(1).permutation(sorted({row["rec-id"].split("-")[1] for row in a}))
@@ -99,9 +99,8 @@ def test_refined_estimates_link_few_matches_and_none(shared, common):
     match = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
     assert number_of_matches(person_a, person_b) == common
     counts = PatternCounts(scored.gamma, scored.mask, scored.count)
-    model, posterior = refined(
-        linkage.model, counts, LinkPosterior("one_to_one", pairs.row_a, pairs.row_b, 500, 500), pairs.pattern
-    )
+    kept = LinkPosterior("one_to_one", pairs.row_a, pairs.row_b, 500, 500), pairs.pattern
+    model, _, posterior = fit_joint(linkage.model, counts, "none", pairs=kept)
     links = assigned(pairs.row_a, pairs.row_b, posterior.probability, 0.5, "one_to_one")
     found = quality(match[links], common)
     assert found.links - found.true_links <= 5

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tryst.carole.fellegi_sunter import Estimation, FieldLevels, PatternCounts, RuleFields, fit
+from tryst.carole.fellegi_sunter.belief import believed_model
+from tryst.carole.fellegi_sunter.dependence import fit_joint
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, believed_model, refined
+from tryst.carole.fellegi_sunter.settings import BELIEF_WORTH
 from tryst.carole.fellegi_sunter.standard_errors import linked_errors, pairwise_errors
 
 M = np.array([[0.1, 0.15, 0.75], [0.1, 0.2, 0.7], [0.2, 0.8, 0.0], [0.1, 0.9, 0.0]])
@@ -234,7 +236,7 @@ def test_under_one_to_one_a_certain_link_counts_as_a_draw():
     matches = rng.integers(0, len(GAMMA), 250)
     found = linked_errors(model, patterns, np.arange(250), matches, np.ones(250))
     inside = M > 0
-    assert found.m[inside] == pytest.approx(np.sqrt(M * (1 - M) / (250 + PSEUDO_MATCHES))[inside])
+    assert found.m[inside] == pytest.approx(np.sqrt(M * (1 - M) / (250 + BELIEF_WORTH))[inside])
     assert found.p * 250_000 == pytest.approx(np.sqrt(250 / 2), rel=0.01)
     assert np.isnan(found.u).all()
 
@@ -268,7 +270,7 @@ def test_intervals_of_linked_files_cover():
         worth = np.maximum(*(each.match_probabilities(patterns.gamma) for each in (model, start)))[member] >= 1e-4
         kept = np.flatnonzero(worth)
         links = LinkPosterior("one_to_one", *np.divmod(kept, n), n, n)
-        model, posterior = refined(model, patterns, links, member[kept])
+        model, _, posterior = fit_joint(model, patterns, "none", pairs=(links, member[kept]), max_kin=0)
         found = linked_errors(model, patterns, links.row_a, member[kept], posterior.probability)
         inside.append(np.abs(model.m[:, 1] - truth) < 1.96 * found.m[:, 1])
         number.append(abs(model.p - 0.6 / n) < 1.96 * found.p)
@@ -301,7 +303,7 @@ def test_links_that_swap_records_by_the_plain_definition():
     places = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (3, 0)]
     size = len(places) + 1
     information = np.zeros((size, size))
-    learnt = 300 * chance.sum() + PSEUDO_MATCHES
+    learnt = 300 * chance.sum() + BELIEF_WORTH
     for i, (q, k) in enumerate(places):
         for j, (r, other) in enumerate(places):
             if q == r:

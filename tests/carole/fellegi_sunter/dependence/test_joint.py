@@ -7,18 +7,18 @@ from benchmarks.dependence import FIELDS, linked, neighbours
 from tryst.carole.evaluation import quality
 from tryst.carole.fellegi_sunter import FieldLevels, PatternCounts, fit
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint, misfits
-from tryst.carole.fellegi_sunter.dependence.joint import strangers
+from tryst.carole.fellegi_sunter.dependence.maximisation import strangers_by_links
+from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-from tryst.carole.fellegi_sunter.refinement import refined
 
 SEEDS = range(4)
 
 
-def judged(kind):
+def judged(kind, max_kin=MAX_KIN):
     rows = []
     for seed in SEEDS:
         case = neighbours(np.random.default_rng(seed))
-        model, joint, probability, links = linked(case, kind)
+        model, joint, probability, links = linked(case, kind, max_kin)
         n = int(case.is_match.sum())
         alone = quality(case.is_match[probability >= 0.5], n)
         rows.append((alone.precision, alone.recall, quality(case.is_match[links], n).precision, model, joint))
@@ -28,7 +28,7 @@ def judged(kind):
 @pytest.mark.parametrize("kind", ["pairwise", "decomposable"])
 def test_precision_stays_where_independence_loses_it(kind):
     """Suburb and postcode corrupted together: precision at p >= .5, each pair by itself, over four pairs of files."""
-    before, after = judged("none"), judged(kind)
+    before, after = judged("none", 0), judged(kind, 0)
     assert max(row[0] for row in before) < 0.6
     assert min(row[0] for row in after) > 0.96
     assert min(row[2] for row in after) > 0.98
@@ -37,7 +37,7 @@ def test_precision_stays_where_independence_loses_it(kind):
         # 500 are in common; those who moved and whose name was also misspelt cannot be distinguished from non-matches.
         assert model.expected_matches == pytest.approx(500, rel=0.1)
         assert joint.converged
-        for within in (joint.matches, joint.others):
+        for within in (joint.matches, joint.strangers):
             assert within.structure.edges[0].fields == (3, 4)
 
 
@@ -62,7 +62,7 @@ def test_the_expected_counts_are_those_observed():
     gamma, count = case.patterns.gamma, case.patterns.count
     expected = count.sum() * (
         joint.p * np.exp(joint.matches.log_probability(gamma))
-        + (1 - joint.p) * np.exp(joint.others.log_probability(gamma))
+        + (1 - joint.p) * np.exp(joint.log_probability_of_others(gamma))
     )
     row = int(np.flatnonzero((gamma == [0, 0, 0, 1, 1]).all(axis=1))[0])
     assert expected[row] == pytest.approx(count[row], rel=0.05)
@@ -83,9 +83,9 @@ def test_independent_fields_change_nothing():
     model = fit(patterns, FIELDS, n, n)
     kept = np.flatnonzero(model.match_probabilities(distinct)[member.ravel()] > 1e-4)
     pairs = LinkPosterior("one_to_one", *np.divmod(kept, n), n, n), member.ravel()[kept]
-    plain, first = refined(model, patterns, *pairs)
-    _, joint, posterior = fit_joint(plain, patterns, "decomposable", pairs=pairs, first=first)
-    assert len(joint.matches.structure.edges) + len(joint.others.structure.edges) <= 1
+    _, _, first = fit_joint(model, patterns, "none", pairs=pairs, max_kin=0)
+    _, joint, posterior = fit_joint(model, patterns, "auto", pairs=pairs)
+    assert joint.is_plain
     np.testing.assert_allclose(posterior.probability, first.probability, atol=0.05)
     one_by_one = fit_joint(model, patterns, "decomposable")
     assert one_by_one[2] is None
@@ -100,7 +100,7 @@ def test_pairs_beside_a_link_are_known_to_be_no_match(assignment, expected, expe
     """Rows 0 and 1 of A, 0 to 2 of B; (0, 0) is linked, so that its neighbours are known, and (1, 1) is not."""
     row_a, row_b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     pattern = np.array([0, 1, 1, 2])
-    known, share = strangers(
+    known, share = strangers_by_links(
         (LinkPosterior(assignment, row_a, row_b, 2, 3), pattern), np.array([0.97, 0.01, 0.02, 0.6]), 4
     )
     assert known.tolist() == [0, expected, 0, 0]
@@ -126,15 +126,13 @@ def test_pairs_outside_the_blocks_estimate_the_agreement_of_non_matches():
     kept = np.flatnonzero(inside[case.member])
     links = LinkPosterior("one_to_one", *np.divmod(kept, case.n_b), case.n_a, case.n_b)
     pairs = links, position[case.member[kept]]
-    plain, first = refined(model, blocked, *pairs, None, rules, everywhere)
-    after, joint, posterior = fit_joint(
-        plain, blocked, "decomposable", None, rules, everywhere, outside_blocks, pairs, first
-    )
+    _, _, first = fit_joint(model, blocked, "none", None, rules, everywhere, None, pairs, max_kin=0)
+    after, joint, posterior = fit_joint(model, blocked, "decomposable", None, rules, everywhere, outside_blocks, pairs)
     n = int(case.is_match[kept].sum())
     before = quality(case.is_match[kept][first.probability >= 0.5], n)
     now = quality(case.is_match[kept][posterior.probability >= 0.5], n)
     assert now.precision > max(0.95, before.precision + 0.1)
-    assert (3, 4) in {edge.fields for edge in joint.others.structure.edges}
+    assert (3, 4) in {edge.fields for edge in joint.strangers.structure.edges}
     assert after.expected_matches == pytest.approx(n, rel=0.15)
 
 

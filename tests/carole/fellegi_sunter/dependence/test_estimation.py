@@ -1,12 +1,12 @@
-"""Re-estimation from one-to-one probabilities, on people who share households with others much like them."""
+"""Estimation under an assignment, on people who share households with others much like them."""
 
 import numpy as np
 import pytest
 
+from tryst.carole.fellegi_sunter.dependence import fit_joint
 from tryst.carole.fellegi_sunter.em import fit
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.carole.fellegi_sunter.settings import Estimation, FieldLevels, RuleFields
 
 FIELDS = [FieldLevels(name, 2) for name in ("surname", "street", "born", "given")]
@@ -50,7 +50,9 @@ def test_brothers_no_longer_blur_m():
         a, b, _ = households(seed)
         patterns, member = compared(a, b)
         model = fit(patterns, FIELDS, len(a), len(b))
-        better, posterior = refined(model, patterns, *kept_pairs(model, patterns, member, len(b)))
+        better, _, posterior = fit_joint(
+            model, patterns, "none", pairs=kept_pairs(model, patterns, member, len(b)), max_kin=0
+        )
         before.append(np.abs(model.m[:, 1] - truth).max())
         after.append(np.abs(better.m[:, 1] - truth).max())
         assert better.expected_matches == pytest.approx(posterior.expected_links, rel=0.02)
@@ -73,22 +75,9 @@ def test_a_fit_that_took_something_else_for_matching_is_corrected_and_reported()
     b = np.vstack([a[:common], people(n - common)])
     patterns, member = compared(a, b)
     model = fit(patterns, [*FIELDS, FieldLevels("postcode", 2)], n, n)
-    better, posterior = refined(model, patterns, *kept_pairs(model, patterns, member, n))
+    _better, _, posterior = fit_joint(model, patterns, "none", pairs=kept_pairs(model, patterns, member, n))
     assert model.expected_matches > 100
     assert posterior.expected_links == pytest.approx(common, abs=5)
-    assert "matches_exceed_assignment" in {warning.code for warning in better.warnings}
-
-
-def test_no_rounds_leave_the_model():
-    a, b, _ = households(0)
-    patterns, member = compared(a, b)
-    model = fit(patterns, FIELDS, len(a), len(b))
-    pairs = kept_pairs(model, patterns, member, len(b))
-    same, posterior = refined(model, patterns, *pairs, max_rounds=0)
-    assert same is model
-    links, pattern = pairs
-    expected = links.probabilities(model.match_weights(patterns.gamma)[pattern])
-    np.testing.assert_array_equal(posterior.probability, expected.probability)
 
 
 def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default():
@@ -108,7 +97,8 @@ def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default
     candidates = np.flatnonzero(position[member] >= 0)
     row_a, row_b = np.divmod(candidates, len(b))
     links = LinkPosterior("one_to_one", row_a, row_b, len(a), len(b))
-    better, _ = refined(model, blocked, links, position[member][candidates], settings, rules, everywhere)
+    pairs = links, position[member][candidates]
+    better, _, _ = fit_joint(model, blocked, "none", settings, rules, everywhere, None, pairs)
     np.testing.assert_array_equal(better.u, model.u)
     assert better.m[0].tolist() == pytest.approx([0.1, 0.9])
     assert better.matches_behind_m[0] == 0

@@ -1,0 +1,39 @@
+"""The model before estimation: matches nearly always agree, others as all pairs do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.fellegi_sunter.estimation_mask import default_m
+from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation
+from tryst.carole.fellegi_sunter.u import shares, within_levels
+
+
+def believed_model(
+    model: Model,
+    patterns: PatternCounts,
+    settings: Estimation | None = None,
+    level_counts: NDArray[np.float64] | None = None,
+) -> Model:
+    """The model that estimation under the assignment starts from.
+
+    A pair that may be a match under it must be among those kept, whatever its score in the pairwise fit.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted to the same counts.
+    patterns, settings, level_counts
+        As given to `fit`.
+    """
+    settings = settings or Estimation()
+    width = model.m.shape[1]
+    valid = within_levels([field.n_levels for field in model.fields])
+    everywhere = counted_levels(patterns.gamma, patterns.count, width) if level_counts is None else level_counts
+    return replace(model, m=default_m(model.fields, width), u=shares(everywhere, valid, settings.prior))

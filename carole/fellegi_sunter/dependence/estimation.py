@@ -1,0 +1,165 @@
+"""Estimation of the model with dependent fields and latent classes, by expectation and maximisation.
+
+Expected matches by pattern, graphs, tables and classes from them, weights, expected matches. Where a record has one
+match at most the expected matches are those that obey this (`link_posterior`): pair by pair "one household" describes a
+group of pairs that agree on many fields as well as "one person" does. It starts from classes with independent fields,
+whose match class is held by the belief (`starting_classes`), and not from the pairwise fit: where few records have a
+match, that takes for its match class whatever makes fields agree together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
+from tryst.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
+from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from tryst.carole.fellegi_sunter.dependence.structure import independent
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.model import Model, probability
+from tryst.carole.fellegi_sunter.model_warnings import second_warnings
+from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
+from tryst.common.documents.result_warning import result_warning
+from tryst.common.progress import StageProgress
+
+MAX_ROUNDS = 60
+"""Rounds before giving up, which is reported."""
+
+MAX_UNSETTLED_ROUNDS = 3
+"""Rounds where a giant group of competing records does not converge: each then takes seconds."""
+
+MAX_CHOICES = 4
+"""How often the graphs are chosen: the second choice has better classes than the first; later ones rarely differ."""
+
+ROUNDS_PER_CHOICE = 8
+"""Rounds after which the graphs are chosen again though the matches still move."""
+
+SETTLED = 1e-2
+"""Change of the expected number of matches, relative to its square root, at which it has converged."""
+
+NEAR = 1e-4
+"""Match probability above which a pair counts as close to a match, where it is not known from the kept pairs."""
+
+
+def fit_joint(
+    model: Model,
+    patterns: PatternCounts,
+    dependence: str,
+    settings: Estimation | None = None,
+    rules: Sequence[RuleFields] = (),
+    level_counts: NDArray[np.float64] | None = None,
+    outside_blocks: OutsideBlocks | None = None,
+    pairs: Kept | None = None,
+    max_kin: int = MAX_KIN,
+    progress: StageProgress = lambda _: None,
+) -> tuple[Model, JointModel, LinkProbabilities | None]:
+    """Estimate a model whose fields may depend on each other, in each class separately.
+
+    Parameters
+    ----------
+    model : Model
+        With independent fields, fitted to the same counts; only its fields, files and likelihood are used.
+    patterns : PatternCounts
+    dependence : {"none", "pairwise", "decomposable", "auto"}
+        Maximum size of cliques: 1, 2, 4; auto is the last, with the edges that the evidence supports.
+    settings, rules, level_counts
+        As given to `fit`.
+    outside_blocks : OutsideBlocks, optional
+        Needed where pairs were blocked, unless fields are independent.
+    pairs : tuple of LinkPosterior and ndarray of int, optional
+        The kept pairs, all whose match probability is not negligible, and the pattern of each; None: each pair
+        separately.
+    max_kin : int
+        Maximum number of classes of kin; their number is chosen by evidence.
+    progress : callable, optional
+        Called with the approximate fraction done. An exception from it ends the work.
+
+    Returns
+    -------
+    Model
+        m, u and p of the same classes, field by field, with the warnings of the last round; history and likelihood are
+        those of `fit`.
+    JointModel
+    LinkProbabilities or None
+        Under it, in the order of `pairs`.
+
+    Notes
+    -----
+    O(n_patterns * n_fields * n_classes) a round, with a table per field, and one run of `LinkPosterior.probabilities`.
+
+    References
+    ----------
+    .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
+    """
+    settings = settings or Estimation()
+    if pairs is None:
+        near = model.match_probabilities(np.ascontiguousarray(patterns.gamma)) >= NEAR
+    else:
+        near = np.bincount(pairs[1], minlength=patterns.n_patterns) > 0
+    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, near)
+    start = step.start(max_kin)
+    n_pairs = float(model.n_a) * model.n_b
+    p = min(start.matches / n_pairs, 1 - 1e-9)
+    matches, posterior = _expected(start.weight, p, patterns, pairs, None, _part(progress, 0))
+    others = step.others(matches, pairs, posterior)
+    none = independent(len(model.fields))
+    kin, strangers = step.strangers(start.kin, others)
+    graphs = none, step.graph_of_strangers(strangers)
+    choices, converged, rounds, since = 1, False, 0, 0
+    while not converged and rounds < MAX_ROUNDS:
+        if posterior is not None and not posterior.converged and rounds >= MAX_UNSETTLED_ROUNDS:
+            break
+        rounds, since = rounds + 1, since + 1
+        joint, current = step.estimate(matches, strangers, graphs, kin)
+        kin, strangers = step.strangers(kin, others, joint.strangers)
+        joint = replace(joint, kin=kin)
+        weight = joint.match_weights(step.gamma)
+        expected, posterior = _expected(weight, joint.p, patterns, pairs, posterior, _part(progress, rounds))
+        moved = abs(float(expected.sum()) - float(matches.sum()))
+        converged = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
+        matches = expected
+        others = step.others(matches, pairs, posterior)
+        if choices <= MAX_CHOICES and (converged or since == ROUNDS_PER_CHOICE):
+            chosen = step.graph_of_matches(matches), step.graph_of_strangers(strangers)
+            converged = converged and all(new.graph == old.graph for new, old in zip(chosen, graphs, strict=True))
+            graphs, choices, since = chosen, choices + 1, 0
+    joint = replace(
+        joint,
+        rounds=rounds,
+        converged=converged,
+        misfits=step.misfits(matches, others),
+        evidence_of_kin=start.evidence,
+    )
+    warnings = second_warnings(current, step.level_counts, float(matches.sum()), settings, rules)
+    if not converged:
+        warnings = (*warnings, result_warning("dependence_not_converged", rounds=rounds))
+    return replace(current, warnings=warnings), joint, posterior
+
+
+def _expected(
+    weight: NDArray[np.float64],
+    p: float,
+    patterns: PatternCounts,
+    pairs: Kept | None,
+    before: LinkProbabilities | None,
+    progress: StageProgress,
+) -> tuple[NDArray[np.float64], LinkProbabilities | None]:
+    """Expected matches by pattern, and the link probabilities of the kept pairs."""
+    if pairs is None:
+        log_odds = weight * np.log(2.0) + np.log(p) - np.log1p(-p)
+        return patterns.count * probability(log_odds), None
+    links, pattern = pairs
+    near = None if before is None else before.expected_links
+    posterior = links.probabilities(weight[pattern], progress, near, cycles=False)
+    return np.bincount(pattern, posterior.probability, minlength=len(weight)).astype(np.float64), posterior
+
+
+def _part(progress: StageProgress, done: int) -> StageProgress:
+    """Progress within one of an unknown number of rounds: each takes a fifth of what is left."""
+    before, after = 1 - 0.8**done, 1 - 0.8 ** (done + 1)
+    return lambda fraction: progress(after if fraction == 1 else before + (after - before) * fraction)

@@ -1,0 +1,240 @@
+r"""Where estimation starts: matches, strangers, and as many classes of kin between them as the counts support.
+
+EM on counts of comparison vectors with independent fields in every class. Strangers have the levels of all pairs. The
+match class is held by its belief, a prior of m in matches; the other classes start between the two and are free.
+
+The number of classes of kin is that of the largest evidence by Cheeseman and Stutz's approximation: the marginal
+likelihood of the expected counts as if every pair's class were known, times the ratio of the two likelihoods, that of
+the vectors and that of the expected counts. It charges a class for its parameters by the pairs of that class: a penalty
+by the number of all pairs, as BIC has it, would never allow a class of forty households among a million strangers.
+
+What distinguishes a person is in the belief: the match class is the one that agrees as often as it says, or more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
+from tryst.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
+from tryst.carole.fellegi_sunter.kernels import summed
+from tryst.carole.fellegi_sunter.prior import EXPECTATION_WORTH
+from tryst.carole.fellegi_sunter.u import shares
+
+NEARNESS = (0.5, 0.2, 0.35, 0.1)
+"""Where each class of kin starts: share of the match class's distribution, the rest being the strangers'."""
+
+MAX_KIN = len(NEARNESS)
+"""Maximum number of classes of kin."""
+
+FIRST_SIZE = 50.0
+"""Pairs of each class but the strangers at the start."""
+
+MAX_STEPS = 300
+
+TOLERANCE = 1e-5
+"""Relative change of a class's size at which EM ends; only a start is wanted."""
+
+MOST_DISAGREEMENT = 1.0
+"""Divergence from the belief, in nats over all fields, above which a class cannot be that of matches."""
+
+FEWEST_STEPS = 20
+"""Steps before it may end: a class can linger near its start."""
+
+
+@dataclass(frozen=True)
+class StartingClasses:
+    """The classes from which estimation starts.
+
+    Parameters
+    ----------
+    m : ndarray of float64, shape (n_fields, n_levels)
+        P(level in a field | match).
+    matches : float
+        Expected number of matches.
+    kin : KinClasses
+    weight : ndarray of float64, shape (n_patterns,)
+        Match weight of each comparison vector, in bits.
+    evidence : tuple of float
+        Log evidence with 0, 1, ... classes of kin, relative to none, as far as it was tried.
+    """
+
+    m: NDArray[np.float64]
+    matches: float
+    kin: KinClasses
+    weight: NDArray[np.float64]
+    evidence: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class CountedPairs:
+    """Counts of comparison vectors, and what is known before.
+
+    Parameters
+    ----------
+    gamma : ndarray of int8, shape (n_patterns, n_fields)
+    count : ndarray of float64, shape (n_patterns,)
+    identified : ndarray of uint64, shape (n_patterns,)
+        Fields whose m each row identifies, as bits.
+    valid : ndarray of bool, shape (n_fields, n_levels)
+        Which entries are levels.
+    u : ndarray of float64, shape (n_fields, n_levels)
+        Levels of all pairs.
+    belief : ndarray of float64, shape (n_fields, n_levels)
+        Believed m.
+    worth : ndarray of float64, shape (n_fields,)
+        Matches that the belief is worth; infinite where m cannot be estimated.
+    n_pairs : float
+        All pairs of the two files.
+    expected_matches : float, optional
+        Prior mean of the number of matches.
+    """
+
+    gamma: NDArray[np.int8]
+    count: NDArray[np.float64]
+    identified: NDArray[np.uint64]
+    valid: NDArray[np.bool_]
+    u: NDArray[np.float64]
+    belief: NDArray[np.float64]
+    worth: NDArray[np.float64]
+    n_pairs: float
+    expected_matches: float | None = None
+
+
+def starting_classes(pairs: CountedPairs, max_kin: int = MAX_KIN) -> StartingClasses:
+    """Fit the classes, with as many of kin as the evidence supports.
+
+    Parameters
+    ----------
+    pairs : CountedPairs
+    max_kin : int
+        At most so many, up to `MAX_KIN`.
+
+    Notes
+    -----
+    At most `MAX_STEPS` steps of O(n_patterns * n_classes * n_fields) for each number of classes. A number is tried only
+    if the one before was better than the one before it.
+
+    References
+    ----------
+    .. [1] Cheeseman and Stutz, Bayesian classification (AutoClass), 1996.
+    """
+    best, highest = _fitted(pairs, 0)
+    evidence = [highest]
+    for n in range(1, max_kin + 1):
+        tried, value = _fitted(pairs, n)
+        evidence.append(value)
+        if value > highest:
+            best, highest = tried, value
+        elif n > 1:
+            break
+    relative = tuple(value - evidence[0] for value in evidence)
+    return StartingClasses(best.m, best.matches, best.kin, best.weight, relative)
+
+
+def _fitted(pairs: CountedPairs, n_kin: int) -> tuple[StartingClasses, float]:
+    """The classes with a given number of kin, and their log evidence."""
+    levels = np.stack([pairs.belief, *(near * pairs.belief + (1 - near) * pairs.u for near in NEARNESS[:n_kin])])
+    levels, sizes, counted, value = _converged(pairs, levels, np.full(n_kin + 1, FIRST_SIZE))
+    nearest = _nearest(pairs, levels, sizes)
+    if nearest:
+        # The classes have changed places: matches start again where the class is that is nearer to the belief.
+        order = np.arange(n_kin + 1)
+        order[[0, nearest]] = nearest, 0
+        levels, sizes, counted, value = _converged(pairs, levels[order], sizes[order])
+    rest = pairs.n_pairs - sizes[0]
+    kin = KinClasses(levels[1:], np.append(sizes[1:], rest - sizes[1:].sum()) / rest)
+    strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
+    log_m = summed(pairs.gamma, log_tables(levels[:1])[0])
+    weight = (log_m - kin.log_probability(pairs.gamma, strangers)) / np.log(2.0)
+    return StartingClasses(levels[0], float(sizes[0]), kin, weight), value + _complete(pairs, levels, sizes, counted)
+
+
+def _converged(
+    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
+    """EM from some distributions and sizes: both, the expected pairs by level, and the log likelihood."""
+    n = len(levels)
+    strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
+    counted, expected = np.zeros_like(levels), np.zeros(n + 1)
+    posterior = np.empty((len(pairs.gamma), n + 1))
+    sizes = np.minimum(sizes, pairs.n_pairs / (2 * n))
+    left_out = pairs.n_pairs - float(pairs.count.sum())
+    for step in range(MAX_STEPS):
+        log_shares = np.log(np.append(sizes, pairs.n_pairs - sizes.sum()) / pairs.n_pairs)
+        value = class_expectation(
+            pairs.gamma, pairs.count, pairs.identified, log_tables(levels), log_shares, strangers, 1, counted, expected,
+            posterior,
+        )  # fmt: skip
+        value += left_out * float(log_shares[-1])
+        before, sizes = sizes, np.maximum(expected[:-1], SMALLEST)
+        if pairs.expected_matches is not None:
+            sizes[0] = (sizes[0] + EXPECTATION_WORTH) / (1 + EXPECTATION_WORTH / pairs.expected_matches)
+        if step >= FEWEST_STEPS and float(np.abs(np.log(sizes / before)).max()) < TOLERANCE:
+            break
+        levels = np.stack([_held(pairs, counted[0]), *(shares(one, pairs.valid, PRIOR) for one in counted[1:])])
+    return levels, sizes, counted, value
+
+
+def _held(pairs: CountedPairs, counted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """m from expected matches by level and from the belief."""
+    known = np.isfinite(pairs.worth)
+    smoothed = counted + np.where(known, pairs.worth, 1.0)[:, None] * pairs.belief
+    return np.where(known[:, None], smoothed / smoothed.sum(axis=1, keepdims=True), pairs.belief)
+
+
+def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
+    """The class that agrees as the belief has it, or more often: the match class, unless another is nearer to it.
+
+    A match class without pairs is as it was believed, and stays empty unless another could be of matches.
+    """
+    below = np.array([_disagreement(pairs, one) for one in levels])
+    below[0] = below[0] if sizes[0] >= 1.0 else MOST_DISAGREEMENT
+    return int(np.argmin(np.where(sizes >= 1.0, below, np.where(np.arange(len(below)) == 0, below, np.inf))))
+
+
+def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+    """Kullback-Leibler divergence from the believed agreement, of the fields on which a class agrees less often."""
+    total = 0.0
+    for q, (valid, worth) in enumerate(zip(pairs.valid, pairs.worth, strict=True)):
+        usual = int(np.argmax(pairs.belief[q]))
+        belief, own = float(pairs.belief[q, usual]), float(levels[q, usual])
+        if valid.sum() > 1 and np.isfinite(worth) and own < belief:
+            own = max(own, 1e-6)
+            total += belief * math.log(belief / own) + (1 - belief) * math.log((1 - belief) / (1 - own))
+    return total
+
+
+def _complete(
+    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64], counted: NDArray[np.float64]
+) -> float:
+    """Log marginal likelihood of the expected counts, less their log likelihood."""
+    every = np.append(sizes, pairs.n_pairs - sizes.sum())
+    total = _marginal(every, np.ones(len(every))) - float((every * np.log(every / pairs.n_pairs)).sum())
+    for c, (own, expected) in enumerate(zip(levels, counted, strict=True)):
+        for q, valid in enumerate(pairs.valid):
+            if c == 0 and not np.isfinite(pairs.worth[q]):
+                continue
+            prior = pairs.worth[q] * pairs.belief[q, valid] if c == 0 else _even(valid)
+            n = expected[q, valid]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                likelihood = np.where(n > 0, n * np.log(own[q, valid]), 0.0).sum()
+            total += _marginal(n, prior) - float(likelihood)
+    return total
+
+
+def _even(valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The prior of a class of which nothing is believed."""
+    return np.full(int(valid.sum()), PRIOR / int(valid.sum()))
+
+
+def _marginal(n: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
+    """Log marginal likelihood of numbers of pairs in order, under a Dirichlet prior."""
+    known = prior > 0
+    parts = gammaln(prior[known] + n[known]) - gammaln(prior[known])
+    return float(gammaln(prior.sum()) - gammaln(prior.sum() + n.sum()) + parts.sum())
