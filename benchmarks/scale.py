@@ -64,9 +64,11 @@ def _show(timings: dict[str, Any], linkage: dict[str, Any], evaluation: dict[str
     estimate = "cannot be estimated" if recall is None else f"estimated {recall:.4f}"
     print(f"         recall {estimate}, true {evaluation['candidate_recall']:.4f}")
     decision = evaluation["at_decision"]
+    expected = linkage["expected"]
     print(
-        f"links    {decision['links']:,}: precision {decision['precision']:.4f}, recall {decision['recall']:.4f}, "
-        f"F1 {decision['f1']:.4f} (best {evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
+        f"links    {decision['links']:,}: precision {decision['precision']:.4f}, claimed {expected['precision']:.4f}; "
+        f"recall {decision['recall']:.4f}, claimed {expected['recall']:.4f}; F1 {decision['f1']:.4f} (best "
+        f"{evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
     )
 
 

@@ -48,9 +48,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
         max_kin=spec.model.max_kin,
-        m_prior=tuple(
-            (name, MPrior(believed.agreement, believed.weight)) for name, believed in spec.model.m_prior.items()
-        ),
+        m_prior=tuple((one.field, MPrior(one.agreement, one.weight)) for one in spec.model.m_prior),
         latent=_latent(spec),
     )
 

@@ -63,6 +63,8 @@ class Custodians(Section):
 class MPriorSpec(Section):
     """What is believed of m of a field: how often two records of one person agree on it."""
 
+    field: Name
+    """A compared field."""
     agreement: float = Field(default=0.9, gt=0, lt=1, allow_inf_nan=False)
     """Share of matches at the field's highest level; the other levels share the rest evenly."""
     weight: float = Field(default=20.0, gt=0, le=1e6, allow_inf_nan=False)
@@ -88,9 +90,8 @@ class ModelSpec(Section):
     max_kin: int = Field(default=4, ge=0, le=4)
     """Maximum number of classes of pairs of two people who have something in common, such as a household or a street.
     Evidence decides how many there are; 0: every pair that is no match is one of strangers."""
-    m_prior: dict[str, MPriorSpec] = Field(default_factory=dict)
-    """What is believed of matches, by field: how often they agree on it. A field that is not named has .9, worth 20
-    matches."""
+    m_prior: tuple[MPriorSpec, ...] = ()
+    """What is believed of matches: how often they agree on a field. One that is not named has .9, worth 20 matches."""
     tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
     """EM has converged when no parameter moves by more."""
     expected_matches: int | None = Field(default=None, ge=1)

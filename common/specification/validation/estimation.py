@@ -16,15 +16,24 @@ LEAST_AGREEMENT = 0.5
 def estimation_issues(model: ModelSpec, fields: Mapping[int, FieldSpec]) -> Iterator[ValidationIssue]:
     """Beliefs about fields, and value frequencies under a scheme whose weights are not ratios of probabilities."""
     names = {field.name for field in fields.values()}
-    for name in model.m_prior:
-        if name not in names:
+    believed: set[str] = set()
+    for position, one in enumerate(model.m_prior):
+        if one.field not in names:
             yield ValidationIssue(
-                ("model", "m_prior", name),
+                ("model", "m_prior", position, "field"),
                 "something is believed of a field that is not compared",
-                repr(name),
+                repr(one.field),
                 f"name compared fields only: {', '.join(sorted(names))}",
             )
-    if names and names <= {name for name, believed in model.m_prior.items() if believed.agreement < LEAST_AGREEMENT}:
+        if one.field in believed:
+            yield ValidationIssue(
+                ("model", "m_prior", position, "field"),
+                "two beliefs about one field contradict each other",
+                repr(one.field),
+                "state one of them",
+            )
+        believed.add(one.field)
+    if names and names <= {one.field for one in model.m_prior if one.agreement < LEAST_AGREEMENT}:
         yield ValidationIssue(
             ("model", "m_prior"),
             "the beliefs contradict each other: by them matches differ on every field, and nothing identifies a person",
