@@ -203,6 +203,7 @@ def fitted_scheme(
         levels,
         plan.swapped,
         dict(plan.m_prior),
+        [field.name for field in plan.fields if field.personal],
     )
 
 

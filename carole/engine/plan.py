@@ -37,6 +37,8 @@ class FieldPlan:
         Whether a missing value is evidence; otherwise it is missing at random.
     randomised_response
         Probability with which each bit of its signatures was randomised, on either side.
+    personal
+        Whether it distinguishes the persons of a household.
     """
 
     name: str
@@ -46,6 +48,7 @@ class FieldPlan:
     value_frequencies: bool = False
     missing_as_level: bool = False
     randomised_response: float = 0.0
+    personal: bool = False
 
     def __post_init__(self) -> None:
         ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))

@@ -32,6 +32,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
                 field.value_frequencies,
                 field.missing_as == "level",
                 field.randomised_response,
+                field.personal,
             )
             for field in spec.fields
         ),

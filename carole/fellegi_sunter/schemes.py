@@ -23,7 +23,7 @@ scheme is an entry there and one here, of an existing class or a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -214,6 +214,7 @@ def fit_scheme(
     level_counts: NDArray[np.float64] | None = None,
     exceptions: Sequence[int] = (),
     m_prior: Mapping[str, MPrior] = MappingProxyType({}),
+    personal: Collection[str] = (),
 ) -> FittedScheme:
     """Fit a scheme to counts of comparison patterns.
 
@@ -233,6 +234,8 @@ def fit_scheme(
         Positions of the comparisons in which most matches have the lowest level.
     m_prior : mapping of str to MPrior
         What is believed of m, by field; of the others what is usual.
+    personal : collection of str
+        Fields that distinguish the persons of a household.
 
     Returns
     -------
@@ -254,7 +257,7 @@ def fit_scheme(
     scheme = scheme_named(name)
     n_levels = [len(field) for field in bounds]
     fields = [
-        FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions, m_prior.get(field, MPrior()))
+        FieldLevels(field, scheme.levels(n_levels[q]), q in exceptions, m_prior.get(field, MPrior()), field in personal)
         for q, field in enumerate(names)
     ]
     counted = scheme.merged(patterns, n_levels)

@@ -45,13 +45,15 @@ class FieldLevels:
     """A compared field: its name and its number of levels, the last being the most similar.
 
     An `exception` is a comparison in which most matches have the lowest level, such as the exchange of two values;
-    estimation starts there. `m_prior` is what is believed of its m.
+    estimation starts there. `m_prior` is what is believed of its m. A
+    `personal` field distinguishes the persons of a household, as a date of birth does.
     """
 
     name: str
     n_levels: int
     exception: bool = False
     m_prior: MPrior = MPrior()
+    personal: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_levels <= 127:

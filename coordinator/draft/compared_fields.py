@@ -31,6 +31,8 @@ MAX_FIELDS = 15
 """More add no information, and their comparison patterns no longer fit."""
 MIN_NUMBERS = 0.02
 """Overlap of two columns of identifiers from which they may be the same numbers."""
+PERSONAL = frozenset({"given_name", "full_name", "birth_date", "sex"})
+"""Meanings of columns that distinguish the persons of a household."""
 MIN_WORDS = 0.05
 """Overlap of the words of names or texts of which no whole value is in both files."""
 
@@ -131,10 +133,17 @@ def _consider(drafted: ProposedFields, pair: Pair) -> None:
             kind=kind,
             date=DateFormat(order=order) if order is not None else None,
             **_columns(pair, name, order),
+            **_personal(pair, kind),
             **_signature(kind, drafted),
         )
     )
     drafted.comments.append(f"{kind.capitalize()}: {reason}. {_filled(alice, bob)}{doubt}{_pairing(pair)}")
+
+
+def _personal(pair: Pair, kind: Kind) -> dict[str, Any]:
+    """Whether the field distinguishes the persons of a household, as far as its kind does not state it."""
+    personal = pair.meaning == "birth" or any(meaning_of(column) in PERSONAL for column in (*pair.alice, *pair.bob))
+    return {} if personal == (kind == "date") else {"personal": personal}
 
 
 def _shared(kind: Kind, ours: pl.Series, theirs: pl.Series) -> bool:

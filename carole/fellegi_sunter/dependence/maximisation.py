@@ -116,7 +116,8 @@ class Maximisation:
         gamma, fields, n_pairs = self.gamma, self._model.fields, self._n_pairs
         identified = identified_bits(self._patterns.mask, self._rules, len(fields))
         counted = CountedPairs(
-            gamma, self._count, identified, self._valid, self._u, self._believed, self._worth, n_pairs,
+            gamma, self._count, identified, self._valid, self._u, self._believed, self._worth,
+            np.array([field.personal for field in fields]), n_pairs,
             self._settings.expected_matches,
         )  # fmt: skip
         start = starting_classes(counted, max_kin)

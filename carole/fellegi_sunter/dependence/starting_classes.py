@@ -8,7 +8,8 @@ likelihood of the expected counts as if every pair's class were known, times the
 the vectors and that of the expected counts. It charges a class for its parameters by the pairs of that class: a penalty
 by the number of all pairs, as BIC has it, would never allow a class of forty households among a million strangers.
 
-What distinguishes a person is in the belief: the match class is the one that agrees as often as it says, or more.
+The match class is the one that agrees as often as the belief has it, or more. There may be others, of records with
+errors, which differ from kin by the fields that distinguish the persons of a household.
 """
 
 from __future__ import annotations
@@ -53,8 +54,6 @@ class StartingClasses:
 
     Parameters
     ----------
-    m : ndarray of float64, shape (n_fields, n_levels)
-        P(level in a field | match).
     matches : float
         Expected number of matches.
     kin : KinClasses
@@ -64,7 +63,6 @@ class StartingClasses:
         Log evidence with 0, 1, ... classes of kin, relative to none, as far as it was tried.
     """
 
-    m: NDArray[np.float64]
     matches: float
     kin: KinClasses
     weight: NDArray[np.float64]
@@ -89,6 +87,8 @@ class CountedPairs:
         Believed m.
     worth : ndarray of float64, shape (n_fields,)
         Matches that the belief is worth; infinite where m cannot be estimated.
+    personal : ndarray of bool, shape (n_fields,)
+        Fields that distinguish the persons of a household.
     n_pairs : float
         All pairs of the two files.
     expected_matches : float, optional
@@ -102,6 +102,7 @@ class CountedPairs:
     u: NDArray[np.float64]
     belief: NDArray[np.float64]
     worth: NDArray[np.float64]
+    personal: NDArray[np.bool_]
     n_pairs: float
     expected_matches: float | None = None
 
@@ -124,35 +125,73 @@ def starting_classes(pairs: CountedPairs, max_kin: int = MAX_KIN) -> StartingCla
     ----------
     .. [1] Cheeseman and Stutz, Bayesian classification (AutoClass), 1996.
     """
-    best, highest = _fitted(pairs, 0)
-    evidence = [highest]
+    best = _fitted(pairs, pairs.belief[None])
+    evidence = [best.evidence]
+    before = best
     for n in range(1, max_kin + 1):
-        tried, value = _fitted(pairs, n)
-        evidence.append(value)
-        if value > highest:
-            best, highest = tried, value
+        between = [near * pairs.belief + (1 - near) * pairs.u for near in NEARNESS[:n]]
+        # Twice, as EM finds the nearest maximum: from classes at fixed places, and with what the match class had become
+        # as a class of kin beside a match class as it is believed.
+        tried = max(
+            _fitted(pairs, np.stack([pairs.belief, *between])),
+            _fitted(pairs, np.concatenate([pairs.belief[None], before.levels])),
+            key=lambda found: found.evidence,
+        )
+        evidence.append(tried.evidence)
+        before = tried
+        if tried.evidence > best.evidence:
+            best = tried
         elif n > 1:
             break
     relative = tuple(value - evidence[0] for value in evidence)
-    return StartingClasses(best.m, best.matches, best.kin, best.weight, relative)
+    return _labelled(pairs, best, relative)
 
 
-def _fitted(pairs: CountedPairs, n_kin: int) -> tuple[StartingClasses, float]:
-    """The classes with a given number of kin, and their log evidence."""
-    levels = np.stack([pairs.belief, *(near * pairs.belief + (1 - near) * pairs.u for near in NEARNESS[:n_kin])])
-    levels, sizes, counted, value = _converged(pairs, levels, np.full(n_kin + 1, FIRST_SIZE))
+@dataclass(frozen=True)
+class _Fit:
+    """Classes but the strangers, the match class first: distributions, sizes in pairs, and the log evidence."""
+
+    levels: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    evidence: float
+
+
+def _fitted(pairs: CountedPairs, levels: NDArray[np.float64]) -> _Fit:
+    """The classes from given starts."""
+    levels, sizes, counted, value = _converged(pairs, levels, np.full(len(levels), FIRST_SIZE))
     nearest = _nearest(pairs, levels, sizes)
     if nearest:
         # The classes have changed places: matches start again where the class is that is nearer to the belief.
-        order = np.arange(n_kin + 1)
+        order = np.arange(len(levels))
         order[[0, nearest]] = nearest, 0
         levels, sizes, counted, value = _converged(pairs, levels[order], sizes[order])
-    rest = pairs.n_pairs - sizes[0]
-    kin = KinClasses(levels[1:], np.append(sizes[1:], rest - sizes[1:].sum()) / rest)
+    return _Fit(levels, sizes, value + _complete(pairs, levels, sizes, counted))
+
+
+def _labelled(pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...]) -> StartingClasses:
+    """Which classes are matches, and the weights that follow.
+
+    Records with errors, or of people who moved, can be a class of their own. It is one of matches if it agrees on every
+    field that distinguishes the persons of a household: there a class of kin is no better than chance.
+    """
+    same = np.array([c == 0 or _is_of_matches(pairs, one) for c, one in enumerate(fit.levels)])
+    matches = float(fit.sizes[same].sum())
+    rest = pairs.n_pairs - matches
+    kin_sizes = fit.sizes[~same]
+    kin = KinClasses(fit.levels[~same], np.append(kin_sizes, rest - kin_sizes.sum()) / rest)
+    among = KinClasses(fit.levels[same][1:], np.append(fit.sizes[same][1:], fit.sizes[0]) / matches)
+    log_m = among.log_probability(pairs.gamma, summed(pairs.gamma, log_tables(fit.levels[:1])[0]))
     strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
-    log_m = summed(pairs.gamma, log_tables(levels[:1])[0])
     weight = (log_m - kin.log_probability(pairs.gamma, strangers)) / np.log(2.0)
-    return StartingClasses(levels[0], float(sizes[0]), kin, weight), value + _complete(pairs, levels, sizes, counted)
+    return StartingClasses(matches, kin, weight, evidence)
+
+
+def _is_of_matches(pairs: CountedPairs, levels: NDArray[np.float64]) -> bool:
+    """Whether a class agrees on every personal field far more often than strangers: nearer, as a factor, to matches."""
+    personal = np.flatnonzero(pairs.personal)
+    top = pairs.valid.sum(axis=1) - 1
+    u, belief, own = (table[personal, top[personal]] for table in (pairs.u, pairs.belief, levels))
+    return bool(len(personal) and (own > np.sqrt(u * belief)).all())
 
 
 def _converged(
