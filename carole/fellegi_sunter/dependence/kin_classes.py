@@ -66,11 +66,6 @@ class KinClasses:
         return np.asarray(total)
 
 
-def no_kin(n_fields: int, n_levels: int) -> KinClasses:
-    """Strangers only."""
-    return KinClasses(np.zeros((0, n_fields, n_levels)), np.ones(1))
-
-
 def log_tables(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logarithms with a last column of 0 for a missing level: shape (n_classes, n_fields, n_levels + 1)."""
     with np.errstate(divide="ignore"):

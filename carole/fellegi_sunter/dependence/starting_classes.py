@@ -187,11 +187,11 @@ def _labelled(pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...]) -> St
 
 
 def _is_of_matches(pairs: CountedPairs, levels: NDArray[np.float64]) -> bool:
-    """Whether a class agrees on every personal field far more often than strangers: nearer, as a factor, to matches."""
+    """Whether a class agrees on every personal field at least half as often as matches are believed to."""
     personal = np.flatnonzero(pairs.personal)
     top = pairs.valid.sum(axis=1) - 1
-    u, belief, own = (table[personal, top[personal]] for table in (pairs.u, pairs.belief, levels))
-    return bool(len(personal) and (own > np.sqrt(u * belief)).all())
+    belief, own = (table[personal, top[personal]] for table in (pairs.belief, levels))
+    return bool(len(personal) and (own >= belief / 2).all())
 
 
 def _converged(
