@@ -95,6 +95,7 @@ def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
         pattern=place[found.pattern[real]].astype(np.int32),
         selected=place[found.selected[stays[found.selected]]].astype(np.int64),
         rarity=None if found.rarity is None else found.rarity[real],
+        checked=None if found.checked is None else found.checked.rows(real),
     )
 
 
