@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from tryst.carole.blocking import PairSource
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement, check_agreement
-from tryst.carole.engine.conclusion import Candidates, conclude, fitted_scheme, scored_patterns
+from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.duplicates import copies, equal_records
+from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget

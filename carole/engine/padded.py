@@ -13,7 +13,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.conclusion import Candidates, conclude, scored_patterns
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.estimated import scored_patterns
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs

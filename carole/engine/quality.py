@@ -11,17 +11,8 @@ from tryst.carole.engine.bootstrap import Replicates
 from tryst.carole.engine.check_agreement import CheckAgreement
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import ScoredPairs
-from tryst.carole.evaluation.check_field import (
-    FAR,
-    MISSING,
-    NEAR,
-    SAME,
-    SURE,
-    CheckedPairs,
-    FalseLinks,
-    false_links,
-    sure_links,
-)
+from tryst.carole.evaluation.check_field import SURE, FalseLinks, false_links, sure_links
+from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
 from tryst.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import Assignment

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
+from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement
 from tryst.carole.engine.coded_links import CodedLinks, Expected, check_coded
-from tryst.carole.engine.conclusion import Candidates
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent

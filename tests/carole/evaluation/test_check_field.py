@@ -11,7 +11,8 @@ from scipy.special import expit
 from scipy.stats import beta, binomtest
 
 from tryst.carole.evaluation import check_field
-from tryst.carole.evaluation.check_field import FAR, MISSING, NEAR, SAME, CheckedPairs, false_links, sure_links
+from tryst.carole.evaluation.check_field import false_links, sure_links
+from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
 from tryst.common.errors import ErrorCode, TrystError
 
 BITS = np.array([8.0, 14.0, 6.0, 5.0, 5.0])
