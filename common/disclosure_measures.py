@@ -35,7 +35,10 @@ TABLES = ResolutionRequest(
 CUSTODIANS = ResolutionRequest(
     "What do the custodians learn of each other?", "A recipient of links learns who is in the other file."
 )
-QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS)
+RIGHT = ResolutionRequest(
+    "Are the links right?", "A false link takes two people for one, and misleads whoever uses the combined output."
+)
+QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS, RIGHT)
 """In the order of the report."""
 
 
@@ -64,7 +67,10 @@ class DisclosureMeasure:
     unit
         ``share`` reads in per cent, ``probability`` as a number.
     needs
-        The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``.
+        The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``,
+        ``quality``.
+    accumulates
+        Whether a release is judged together with the project's earlier ones.
     minimum, maximum
         Range of its limit.
     """
@@ -78,7 +84,8 @@ class DisclosureMeasure:
     question: ResolutionRequest
     place: int = 0
     unit: Literal["share", "probability"] = "share"
-    needs: Literal["", "sensitive", "tables"] = ""
+    needs: Literal["", "sensitive", "tables", "quality"] = ""
+    accumulates: bool = True
     minimum: float = 0.0
     maximum: float = 1.0
 
@@ -262,6 +269,17 @@ register(
             sentence="A custodian learns of {value} of its records that the other has the person too.",
             method="link probability at least 1 - `doubt`; the larger share of the two",
             question=CUSTODIANS,
+        ),
+        DisclosureMeasure(
+            name="false_links",
+            title="False links",
+            meaning="Estimated share of the links that join records of two people.",
+            intruder="No intruder: whoever uses the combined output.",
+            sentence="{value} of the links are estimated to be false.",
+            method="check field, or bootstrap, with a 95 % interval (section `quality`)",
+            question=RIGHT,
+            needs="quality",
+            accumulates=False,
         ),
     )
 )

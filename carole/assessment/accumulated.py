@@ -48,7 +48,7 @@ def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) 
     gone: set[str] = set()
     for report in reports:
         for name, entry in report["measures"].items():
-            if name in MEASURES:
+            if name in MEASURES and MEASURES[name].accumulates:
                 largest[name] = max(largest.get(name, 0.0), float(entry["judged"]))
         for table in report["tables"]:
             names = tuple(table["variables"])

@@ -15,6 +15,7 @@ from typing import Any
 from tryst.carole.assessment.accumulated import accumulated
 from tryst.carole.assessment.attribution import attribution, by_variable
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
@@ -24,6 +25,7 @@ from tryst.carole.assessment.publication import publication
 from tryst.carole.engine.plan import Resources
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.result_warning import ResultWarning, by_severity, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
@@ -67,6 +69,7 @@ def assess(
     earlier: Sequence[bytes] = (),
     resources: Resources = DEFAULT_SEARCH,
     progress: Progress = lambda stage, fraction: None,
+    linkage: LinkageDocument | None = None,
 ) -> Assessment:
     """Assess a combined output.
 
@@ -84,6 +87,8 @@ def assess(
         Memory, that of `combined` included, and threads, which change nothing in the document.
     progress
         Called with the stage "assess" and the fraction of it done.
+    linkage
+        The run's decision, with the estimates of its quality.
 
     Raises
     ------
@@ -109,6 +114,7 @@ def assess(
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
     measured = {**found.measures, **learnt.measures, **tables.measures, **members.measures}
+    measured |= false_links(spec, linkage)
     limits = policy.limits.given
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))

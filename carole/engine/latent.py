@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.conclusion import Candidates, rule_fields, scored_patterns
+from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
+from tryst.carole.engine.estimated import rule_fields, scored_patterns
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LatentPlan, LinkagePlan

@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 from tryst.carole.blocking import PairSource
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
-from tryst.carole.engine.conclusion import Candidates, conclude, fitted_scheme, scored_patterns
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.check_agreement import CheckAgreement, check_agreement
+from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.duplicates import copies, equal_records
+from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
@@ -196,6 +199,7 @@ class _Run:
             seconds=self._seconds,
             peak_bytes=budget.peak,
             rarity=self._rarity(kept),
+            checked=self._checked(kept, pool),
         )
         return candidates, kept, fitted
 
@@ -218,6 +222,12 @@ class _Run:
         """What rare values add to the weights of the kept pairs."""
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._files.rows, names, kept.row_a, kept.row_b) if names else None
+
+    def _checked(self, kept: KeptPairs, pool: ThreadPoolExecutor) -> CheckAgreement | None:
+        """Agreement of the kept pairs in the check field."""
+        if self._plan.check_field is None:
+            return None
+        return check_agreement(self._files, self._plan.check_field, kept, pool, self._plan.seed)
 
     def _all_pairs_levels(
         self, tables: dict[str, NDArray[np.int8]], pool: ThreadPoolExecutor, progress: StageProgress

@@ -13,7 +13,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.conclusion import Candidates, conclude, scored_patterns
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.estimated import scored_patterns
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
@@ -95,6 +97,7 @@ def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:
         pattern=place[found.pattern[real]].astype(np.int32),
         selected=place[found.selected[stays[found.selected]]].astype(np.int64),
         rarity=None if found.rarity is None else found.rarity[real],
+        checked=None if found.checked is None else found.checked.rows(real),
     )
 
 

@@ -194,6 +194,10 @@ class LinkagePlan:
         What is believed of m, by field; of the others what is usual.
     latent
         The extended latent step; None: pairs are scored by agreement alone.
+    check_field
+        A field that both sets carry but no link is made by; its agreement shows the share of false links.
+    replicates
+        Of the bootstrap of the run; 0: none.
     """
 
     fields: tuple[FieldPlan, ...]
@@ -212,6 +216,8 @@ class LinkagePlan:
     max_kin: int = MAX_KIN
     m_prior: tuple[tuple[str, MPrior], ...] = ()
     latent: LatentPlan | None = None
+    check_field: FieldPlan | None = None
+    replicates: int = 0
 
     def __post_init__(self) -> None:
         self._check_fields()
@@ -219,6 +225,7 @@ class LinkagePlan:
         self._check_links()
         if self.latent is not None and not set(self.latent.keys) <= {field.name for field in self.fields}:
             raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
+        self._check_quality()
 
     def _check_fields(self) -> None:
         if not self.fields:
@@ -251,6 +258,14 @@ class LinkagePlan:
             raise _wrong("links.false_link_rate", "a share in (0, 1)", str(self.false_link_rate), "for instance .01")
         if self.assignment not in get_args(Assignment):
             raise _wrong("links.assignment", f"one of {', '.join(get_args(Assignment))}", self.assignment, "name one")
+
+    def _check_quality(self) -> None:
+        check = None if self.check_field is None else self.check_field.name
+        used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | {f.name for f in self.fields}
+        if check is not None and check in used:
+            raise _wrong("quality.check_field", "a field that nothing else uses", str(check), "choose another")
+        if self.latent is not None and (check is not None or self.replicates):
+            raise _wrong("quality", "no estimates with the extended latent step", "both", "drop one of the two")
 
     @property
     def compared(self) -> tuple[FieldPlan, ...]:

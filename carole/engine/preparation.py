@@ -36,7 +36,7 @@ def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
                 ErrorCode.EMPTY_SOURCE, "a file without records cannot be linked", where=side,
                 got="0 rows", remedy="contribute a file with records",
             )  # fmt: skip
-        for field in plan.fields:
+        for field in (*plan.fields, *(() if plan.check_field is None else (plan.check_field,))):
             got = part.fields.get(field.name)
             expected = "signatures" if field.comparator == "jaccard" else "values"
             if got is not None and got.content != expected:

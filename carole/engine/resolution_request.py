@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.check_agreement import CheckAgreement
 from tryst.carole.engine.coded_links import CodedLinks, Expected, check_coded
-from tryst.carole.engine.conclusion import Candidates
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
@@ -96,12 +97,15 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         arrays["levels"] = found.levels
     if found.outside_blocks is not None:
         arrays["outside_gamma"], arrays["outside_count"] = found.outside_blocks.gamma, found.outside_blocks.count
+    if found.checked is not None:
+        arrays["checked"] = found.checked.agrees[order]
     for side, lacking in zip("ab", found.lacking, strict=True):
         arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
     document = {
         "n_a": found.n_a,
         "n_b": found.n_b,
         "scale": None if found.outside_blocks is None else found.outside_blocks.scale,
+        "strangers": None if found.checked is None else found.checked.strangers,
         "equal": list(found.equal),
         "missing": {name: list(shares) for name, shares in found.missing.items()},
         "warnings": [warning.plain() for warning in found.warnings],
@@ -142,13 +146,14 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
         for side in "ab":
             kinds = array_of(arrays, f"lacking_{side}", np.bool_, (None, len(plan.fields)))
             lacking.append(FieldsPresent(kinds, array_of(arrays, f"lacking_{side}_records", np.int64, (len(kinds),))))
+        pattern = _below(array_of(arrays, "pattern", np.int32, (None,)), n_patterns)
         found = Candidates(
             n_a=int(document["n_a"]),
             n_b=int(document["n_b"]),
             patterns=patterns,
             levels=levels,
             outside_blocks=outside_blocks,
-            pattern=_below(array_of(arrays, "pattern", np.int32, (None,)), n_patterns),
+            pattern=pattern,
             selected=_below(array_of(arrays, "selected", np.int64, (None,)), n_patterns),
             lacking=(lacking[0], lacking[1]),
             equal=(int(document["equal"][0]), int(document["equal"][1])),
@@ -156,6 +161,7 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
             warnings=tuple(ResultWarning.model_validate(warning) for warning in document["warnings"]),
             seconds={str(name): float(value) for name, value in document["seconds"].items()},
             peak_bytes=int(document["peak_bytes"]),
+            checked=_checked(arrays, document["strangers"], len(pattern), plan),
         )
         for q, field in enumerate(plan.compared):
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
@@ -164,6 +170,18 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
         return ResolutionRequest(found, (alice, bob), int(document["threads"]))
     except (KeyError, TypeError, ValueError, IndexError):
         raise malformed("parts that are missing or of another type") from None
+
+
+def _checked(arrays: Arrays, strangers: float | None, n_kept: int, plan: LinkagePlan) -> CheckAgreement | None:
+    """Agreement in the check field, which must be there exactly if the plan has one."""
+    if (plan.check_field is None) != ("checked" not in arrays):
+        raise malformed("agreement in a check field, or none, unlike the plan")
+    if strangers is None or "checked" not in arrays:
+        return None
+    agrees = array_of(arrays, "checked", np.int8, (n_kept,))
+    if n_kept and not -1 <= int(agrees.min()) <= int(agrees.max()) <= 1:
+        raise malformed("an agreement that is neither yes, no nor missing")
+    return CheckAgreement(agrees, float(strangers))
 
 
 def pack_result(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from tryst.carole.fellegi_sunter.link_posterior import Copies
 from tryst.common.documents.result_warning import ResultWarning
@@ -213,6 +214,8 @@ class Linkage:
         Results of the extended latent step, where there was one; `pairs`, `links` and `model` are then its own.
     copies
         Of A and of B: of each record the first of its file that counted as the same person; None: each counted alone.
+    quality
+        Estimates of the links' quality beside what the model claims.
     """
 
     model: Model
@@ -234,6 +237,7 @@ class Linkage:
     peak_bytes: int
     latent: LatentResult | None = None
     copies: Copies = (None, None)
+    quality: tuple[QualityEstimate, ...] = ()
 
     @property
     def blocking_recall(self) -> float | None:

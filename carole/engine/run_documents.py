@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.insights import examples, history, thresholds, unlinkable
 from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.quality import claim_of
 from tryst.carole.engine.result import LatentResult, Linkage
+from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter.dependence import Distribution
 from tryst.carole.fellegi_sunter.model import Model, log2_ratios
 from tryst.common.documents.result_warning import by_severity
@@ -154,6 +156,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
             for side, found in zip(("alice", "bob"), linkage.duplicates, strict=True)
         },
         "expected": _expected(linkage),
+        "quality": [_quality(estimate) for estimate in linkage.quality],
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
         "unlinkable": unlinkable(linkage),
@@ -220,12 +223,18 @@ def _expected(linkage: Linkage) -> dict[str, float] | None:
 
     None where there are no links, and where there are more than records in either file.
     """
-    probability = linkage.pairs.link_probability
-    found = float(probability[linkage.links].sum())
-    matches = float(probability.sum()) + linkage.matches_below_floor
-    if not 0 < linkage.links.size <= max(linkage.model.n_a, linkage.model.n_b) or matches <= 0:
-        return None
-    return {"precision": found / linkage.links.size, "recall": min(1.0, found / matches)}
+    claim = claim_of(linkage.pairs, linkage.links, linkage.matches_below_floor, linkage.model)
+    return None if claim is None else {"precision": claim.precision, "recall": claim.recall}
+
+
+def _quality(estimate: QualityEstimate) -> dict[str, Any]:
+    return {
+        "method": estimate.method,
+        "precision": vars(estimate.precision),
+        "recall": None if estimate.recall is None else vars(estimate.recall),
+        "observations": estimate.observations,
+        "supposes": list(estimate.supposes),
+    }
 
 
 def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[str, Any]:

@@ -23,19 +23,7 @@ from tryst.common.specification.model.schemes import SCHEMES
 def plan_of(spec: Specification) -> LinkagePlan:
     """The engine's plan, from the specification."""
     return LinkagePlan(
-        fields=tuple(
-            FieldPlan(
-                field.name,
-                field.bits,
-                _bounds(field, spec),
-                spec.comparator_of(field),
-                field.value_frequencies,
-                field.missing_as == "level",
-                field.randomised_response,
-                field.personal,
-            )
-            for field in spec.fields
-        ),
+        fields=tuple(_field(field, _bounds(field, spec), spec) for field in spec.compared),
         rules=tuple(_rule(rule) for rule in spec.blocking),
         swaps=spec.swaps,
         scheme=spec.model.scheme,
@@ -51,6 +39,8 @@ def plan_of(spec: Specification) -> LinkagePlan:
         max_kin=spec.model.max_kin,
         m_prior=tuple((one.field, MPrior(one.agreement, one.weight)) for one in spec.model.m_prior),
         latent=_latent(spec),
+        check_field=_check_field(spec),
+        replicates=0 if spec.quality is None else spec.quality.bootstrap or 0,
     )
 
 
@@ -71,6 +61,26 @@ def refuse_unidentified(spec: Specification) -> None:
         raise not_identified(reason)
 
 
+def _field(field: FieldSpec, bounds: tuple[float, ...], spec: Specification) -> FieldPlan:
+    return FieldPlan(
+        field.name,
+        field.bits,
+        bounds,
+        spec.comparator_of(field),
+        field.value_frequencies,
+        field.missing_as == "level",
+        field.randomised_response,
+        field.personal,
+    )
+
+
+def _check_field(spec: Specification) -> FieldPlan | None:
+    if spec.quality is None or spec.quality.check_field is None:
+        return None
+    field = spec.field(spec.quality.check_field)
+    return _field(field, _equal_or_not(field), spec)
+
+
 def _latent(spec: Specification) -> LatentPlan | None:
     if spec.latent is None:
         return None
@@ -89,6 +99,10 @@ def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:
     # A scheme without grades has no level between equal and unequal, so none is counted.
     if SCHEMES[spec.model.scheme].graded:
         return field.bounds
+    return _equal_or_not(field)
+
+
+def _equal_or_not(field: FieldSpec) -> tuple[float, ...]:
     return field.tolerant_bounds(LEVELS["exact"]) if field.randomised_response else LEVELS["exact"]
 
 

@@ -1,8 +1,9 @@
-"""Evaluation of a linkage against the truth.
+"""Evaluation of a linkage, against the truth and without it.
 
 `truth` gives the pairs that are matches; `link_quality` precision, recall and F1 of a decision and of the best
 threshold; `curve` the expected precision-recall curve and its area; `reliability` the calibration of match
-probabilities. No input or output.
+probabilities. Without the truth: `check_field` estimates the share of false links from a field that links are made
+without, `quality_estimate` corrects a claim by simulations. No input or output.
 """
 
 from tryst.carole.evaluation.curve import PrecisionRecall, expected_precision_recall

@@ -61,7 +61,9 @@ def end_run(
     assessed = None
     if combined is not None:
         left = replace(resources, memory_bytes=max(0, resources.memory_bytes - decided.pairs.n_bytes))
-        assessed = assess(combined, spec, lease.run, store.results.reports(lease.project), left, progress)
+        assessed = assess(
+            combined, spec, lease.run, store.results.reports(lease.project), left, progress, document.linkage
+        )
     progress("seal", 0.0)
     granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
     grants = store.projects.get(lease.project).grants

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from tryst.common.documents.document import Count, Document, Part, one_length
+from tryst.common.documents.document import Count, Document, Part, Share, one_length
 from tryst.common.documents.result_warning import ResultWarning
 
 
@@ -124,6 +124,28 @@ class Expected(Part):
     recall: float
 
 
+class ShareInterval(Part):
+    """An estimated share, and its 95 % interval."""
+
+    value: Share
+    lower: Share
+    upper: Share
+
+
+class QualityEstimate(Part):
+    """How good the links are, beside what the model claims."""
+
+    method: Literal["check_field", "bootstrap"]
+    """The agreement of links in a field held out of the linkage; or runs drawn from the fitted model."""
+    precision: ShareInterval
+    recall: ShareInterval | None
+    """Among the candidates; null where the method does not give it."""
+    observations: Count
+    """Links in doubt that were checked, or runs drawn."""
+    supposes: list[str]
+    """What must hold for the intervals to be right."""
+
+
 class Pattern(Part):
     """How many pairs have a comparison vector, and how many the model expects."""
 
@@ -201,6 +223,8 @@ class LinkageDocument(Document):
     floor: float | None = None
     """Match probability below which pairs were not kept."""
     expected: Expected | None = None
+    quality: list[QualityEstimate] = Field(default_factory=list)
+    """Estimates of the links' quality that the specification requested."""
     histogram: Histogram
     thresholds: list[AtThreshold] = Field(default_factory=list)
     """What the model expects at other thresholds."""

@@ -103,6 +103,23 @@ ESTIMATION = (
         remedy="Compare the result with that of model.dependence: none.",
     ),
     WarningCode(
+        code="claim_outside_interval",
+        severity="serious",
+        meaning="What the model claims of its links lies outside the interval of an estimate beside it.",
+        text="The model claims a {of} of {claimed:.2%}, but by {method} it is {value:.2%} ({lower:.2%} to"
+        " {upper:.2%}).",
+        remedy="Rely on the estimate rather than the claim; look for what makes records of different people agree, such"
+        " as kin, and raise links.threshold or add fields that distinguish a person.",
+    ),
+    WarningCode(
+        code="check_field_shows_nothing",
+        severity="warning",
+        meaning="The check field gives no estimate of the share of false links.",
+        text="The check field {field} shows nothing of the links' quality: too few links are sure, or false links agree"
+        " on it about as often as true ones.",
+        remedy="Choose another check field, one that kin do not share, in quality.check_field.",
+    ),
+    WarningCode(
         code="second_solution",
         severity="warning",
         meaning="Another number of links explains the pairs nearly as well.",

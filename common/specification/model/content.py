@@ -22,6 +22,7 @@ from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.padding import Padding
+from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.resolution import ResolutionSpec
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
 from tryst.common.specification.model.section import ColumnName, Name, Section
@@ -221,6 +222,8 @@ class SpecificationContent(Section):
     """The estimation of m, u and p."""
     links: LinkSpec = LinkSpec()
     """The decision which pairs become links."""
+    quality: QualitySpec | None = None
+    """Estimates of the links' quality beside what the model claims of them; null: none."""
     assessment: AssessmentSpec | None = None
     """The assessment of the combined output before its release, and the limits it is judged by."""
     leakage: LeakageSpec = LeakageSpec()
@@ -253,6 +256,12 @@ class SpecificationContent(Section):
     def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
         """How a field's values are compared under this specification's mode."""
         return field.comparator or "jaro" if self.mode == "trusted" else "jaccard"
+
+    @property
+    def compared(self) -> tuple[FieldSpec, ...]:
+        """The fields that links are made by: all but the check field."""
+        held_out = None if self.quality is None else self.quality.check_field
+        return tuple(field for field in self.fields if field.name != held_out)
 
     @property
     def keyed_rules(self) -> tuple[BlockingRule, ...]:

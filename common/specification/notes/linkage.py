@@ -14,7 +14,7 @@ from tryst.common.specification.validation.specification import Specification
 
 def linkage_notes(spec: Specification) -> Iterator[str]:
     """Notes on the quality of the links."""
-    for part in (_scheme, _values, _learning, _comparison, _oddities):
+    for part in (_scheme, _values, _learning, _comparison, _quality, _oddities):
         yield from part(spec)
 
 
@@ -69,7 +69,7 @@ def _learning(spec: Specification) -> Iterator[str]:
                 f" probability {chances} of similarity (share of tokens in common)."
             )
     used = [set(rule.fields) for rule in spec.blocking]
-    in_all = [field.name for field in spec.fields if all(field.name in fields for fields in used)]
+    in_all = [field.name for field in spec.compared if all(field.name in fields for fields in used)]
     if in_all:
         yield (
             f"Every blocking rule uses {listed(in_all)}: pairs that disagree there are never compared, and its m"
@@ -80,7 +80,7 @@ def _learning(spec: Specification) -> Iterator[str]:
             "Only one blocking rule: a match with an error in its key is lost. A second rule on other fields finds"
             " most of those again."
         )
-    unused = [field.name for field in spec.fields if not any(field.name in fields for fields in used)]
+    unused = [field.name for field in spec.compared if not any(field.name in fields for fields in used)]
     if not unused:
         yield "Every compared field is also in a blocking rule: little else remains to evaluate the rules by."
 
@@ -105,6 +105,31 @@ def _comparison(spec: Specification) -> Iterator[str]:
     values = sum(field.bits for field in spec.fields) // 8
     if values > 8192:
         yield f"The signatures of one row take up to {values:,} bytes."
+
+
+def _quality(spec: Specification) -> Iterator[str]:
+    quality = spec.quality
+    if quality is None:
+        return
+    if quality.check_field is not None:
+        resolver = " The resolver learns for every candidate pair whether it agrees on it." * (
+            spec.mode == "block_keyed"
+        )
+        yield (
+            f"Field {quality.check_field} is sent but held out: links are made without it, and whether they agree on it"
+            f" shows how many are false.{resolver}"
+        )
+        if set(_ADDRESS) & set(quality.check_field.lower().split("_")):
+            yield (
+                f"Check field {quality.check_field}: kin share their address, so that false links agree on it as true"
+                " ones do; a field that kin do not share, such as sex, shows more."
+            )
+    if quality.bootstrap is not None:
+        yield f"Bootstrap: estimation and decision are done again {quality.bootstrap} times, each as long as the first."
+
+
+_ADDRESS = ("address", "street", "house", "town", "city", "suburb", "postcode", "zip", "phone", "surname")
+"""Words in names of fields that kin share."""
 
 
 def _oddities(spec: Specification) -> Iterator[str]:

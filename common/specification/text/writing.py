@@ -92,6 +92,9 @@ class _Writer:
         if spec.resolution != ResolutionSpec() or "resolution" in self.comments:
             yield from self.comment("resolution", 0)
             yield f"resolution: {_flow(spec.resolution)}"
+        if spec.quality is not None or "quality" in self.comments:
+            yield from self.comment("quality", 0)
+            yield "quality: null" if spec.quality is None else f"quality: {_flow(spec.quality)}"
         for key in ("model", "links", "release", "retention"):
             yield from self.comment(key, 0)
             yield f"{key}: {_flow(getattr(spec, key), all_keys=True)}"

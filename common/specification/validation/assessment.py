@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.message_words import nearest, shown
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
+from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
@@ -16,6 +17,7 @@ def assessment_issues(
     release: str,
     variables: Mapping[int, VariableSpec],
     fields: frozenset[str],
+    quality: QualitySpec | None,
 ) -> Iterator[ValidationIssue]:
     """Every issue between the assessment and the rest of a specification.
 
@@ -29,6 +31,8 @@ def assessment_issues(
         By their position in the document.
     fields
         Names of the compared fields.
+    quality
+        The section; None if there is none.
     """
     path: DocumentPath = ("assessment",)
     if assessment is None:
@@ -74,11 +78,17 @@ def assessment_issues(
     lacking = {
         "sensitive": ("no variable has the role sensitive", "give a variable the role sensitive, or drop the limit"),
         "tables": ("no table is to be published", "name the `tables`"),
+        "quality": (
+            "nothing estimates the share of false links",
+            "set quality.check_field or quality.bootstrap, or drop the limit",
+        ),
     }
     if any(variable.role == "sensitive" for variable in named.values()):
         del lacking["sensitive"]
     if assessment.tables:
         del lacking["tables"]
+    if quality is not None and (quality.check_field is not None or quality.bootstrap is not None):
+        del lacking["quality"]
     for measure in assessment.limits.given:
         if (need := MEASURES[measure].needs) in lacking:
             words, remedy = lacking[need]

@@ -26,6 +26,7 @@ from tryst.common.specification.validation.hardening import hardening_issues
 from tryst.common.specification.validation.key_domains import key_domain_issues
 from tryst.common.specification.validation.latent import latent_issues
 from tryst.common.specification.validation.padding import padding_issues
+from tryst.common.specification.validation.quality import quality_issues
 from tryst.common.specification.validation.release import release_issues
 from tryst.common.specification.validation.resolution import resolution_issues
 from tryst.common.specification.validation.swaps import swap_issues
@@ -81,7 +82,10 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     names = frozenset(field.name for field in content.fields)
     yield from issues_between(sections)
     yield from estimation_issues(content.model, sections.fields)
-    yield from assessment_issues(content.assessment, content.release.assessment, sections.variables, names)
+    yield from quality_issues(content.quality, sections.fields, sections.rules, content.swaps, content.latent)
+    yield from assessment_issues(
+        content.assessment, content.release.assessment, sections.variables, names, content.quality
+    )
     yield from resolution_issues(content.resolution, content.mode, content.padding)
     yield from release_issues(content.release, content.latent)
 

@@ -86,6 +86,8 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "parameters": _parameters(content),
         "misfits": _misfits(content),
         "dependence": _dependence(content),
+        "quality": wording.quality_rows(content),
+        "quality_names": wording.QUALITY_NAMES,
         "stages": _stages(content),
         "total_seconds": sum(stage.seconds for stage in content.timings.stages),
         "reduction": 1.0 - linkage.candidates / linkage.pairs if linkage.pairs else 0.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tryst.common.specification.model import schemes
 
@@ -228,3 +229,23 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
         linked = share(linkage.links / smaller if smaller else math.nan)
         figures.append((linked, "of the smaller file", "found a partner"))
     return figures
+
+
+QUALITY_NAMES = {"check_field": "The check field", "bootstrap": "The bootstrap"}
+
+
+def quality_rows(content: ReportContent) -> list[dict[str, Any]]:
+    """The model's claim, the estimates beside it, and the truth where it is known: name, precision and recall."""
+
+    def point(value: float) -> dict[str, float | None]:
+        return {"value": value, "lower": None, "upper": None}
+
+    rows: list[dict[str, Any]] = []
+    if claim := content.linkage.expected:
+        rows.append({"name": "The model's claim", "precision": point(claim.precision), "recall": point(claim.recall)})
+    for found in content.linkage.quality:
+        rows.append({"name": QUALITY_NAMES[found.method], "precision": found.precision, "recall": found.recall})
+    if content.evaluation is not None:
+        true = content.evaluation.at_decision
+        rows.append({"name": "The truth", "precision": point(true.precision), "recall": point(true.recall)})
+    return rows

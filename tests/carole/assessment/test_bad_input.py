@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks._built_population import SMALL, Trait, specification
+from tests.carole.assessment.output_measures import OUTPUT_MEASURES
 from tryst.carole.assessment import Combined, assess
-from tryst.common.disclosure_measures import MEASURES
 from tryst.common.errors import TrystError
 
 RUN = "0" * 32
@@ -71,7 +71,7 @@ def test_a_key_with_one_level() -> None:
     codes[:, 1] = 3
     found = assessed(codes)
     without = assessed(np.delete(codes, 1, axis=1), tuple(t for i, t in enumerate(SMALL) if i != 1))
-    for name in set(MEASURES) - {"gain_over_own_file"}:
+    for name in OUTPUT_MEASURES - {"gain_over_own_file"}:
         assert found["measures"][name]["value"] == pytest.approx(without["measures"][name]["value"]), name
     assert not any(option["action"] == "leave out age" for option in found["options"])
 

@@ -10,7 +10,7 @@ from benchmarks.modes import Linked, judged, people
 from tests.carole.engine.test_block_keyed import SEED
 from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.block_keyed_files import check_pairs
-from tryst.carole.engine.conclusion import Candidates
+from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.padded import conclude_padded, without
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.specified import plan_of

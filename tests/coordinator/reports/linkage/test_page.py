@@ -426,3 +426,32 @@ def test_contributions_must_be_finite(documents: dict[str, Any]) -> None:
     documents["linkage"]["latent"] = {**LATENT, "explained": [{"what": "x", "pairs": 5, "parts": [part]}]}
     with pytest.raises(TrystErrors, match="explained"):
         html_of(documents)
+
+
+def test_the_claim_is_shown_beside_what_checks_it(documents: dict[str, Any]) -> None:
+    assert "The model's claim, checked" not in Page(html_of(documents)).text
+    documents["linkage"]["quality"] = [
+        {
+            "method": "check_field",
+            "precision": {"value": 0.9712, "lower": 0.9523, "upper": 0.9876},
+            "recall": None,
+            "observations": 57,
+            "supposes": ["errors in sex are as elsewhere"],
+        },
+        {
+            "method": "bootstrap",
+            "precision": {"value": 0.9834, "lower": 0.9745, "upper": 0.9956},
+            "recall": {"value": 0.9667, "lower": 0.9578, "upper": 0.9789},
+            "observations": 39,
+            "supposes": ["the model is right"],
+        },
+    ]
+    for with_truth in (True, False):
+        page = Page(html_of(documents if with_truth else without_truth(documents))).text
+        assert "The model's claim, checked" in page
+        assert "97.12 % 95.23 % to 98.76 %" in page.replace("\xa0", " ")
+        assert "96.67 % 95.78 % to 97.89 %" in page.replace("\xa0", " ")
+        assert "57 links in doubt" in page
+        assert "39 runs drawn" in page
+        assert "errors in sex are as elsewhere" in page
+        assert ("The truth" in page) == with_truth

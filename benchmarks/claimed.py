@@ -1,0 +1,131 @@
+"""What is claimed of the links, what is true, and how often intervals hold: ``python -m benchmarks claimed``.
+
+Files of 800 people a side, 400 in both, linked many times, with sex as the check field and a bootstrap. In the first
+case the model is right: fields and errors are independent given who matches. In the others it is wrong by
+construction: errors cluster in records; or all kin of the people in one file are in the other, who share surname,
+address and telephone, while the model takes fields to be independent. Coverage has a 95 % interval of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import binomtest
+
+from benchmarks._built_files import CHECK, built_files, built_plan, matches_of
+from tryst.carole.engine import Linkage, Resources, link
+from tryst.carole.engine.quality import claim_of
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.evaluation import matching_pairs
+from tryst.carole.evaluation.quality_estimate import Claim, Interval
+from tryst.common.cleaning import clean
+from tryst.common.encoding.records import encode_records
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
+from tryst.common.specification.text.writing import dump_specification
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.draft.specification_draft import draft
+
+RECORDS, COMMON = 800, 400
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run: its claim, the truth, and the estimates by method and quantity."""
+
+    claimed: Claim
+    true: Claim
+    found: dict[tuple[str, str], Interval]
+
+
+def judged(run: Linkage, right: np.ndarray, common: int) -> Judged:
+    """A run beside the truth of its links."""
+    claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.model)
+    assert claim is not None
+    found = {}
+    for estimate in run.quality:
+        found[estimate.method, "precision"] = estimate.precision
+        if estimate.recall is not None:
+            found[estimate.method, "recall"] = estimate.recall
+    return Judged(claim, Claim(float(right.mean()), float(right.sum()) / common), found)
+
+
+def built(seed: int, replicates: int, *, clustered: bool) -> Judged:
+    """Files of independent fields."""
+    files = built_files(RECORDS, COMMON, np.random.default_rng(seed), clustered=clustered)
+    run = link(files.a, files.b, built_plan(seed, replicates), Resources(2 << 30, 1), _quiet)
+    right = matches_of(files, run.pairs.row_a[run.links], run.pairs.row_b[run.links])
+    return judged(run, right, COMMON)
+
+
+def kin(seed: int, replicates: int) -> Judged:
+    """Invented people, all of whose kin are in one of the files."""
+    tables = two_files(RECORDS, RECORDS, COMMON, 0.2, np.random.default_rng(seed), sampled=1.0)
+    drafted, _ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "claimed", False)
+    text = dump_specification(drafted) + f"quality: {{check_field: {CHECK}, bootstrap: {replicates or 'null'}}}\n"
+    spec = load_specification(text)
+    plan = replace(plan_of(spec), dependence="none", seed=seed)
+    sets = [
+        encode_records(clean(table, spec, side).columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange).sets[0]
+        for table, side in zip(tables, Side, strict=True)
+    ]
+    run = link(sets[0], sets[1], plan, Resources(2 << 30, 1), _quiet)
+    people = np.unique(np.concatenate([table[TRUTH].to_numpy() for table in tables]), return_inverse=True)[1]
+    person_a, person_b = people[:RECORDS], people[RECORDS:]
+    right = matching_pairs(person_a, person_b, run.pairs.row_a[run.links], run.pairs.row_b[run.links])
+    return judged(run, right, COMMON)
+
+
+CASES: dict[str, Callable[[int, int], Judged]] = {
+    "the model is right": lambda seed, replicates: built(seed, replicates, clustered=False),
+    "errors cluster": lambda seed, replicates: built(seed, replicates, clustered=True),
+    "kin in both files": kin,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Link, judge and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks claimed", description=__doc__)
+    parser.add_argument("--runs", type=int, default=40, help="of each case")
+    parser.add_argument("--replicates", type=int, default=39, help="of the bootstrap")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run; the others count on")
+    given = parser.parse_args(arguments)
+    print(f"seeds {given.seed} to {given.seed + given.runs - 1}, {given.replicates} replicates")
+    print(
+        "case                method       of         claimed  true     estimate width    holds (95 %)       claim held"
+    )
+    for name, case in CASES.items():
+        started = time.perf_counter()
+        runs = [case(given.seed + k, given.replicates) for k in range(given.runs)]
+        for key in (("check_field", "precision"), ("bootstrap", "precision"), ("bootstrap", "recall")):
+            _print(name, key, runs)
+        print(f"  {(time.perf_counter() - started) / given.runs:.1f} s a run")
+    return 0
+
+
+def _print(name: str, key: tuple[str, str], runs: list[Judged]) -> None:
+    method, of = key
+    there = [run for run in runs if key in run.found]
+    if not there:
+        print(f"{name:<19} {method:<12} {of:<10} no estimate")
+        return
+    intervals = [run.found[key] for run in there]
+    claimed = np.array([getattr(run.claimed, of) for run in there])
+    true = np.array([getattr(run.true, of) for run in there])
+    holds = int(sum(not interval.excludes(t) for interval, t in zip(intervals, true.tolist(), strict=True)))
+    unwarned = int(sum(not interval.excludes(c) for interval, c in zip(intervals, claimed.tolist(), strict=True)))
+    certain = binomtest(holds, len(there)).proportion_ci()
+    print(
+        f"{name:<19} {method:<12} {of:<10} {claimed.mean():.4f}   {true.mean():.4f}   "
+        f"{np.mean([i.value for i in intervals]):.4f}   {np.mean([i.upper - i.lower for i in intervals]):.4f}"
+        f"   {holds}/{len(there)} ({certain.low:.2f}-{certain.high:.2f})   {unwarned}/{len(there)}"
+    )
+
+
+def _quiet(stage: str, fraction: float) -> None:
+    """No progress."""

@@ -1,0 +1,130 @@
+"""Estimation and decision from counts of comparison vectors and kept pairs: the model, the scores, the links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.links import Decision, decide
+from tryst.carole.engine.plan import LinkagePlan, RulePlan
+from tryst.carole.engine.refinement import estimation, refine
+from tryst.carole.engine.result import ScoredPatterns
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.common.progress import StageProgress
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A fit and its decision.
+
+    Attributes
+    ----------
+    scheme
+        The fitted scheme.
+    posterior
+        Link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
+    scored
+        The comparison vectors' scores.
+    decision
+        The kept pairs in order, and the links.
+    """
+
+    scheme: FittedScheme
+    posterior: LinkProbabilities | None
+    scored: ScoredPatterns
+    decision: Decision
+
+    def matches_below_floor(self, selected: NDArray[np.int64]) -> float:
+        """Expected matches among the compared pairs that were not kept."""
+        matches = self.matches
+        return float(matches.sum() - matches[selected].sum())
+
+    @property
+    def matches(self) -> NDArray[np.float64]:
+        """Expected matches by comparison vector."""
+        return self.scored.count * self.scored.probability
+
+
+def estimated(
+    found: Candidates, kept: KeptPairs, plan: LinkagePlan, progress: StageProgress, fitted: FittedScheme | None = None
+) -> Estimated:
+    """Estimate under the assignment, score and decide: a run's second half, and each replicate of its bootstrap.
+
+    Parameters
+    ----------
+    found : Candidates
+    kept : KeptPairs
+        The kept pairs, by records.
+    plan : LinkagePlan
+    progress : callable
+        Called with the fraction done.
+    fitted : FittedScheme, optional
+        The pairwise fit of the same counts, where available.
+    """
+    patterns = found.patterns
+    if fitted is None:
+        fitted = fitted_scheme(patterns, found.levels, found.n_a, found.n_b, plan)
+    links = found.posterior(kept.row_a, kept.row_b, plan)
+    fitted, posterior = refine(
+        fitted, patterns, kept, links, plan, rule_fields(plan), found.levels, found.outside_blocks, progress
+    )
+    scored = scored_patterns(fitted, patterns)
+    if posterior is not None:
+        # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
+        weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
+        posterior = links.probabilities(weight, near=posterior.expected_links)
+    decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p)
+    return Estimated(fitted, posterior, scored, decision)
+
+
+def fitted_scheme(
+    patterns: PatternCounts, levels: NDArray[np.float64] | None, n_a: int, n_b: int, plan: LinkagePlan
+) -> FittedScheme:
+    """The pairwise fit."""
+    return fit_scheme(
+        plan.scheme,
+        patterns,
+        [field.name for field in plan.compared],
+        [field.bounds for field in plan.compared],
+        n_a,
+        n_b,
+        estimation(plan),
+        rule_fields(plan),
+        levels,
+        plan.swapped,
+        dict(plan.m_prior),
+        [field.name for field in plan.fields if field.personal],
+    )
+
+
+def scored_patterns(fitted: FittedScheme, patterns: PatternCounts) -> ScoredPatterns:
+    """All vectors with their scores."""
+    gamma = patterns.gamma
+    return ScoredPatterns(
+        gamma, patterns.mask, patterns.count, fitted.match_weights(gamma), fitted.match_probabilities(gamma)
+    )
+
+
+def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
+    """Rules by the positions of their fields; fields that are not compared have no m to estimate."""
+    position = {field.name: q for q, field in enumerate(plan.fields)}
+    return [
+        RuleFields(rule.name, (*(position[n] for n in rule.fields if n in position), *_exchanged(rule, plan)))
+        for rule in plan.rules
+    ]
+
+
+def _exchanged(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
+    """Positions of the comparisons that a rule's pairs do not identify: its fields are present and agree straight."""
+    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
+        if set(swap) & set(rule.fields):
+            yield q
+    for q, name in zip(plan.presence, plan.present, strict=True):
+        if name in rule.fields:
+            yield q

@@ -1,0 +1,25 @@
+"""How the quality of the links is estimated beside what the model claims of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tryst.common.specification.model.section import Name, Section
+
+MIN_REPLICATES = 39
+"""Replicates from which there is a 95 % interval: between the smallest and the largest of 39."""
+
+
+class QualitySpec(Section):
+    """Estimates of the links' quality, with 95 % intervals, beside what the model claims of them. They need no truth
+    and no review; each states what it supposes. Default: none."""
+
+    check_field: Name | None = None
+    """A field of `fields` that is sent like the others but held out of blocking, weights and estimation. Its agreement
+    among the links shows how many are false. Choose one in which errors are independent of the other fields' and which
+    kin do not share, such as sex; not a part of the address. The links then lack its evidence. Default: none."""
+    bootstrap: Annotated[int, Field(ge=MIN_REPLICATES, le=10_000)] | None = None
+    """Replicates of the run drawn from its fitted model, estimated and decided again: how far off the model's claims
+    are when the model is right. 39 suffice; each costs as much as the run's own estimation. Default: none."""

@@ -1,0 +1,5 @@
+"""The measures that the combined output alone decides: all but those of what a run estimates of its own quality."""
+
+from tryst.common.disclosure_measures import MEASURES
+
+OUTPUT_MEASURES = {name for name, measure in MEASURES.items() if measure.needs != "quality"}
