@@ -91,7 +91,7 @@ class ModelSpec(Section):
     max_kin: int = Field(default=4, ge=0, le=4)
     """Maximum number of classes of pairs of two people who have something in common, such as a household or a street.
     Evidence decides how many there are; 0: every pair that is no match is one of strangers."""
-    m_prior: tuple[MPriorSpec, ...] = ()
+    m_prior: tuple[MPriorSpec, ...] = Field(default=(), strict=False, max_length=MAX_FIELDS)
     """What is believed of matches: how often they agree on a field. One that is not named has .9, worth 20 matches."""
     tolerance: float = Field(default=1e-8, gt=0, lt=1, allow_inf_nan=False)
     """EM has converged when no parameter moves by more."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.common.documents.model_document import FieldErrors
+from tryst.common.documents.model_document import FieldErrors, KinClass
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 from tryst.risk.report import draw, rendered, write_page
 
@@ -20,6 +20,8 @@ from .content import ReportContent
 
 _MISFITS = 12
 _DEPENDENCES = 3
+_SHARED = 0.5
+"""Share of a class's pairs that agree on a field above which they share it."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ def _misfits(content: ReportContent) -> list[dict[str, Any]]:
 def _dependence(content: ReportContent) -> dict[str, Any] | None:
     """Return the fields that depend on each other, or nothing if none does."""
     reported = content.model.dependence
-    if reported is None or not (reported.misfits or reported.matches or reported.others):
+    if reported is None or not (reported.misfits or reported.matches or reported.others or reported.kin):
         return None
     words = [
         misfit.words
@@ -229,11 +231,24 @@ def _dependence(content: ReportContent) -> dict[str, Any] | None:
     return {
         "kind": reported.kind,
         "words": words,
+        "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -_agreements(known))],
         **{
             within: ", ".join(" and ".join(edge.fields) for edge in edges) or "none that matters"
             for within, edges in (("matches", reported.matches), ("others", reported.others))
         },
     }
+
+
+def _agreements(known: KinClass) -> float:
+    return sum(known.agreement.values())
+
+
+def _kin(known: KinClass) -> dict[str, Any]:
+    """A class of kin: its size, and the fields on which most of its pairs agree."""
+    shared = sorted(
+        ((share, name) for name, share in known.agreement.items() if share >= _SHARED), key=lambda each: -each[0]
+    )
+    return {"pairs": known.pairs, "shared": [{"name": name, "share": share} for share, name in shared]}
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:

@@ -232,7 +232,10 @@ def test_dependent_fields_are_shown(documents: dict[str, Any], kind: str) -> Non
 
     edges = [{"fields": ["surname", "sex"], "gain": 80.0}]
     reported = [misfit("others", f"pairs agree {n}") for n in range(5)] + [misfit("matches", "pairs differ")]
-    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": edges, "misfits": reported}
+    reported_kin = [{"pairs": 120.0, "agreement": {"surname": 0.95, "sex": 0.4}}]
+    documents["model"]["dependence"] = {
+        "kind": kind, "matches": [], "others": edges, "misfits": reported, "kin": [], "evidence_of_kin": [0.0],
+    }  # fmt: skip
     text = Page(html_of(documents)).text
     assert "Pairs differ." in text
     assert "Pairs agree 2." in text
@@ -240,7 +243,11 @@ def test_dependent_fields_are_shown(documents: dict[str, Any], kind: str) -> Non
     assert ("still takes the fields to be independent" in text) == (kind == "none")
     in_model = "Among pairs of one person: none that matters. Among pairs of two people: surname and sex."
     assert (in_model in text) == (kind != "none")
-    documents["model"]["dependence"] = {"kind": kind, "matches": [], "others": [], "misfits": []}
+    documents["model"]["dependence"]["kin"] = reported_kin
+    with_kin = Page(html_of(documents)).text
+    assert "about 120 pairs that mostly share surname (95%)" in with_kin
+    assert "still takes the fields to be independent" not in with_kin
+    documents["model"]["dependence"] |= {"kin": [], "matches": [], "others": [], "misfits": []}
     assert "independent evidence" not in Page(html_of(documents)).text
 
 
