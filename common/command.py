@@ -53,6 +53,10 @@ SUBCOMMANDS = {
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
+    "draws": Subcommand(
+        "tryst.coordinator.commands.draws",
+        "Estimates from drawn linkages (the grant draws), combined into one with an interval.",
+    ),
     "alice": Subcommand(
         "tryst.alice.commands",
         "Alice, a custodian: keeps the records, sends signatures of them to Carole, receives a share of links.",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from tryst.carole.fellegi_sunter.link_posterior import Copies
+from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.risk.models import JointDistribution
 
@@ -216,6 +217,8 @@ class Linkage:
         Of A and of B: of each record the first of its file that counted as the same person; None: each counted alone.
     quality
         Estimates of the links' quality beside what the model claims.
+    draws
+        Drawn linkages, by positions of `pairs`, where they are to be released.
     """
 
     model: Model
@@ -238,6 +241,7 @@ class Linkage:
     latent: LatentResult | None = None
     copies: Copies = (None, None)
     quality: tuple[QualityEstimate, ...] = ()
+    draws: LinkageDraws | None = None
 
     @property
     def blocking_recall(self) -> float | None:

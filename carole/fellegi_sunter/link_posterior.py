@@ -97,15 +97,19 @@ class LinkPosterior:
 
     def _of_persons(self, weight: NDArray[np.float64], progress: StageProgress, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
+        persons, first, member = self.persons()
+        found = persons.probabilities(group_means(weight, member, len(first)), progress, cycles=cycles)
+        each = found.probability[member]
+        return replace(found, probability=each, expected_links=float(each.sum()))
+
+    def persons(self) -> tuple[LinkPosterior, NDArray[np.int64], NDArray[np.int64]]:
+        """The same of persons: a pair for all pairs of their records, the first of these, and which one each is of."""
         a, b = self._persons()
         first_a, first_b = self.copies
         n_a = self.n_a if first_a is None else len(np.unique(first_a))
         n_b = self.n_b if first_b is None else len(np.unique(first_b))
         _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
-        persons = LinkPosterior(self.assignment, a[first], b[first], n_a, n_b)
-        found = persons.probabilities(_means(weight, member.ravel(), len(first)), progress, cycles=cycles)
-        each = found.probability[member.ravel()]
-        return replace(found, probability=each, expected_links=float(each.sum()))
+        return LinkPosterior(self.assignment, a[first], b[first], n_a, n_b), first, member.ravel()
 
     def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """The two persons of each pair, as the first rows of theirs."""
@@ -134,7 +138,7 @@ class LinkPosterior:
         return excluded, 1.0 - (1.0 - share_a) * (1.0 - share_b)
 
 
-def _means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
+def group_means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
     """Binary logarithm of the mean likelihood ratio of each group of pairs."""
     highest = np.full(n, -np.inf)
     np.maximum.at(highest, group, weight)

@@ -103,6 +103,7 @@ def estimated(
     n_levels: Sequence[int],
     pseudo_pairs: float,
     estimation_mask: EstimationMask | None = None,
+    rng: np.random.Generator | None = None,
 ) -> Distribution:
     """The distribution with a given graph, estimated from expected numbers of pairs.
 
@@ -120,14 +121,20 @@ def estimated(
         Weight of `alone` in a field's distribution given its parents' levels.
     estimation_mask : EstimationMask, optional
         Which patterns may identify which fields; None: each of all.
+    rng : numpy.random.Generator, optional
+        Draws each table from its Dirichlet posterior, of which the table is otherwise the mean.
 
     Notes
     -----
     O(n_patterns) per field.
     """
 
-    def table(involved: tuple[int, ...], towards: NDArray[np.float64]) -> NDArray[np.float64]:
+    def table(
+        involved: tuple[int, ...], towards: NDArray[np.float64], rng: np.random.Generator | None = None
+    ) -> NDArray[np.float64]:
         smooth = counted(involved, gamma, weight, n_levels, estimation_mask) + pseudo_pairs * towards
+        if rng is not None:
+            smooth = np.where(smooth > 0, np.maximum(rng.standard_gamma(smooth), 1e-100), 0.0)
         total = smooth.sum(axis=0, keepdims=True)
         return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
 
@@ -147,5 +154,5 @@ def estimated(
                 ratio = np.divide(single, own[:, None], out=np.zeros_like(single), where=own[:, None] > 0)
                 towards = towards * ratio.reshape(-1, *shape)
             towards = towards / np.maximum(towards.sum(axis=0, keepdims=True), 1e-300)
-        tables.append(table((v, *parents), towards))
+        tables.append(table((v, *parents), towards, rng))
     return Distribution(structure, tuple(tables))
