@@ -45,7 +45,7 @@ class Judged:
 
 def judged(run: Linkage, right: np.ndarray, common: int) -> Judged:
     """A run beside the truth of its links."""
-    claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.model)
+    claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.plausible_links)
     assert claim is not None
     found = {}
     for estimate in run.quality:

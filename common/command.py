@@ -43,6 +43,10 @@ SUBCOMMANDS = {
         "tryst.common.party_commands",
         "Become a member of a linkage between organisations that do not share a machine.",
     ),
+    "duplicates": Subcommand(
+        "tryst.coordinator.commands.duplicates",
+        "Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.",
+    ),
     "spec": Subcommand("tryst.coordinator.commands.spec", "Draft, check and explain a specification (linkage.yaml)."),
     "project": Subcommand(
         "tryst.coordinator.commands.project",

@@ -70,7 +70,7 @@ def conclude(
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
     blocking = _recall(patterns.mask, fit.matches, model, found.missing, plan)
-    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), model)
+    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
     quality = tuple(
         quality_estimates(found, kept, fit, claim, plan, lambda part: progress("decide", last + (1 - last) * part))
     )

@@ -68,6 +68,18 @@ class ScoredPairs:
     link_probability: NDArray[np.float64]
     value_bits: NDArray[np.float64] | None = None
 
+    def of(self, chosen: NDArray[np.bool_]) -> ScoredPairs:
+        """Some of the pairs, in the same order."""
+        return ScoredPairs(
+            self.row_a[chosen],
+            self.row_b[chosen],
+            self.pattern[chosen],
+            self.weight[chosen],
+            self.match_probability[chosen],
+            self.link_probability[chosen],
+            None if self.value_bits is None else self.value_bits[chosen],
+        )
+
     @property
     def n_bytes(self) -> int:
         """Memory of all columns."""
@@ -219,6 +231,8 @@ class Linkage:
         Estimates of the links' quality beside what the model claims.
     draws
         Drawn linkages, by positions of `pairs`, where they are to be released.
+    one_file
+        Records of the file, where it was linked with itself (`one_file.deduplicate`).
     """
 
     model: Model
@@ -242,6 +256,17 @@ class Linkage:
     copies: Copies = (None, None)
     quality: tuple[QualityEstimate, ...] = ()
     draws: LinkageDraws | None = None
+    one_file: int | None = None
+
+    @property
+    def records(self) -> tuple[int, int]:
+        """Records of the two files; of one file in the place of both, its own."""
+        return (self.model.n_a, self.model.n_b) if self.one_file is None else (self.one_file, self.one_file)
+
+    @property
+    def plausible_links(self) -> int:
+        """Links of which there cannot be more if the model describes people: in one file its pairs."""
+        return max(self.records) if self.one_file is None else self.one_file * (self.one_file - 1) // 2
 
     @property
     def blocking_recall(self) -> float | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.antecedents import SURE, same_person
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
@@ -41,6 +42,9 @@ class LinkPosterior:
         Records in the two files.
     copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
         Of each record the first one of its file that is the same person, itself where there is none.
+    within : bool
+        Whether the files are one, whose earlier records are A's. Its links are all pairs of a person's records, which
+        are linked to earlier ones under one_to_many (`antecedents`).
     """
 
     assignment: Assignment
@@ -49,6 +53,7 @@ class LinkPosterior:
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
+    within: bool = False
 
     def probabilities(
         self,
@@ -69,7 +74,7 @@ class LinkPosterior:
         near : float, optional
             Expected links under weights little different: saves work in a large one_to_one linkage.
         cycles : bool
-            As for `link_probabilities`.
+            As for `link_probabilities`; False in estimation.
 
         Returns
         -------
@@ -88,12 +93,18 @@ class LinkPosterior:
         if self.assignment == "many_to_one":
             return partner_probabilities(a, b, weight, n_a, n_b, progress=progress)
         if self.assignment == "one_to_many":
-            return partner_probabilities(b, a, weight, n_b, n_a, progress=progress)
+            found = partner_probabilities(b, a, weight, n_b, n_a, progress=progress)
+            return self._of_pairs(found, 0.0 if cycles else SURE) if self.within else found
         if self.assignment == "none":
             # Each of all pairs is a record with one candidate, its partner.
             each = np.arange(len(weight))
             return partner_probabilities(each, each, weight, n_a * n_b, 1, progress=progress)
         return link_probabilities(a, b, weight, n_a, n_b, progress=progress, near=near, cycles=cycles)
+
+    def _of_pairs(self, found: LinkProbabilities, sure: float) -> LinkProbabilities:
+        """Probabilities of one person, from those of being a copy of an earlier record."""
+        same = same_person(self.row_a, self.row_b, found.probability, sure)
+        return replace(found, probability=same, expected_links=float(same.sum()))
 
     def _of_persons(self, weight: NDArray[np.float64], progress: StageProgress, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
@@ -126,16 +137,14 @@ class LinkPosterior:
         ----------
         linked : ndarray of bool, shape (n_pairs,)
         """
-        one_link_a = self.assignment not in ("one_to_many", "none")
-        one_link_b = self.assignment not in ("many_to_one", "none")
-        a, b = self._persons()
-        first_a, first_b = self.copies
-        taken_a = np.bincount(a[linked & one_link_a], minlength=self.n_a) > 0
-        taken_b = np.bincount(b[linked & one_link_b], minlength=self.n_b) > 0
-        excluded = (taken_a[a] | taken_b[b]) & ~linked
-        share_a = float((taken_a if first_a is None else taken_a[first_a]).mean())
-        share_b = float((taken_b if first_b is None else taken_b[first_b]).mean())
-        return excluded, 1.0 - (1.0 - share_a) * (1.0 - share_b)
+        excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
+        sides = zip(self._persons(), (self.n_a, self.n_b), self.copies, ("one_to_many", "many_to_one"), strict=True)
+        for person, n, first, many in sides:
+            if self.assignment not in (many, "none"):
+                taken = np.bincount(person[linked], minlength=n) > 0
+                excluded |= taken[person]
+                free *= 1.0 - float((taken if first is None else taken[first]).mean())
+        return excluded & ~linked, 1.0 - free
 
 
 def group_means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
