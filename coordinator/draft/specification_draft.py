@@ -11,12 +11,14 @@ fields, `blocking_rules` for the rules.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import polars as pl
 
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.cleaning import clean
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.leakage_report import Gate
 from tryst.common.parties import Side
 from tryst.common.specification import (
     BlockingRule,
@@ -29,8 +31,10 @@ from tryst.common.specification import (
 from tryst.common.specification.model.content import PROJECT_PATTERN
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.model.section import MAX_COLUMN_NAME
-from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, propose_rules
+from tryst.coordinator.draft.accepted_rules import JudgedRules, accepted_rules
+from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
+from tryst.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
 from tryst.coordinator.draft.shared_columns import identifier_of, text_of
 from tryst.coordinator.truth_columns import Truth
 
@@ -64,6 +68,7 @@ def draft(
     bits: int | None = None,
     randomised_response: float = 0.0,
     truth: Truth | None = None,
+    gate: Gate | None = None,
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -82,6 +87,8 @@ def draft(
         bits are inverted. Their levels are those that can then be distinguished.
     truth
         The columns that name the person, where the files have any: nothing of the draft is made of them.
+    gate
+        The custodians' leakage gate; rules are narrowed until it accepts them. None: they are not measured.
 
     Returns
     -------
@@ -115,6 +122,8 @@ def draft(
         )
     unblocked = _specification(project, identifiers, drafted.fields, (), "open")
     refuse_unidentified(unblocked)
+    if hold_the_same(alice, bob, drafted.fields):
+        drafted.left_out.insert(0, SAME_RECORDS)
     comments = _comments(drafted, identifiers)
     pairs = alice.height * bob.height
     if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
@@ -124,19 +133,20 @@ def draft(
             " proposes rules."
         )
         return unblocked, comments
-    proposals = propose_rules(
-        drafted.fields,
-        clean(alice, unblocked, Side.ALICE).columns,
-        clean(bob, unblocked, Side.BOB).columns,
-        block_keyed=mode != "open",
-    )
-    comments["blocking"] = _blocking_comment(pairs, len(proposals))
-    for position, proposal in enumerate(proposals):
+    cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
+
+    def with_rules(proposals: Sequence[Proposal]) -> Specification:
+        chosen = mode or ("block_keyed" if proposals else "open")
+        return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), chosen)
+
+    judged = accepted_rules(drafted.fields, cleaned, with_rules, gate, block_keyed=mode != "open")
+    spec = with_rules(judged.proposals)
+    comments["blocking"] = _blocking_comment(pairs, judged)
+    for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
-    mode = mode or ("block_keyed" if proposals else "open")
-    if mode == "block_keyed":
+    if spec.mode == "block_keyed":
         comments["mode"] = _MODE_BLOCK_KEYED
-    return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), mode), comments
+    return spec, comments
 
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
@@ -225,7 +235,8 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
         f"- {kind}: {d.meaning}; cleaned by {', '.join(d.clean)}; tokens {d.tokens}, {d.bits} bits, levels {d.levels}"
         for kind, d in kinds.items()
     )
-    left_out = "\n".join(f"Left out: {line}" if not line.startswith("Only") else line for line in drafted.left_out)
+    whole = ("Only", SAME_RECORDS)
+    left_out = "\n".join(line if line.startswith(whole) else f"Left out: {line}" for line in drafted.left_out)
     return {
         "": _HEAD.format(defaults=defaults),
         "mode": _MODE,
@@ -236,10 +247,11 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
     }
 
 
-def _blocking_comment(pairs: int, rules: int) -> str:
-    if not rules:
+def _blocking_comment(pairs: int, judged: JudgedRules) -> str:
+    if not judged.proposals:
         return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
-    return (
+    comment = (
         f"Of {pairs:,} pairs, those are compared that agree on the keys of at least one rule. A rule is taken when it"
         f" compares at most {PAIRS_PER_ROW} pairs per row; rules on different fields catch each other's losses."
     )
+    return f"{comment}\n{judged.verdict}" if judged.verdict else comment

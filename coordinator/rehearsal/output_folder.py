@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import filecmp
 import json
 import os
 import tempfile
@@ -32,6 +33,7 @@ from tryst.common.specification import (
 )
 from tryst.common.specification.model.schemes import SCHEMES
 from tryst.coordinator.client.terminal import console, show_form
+from tryst.coordinator.draft.same_records import SAME_RECORDS
 from tryst.coordinator.rehearsal.link_truth import evaluate, summary
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
@@ -90,6 +92,8 @@ def rehearse_into(
         _require_file(path, f"--{side}")
         sources[side] = file_source(path.absolute(), form)
     show_form(*sources.values())
+    if filecmp.cmp(alice, bob, shallow=False):
+        narrator.show(SAME_RECORDS)
     persons = {side: _persons(source, spec, side, truth) for side, source in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = _shown(spec)
