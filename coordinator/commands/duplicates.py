@@ -18,6 +18,12 @@ def command(
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
     memory: Annotated[str, typer.Option(help="Memory it may use, such as 3GiB.")] = "3GiB",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 2,
+    encoding: Annotated[
+        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
+    ] = None,
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
 
@@ -27,11 +33,13 @@ def command(
     """
     from tryst.carole.configuration import LimitsConfiguration
     from tryst.carole.engine import Resources
+    from tryst.common.custodian.source.csv_form import CsvOptions
+    from tryst.common.custodian.source.reading import file_source
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.parties import Side
     from tryst.common.specification import read_specification
     from tryst.coordinator.client.run_progress import bars
-    from tryst.coordinator.client.terminal import console
+    from tryst.coordinator.client.terminal import console, show_form
     from tryst.coordinator.duplicates.own_file import own_duplicates, write_duplicates
     from tryst.coordinator.rehearsal.narration import show_warnings
     from tryst.coordinator.rehearsal.output_folder import check_memory
@@ -40,6 +48,8 @@ def command(
         raise TrystError(ErrorCode.PARAMETER, "expected alice or bob", where="--side", got=side[:40])
     specification = read_specification(spec)
     check_memory(memory)
+    source = file_source(file, CsvOptions(encoding, separator).checked())
+    show_form(source)
     resources = Resources(LimitsConfiguration(memory=memory).memory_bytes, threads)
     with bars() as shown:
         tasks: dict[str, TaskID] = {}
@@ -49,7 +59,7 @@ def command(
                 tasks[stage] = shown.add_task(stage, total=1.0)
             shown.update(tasks[stage], completed=done)
 
-        found = own_duplicates(file, specification, Side(side), resources, progress)
+        found = own_duplicates(source, specification, Side(side), resources, progress)
     out.mkdir(parents=True, exist_ok=True)
     write_duplicates(out, file.name, specification, found)
     expected = found.statistics.linkage.expected

@@ -22,7 +22,8 @@ from tryst.carole.engine import Resources
 from tryst.carole.engine.one_file import Deduplication, deduplicate
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
-from tryst.common.custodian.source.reading import file_source, read_cleaned
+from tryst.common.custodian.configuration import Source
+from tryst.common.custodian.source.reading import read_cleaned
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
@@ -56,13 +57,13 @@ class OwnDuplicates:
 
 
 def own_duplicates(
-    path: Path, spec: Specification, side: Side, resources: Resources, progress: Progress
+    source: Source, spec: Specification, side: Side, resources: Resources, progress: Progress
 ) -> OwnDuplicates:
     """Find the people who are in a file more than once.
 
     Parameters
     ----------
-    path : Path
+    source : Source
         CSV or Parquet.
     spec : Specification
         Its fields, blocking rules, model and threshold; in mode block_keyed its rules block, as in mode open.
@@ -79,13 +80,13 @@ def own_duplicates(
     """
     started = time.perf_counter()
     spec = at_home(spec)
-    source = read_cleaned(file_source(path), spec, side)
-    made = encode_records(source.cleaned.columns, spec, Seed.generate(), 1, threads=resources.threads)
+    read = read_cleaned(source, spec, side)
+    made = encode_records(read.cleaned.columns, spec, Seed.generate(), 1, threads=resources.threads)
     plan = plan_of(spec)
     seconds = {"read": time.perf_counter() - started}
     found = deduplicate(made.sets[0], plan, resources, progress)
     statistics = findings(found.linkage, plan, resources, seconds)
-    return OwnDuplicates(_persons(found, source.identifiers, made.order), found.person.size, statistics)
+    return OwnDuplicates(_persons(found, read.identifiers, made.order), found.person.size, statistics)
 
 
 def at_home(spec: Specification) -> Specification:

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.duplicates import copied
 from tryst.carole.engine import Resources
+from tryst.common.custodian.source.reading import file_source
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, dump_specification
@@ -35,7 +36,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame, S
 
 def test_persons_are_named_by_the_files_own_identifiers(own: tuple[Path, pl.DataFrame, Specification]) -> None:
     path, table, spec = own
-    found = own_duplicates(path, spec, Side.ALICE, ENOUGH, lambda stage, done: None)
+    found = own_duplicates(file_source(path), spec, Side.ALICE, ENOUGH, lambda stage, done: None)
     assert found.records == table.height
     assert found.persons.columns == ["person", "identifier", "probability"]
     assert found.persons["person"].to_list() == sorted(found.persons["person"].to_list())
@@ -88,5 +89,5 @@ def test_a_file_without_the_specifications_identifier_is_refused(
     path = tmp_path / "other.csv"
     table.drop(IDENTIFIER).write_csv(path)
     with pytest.raises(TrystError) as caught:
-        own_duplicates(path, spec, Side.ALICE, ENOUGH, lambda stage, done: None)
+        own_duplicates(file_source(path), spec, Side.ALICE, ENOUGH, lambda stage, done: None)
     assert caught.value.code is ErrorCode.FIELD_MISSING
