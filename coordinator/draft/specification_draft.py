@@ -5,7 +5,8 @@ samples. No value of theirs gets into the specification or a comment: kinds, sha
 
 The choices are those that linked best on files of which the truth is known; see `common.specification.model.defaults`
 for what a kind brings, `shared_columns` for how kinds are recognised, `compared_fields` for which columns become
-fields, `blocking_rules` for the rules.
+fields, `blocking_rules` for the rules, `assignment` for how often a record
+may be linked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import polars as pl
 
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.cleaning import clean
+from tryst.common.cleaning.own_copies import own_copies
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.leakage_report import Gate
 from tryst.common.parties import Side
@@ -28,10 +30,11 @@ from tryst.common.specification import (
     Retention,
     Specification,
 )
-from tryst.common.specification.model.content import PROJECT_PATTERN
+from tryst.common.specification.model.content import PROJECT_PATTERN, LinkSpec
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.model.section import MAX_COLUMN_NAME
 from tryst.coordinator.draft.accepted_rules import JudgedRules, accepted_rules
+from tryst.coordinator.draft.assignment import propose_assignment
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
 from tryst.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
@@ -120,11 +123,16 @@ def draft(
             got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
             remedy="give columns that hold the same the same name, or write the specification by hand",
         )
-    unblocked = _specification(project, identifiers, drafted.fields, (), "open")
+    unblocked = _specification(project, identifiers, drafted.fields, (), "open", LinkSpec())
     refuse_unidentified(unblocked)
     if hold_the_same(alice, bob, drafted.fields):
         drafted.left_out.insert(0, SAME_RECORDS)
+    cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
+    assignment, reason = propose_assignment({side: own_copies(columns) for side, columns in cleaned.items()})
+    links = LinkSpec(assignment=assignment)
     comments = _comments(drafted, identifiers)
+    if reason:
+        comments["links"] = reason
     pairs = alice.height * bob.height
     if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
@@ -132,12 +140,11 @@ def draft(
             f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"
             " proposes rules."
         )
-        return unblocked, comments
-    cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
+        return _specification(project, identifiers, drafted.fields, (), "open", links), comments
 
     def with_rules(proposals: Sequence[Proposal]) -> Specification:
         chosen = mode or ("block_keyed" if proposals else "open")
-        return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), chosen)
+        return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), chosen, links)
 
     judged = accepted_rules(drafted.fields, cleaned, with_rules, gate, block_keyed=mode != "open")
     spec = with_rules(judged.proposals)
@@ -215,6 +222,7 @@ def _specification(
     fields: list[FieldSpec],
     rules: tuple[BlockingRule, ...],
     mode: Mode,
+    links: LinkSpec,
 ) -> Specification:
     return Specification(
         version=1,
@@ -225,6 +233,7 @@ def _specification(
         ),
         fields=tuple(fields),
         blocking=rules,
+        links=links,
         retention=_RETENTION,
     )
 
