@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 FEW = 0.005
-"""Share of a file's records, above what chance explains, from which it is said to have copies."""
+"""Share of a file's records, above what chance explains, from which a file counts as one with copies."""
 
 FEWEST = 5
-"""Pairs of copies below which a file is not said to have any."""
+"""Pairs of copies below which it does not."""
 
 
 @dataclass(frozen=True)
