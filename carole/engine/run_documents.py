@@ -136,6 +136,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "candidates": int(linkage.n_candidates),
         "kept": int(pairs.weight.size),
         "links": int(links.size),
+        "records": {"alice": records_a, "bob": records_b},
         "unlinked": {"alice": records_a - np.unique(linked_a).size, "bob": records_b - np.unique(linked_b).size},
         "threshold": float(linkage.threshold),
         "assignment": plan.assignment,
