@@ -45,7 +45,7 @@ class Judged:
 
 def judged(run: Linkage, right: np.ndarray, common: int) -> Judged:
     """A run beside the truth of its links."""
-    claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.model)
+    claim = claim_of(run.pairs, run.links, run.matches_below_floor, run.plausible_links)
     assert claim is not None
     found = {}
     for estimate in run.quality:
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
     """Link, judge and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks claimed", description=__doc__)
     parser.add_argument("--runs", type=int, default=40, help="of each case")
-    parser.add_argument("--replicates", type=int, default=39, help="of the bootstrap")
+    parser.add_argument("--replicates", type=int, default=39, help="of the bootstrap, 39 or more; 0: none")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others count on")
     given = parser.parse_args(arguments)
     print(f"seeds {given.seed} to {given.seed + given.runs - 1}, {given.replicates} replicates")

@@ -43,6 +43,10 @@ SUBCOMMANDS = {
         "tryst.common.party_commands",
         "Become a member of a linkage between organisations that do not share a machine.",
     ),
+    "duplicates": Subcommand(
+        "tryst.coordinator.commands.duplicates",
+        "Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.",
+    ),
     "spec": Subcommand("tryst.coordinator.commands.spec", "Draft, check and explain a specification (linkage.yaml)."),
     "project": Subcommand(
         "tryst.coordinator.commands.project",
@@ -52,6 +56,10 @@ SUBCOMMANDS = {
         "tryst.coordinator.commands.steward",
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
+    ),
+    "draws": Subcommand(
+        "tryst.coordinator.commands.draws",
+        "Estimates from drawn linkages (the grant draws), combined into one with an interval.",
     ),
     "alice": Subcommand(
         "tryst.alice.commands",

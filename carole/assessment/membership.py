@@ -14,6 +14,9 @@ from tryst.common.parties import Side
 from tryst.common.specification.model.content import ReleaseSpec
 from tryst.risk.models.counts import distinct_rows
 
+_PROBABILITIES = ("pairs", "draws")
+"""Grants that disclose how probable every pair is: drawn linkages do by how often they have it."""
+
 
 @dataclass(frozen=True)
 class Membership:
@@ -36,7 +39,7 @@ def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Member
     found = {str(side): _of(combined, side, str(getattr(release, str(side))), doubt) for side in Side}
     worst = max(found, key=lambda side: found[side]["learnt"])
     how = f"link probability at least {1 - doubt:g}, as released; the larger share is {worst.capitalize()}'s"
-    if combined.left_out and getattr(release, worst) == "pairs":
+    if combined.left_out and getattr(release, worst) in _PROBABILITIES:
         how += "; an upper bound, since pairs whose codes are not known may be of any of its records"
     return Membership({"members_disclosed": Measure(found[worst]["learnt"], how)}, found)
 
@@ -47,12 +50,12 @@ def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, A
     pair_rows = combined.pair_a if alice else combined.pair_b
     n = len(codes)
     likely = np.zeros(n)
-    if grant == "pairs":
+    if grant in _PROBABILITIES:
         likely += np.bincount(pair_rows, combined.pair_probability, n)
     elif grant == "links":
         np.maximum.at(likely, rows, combined.probability)
     learnt = int((np.minimum(likely, 1.0) >= 1.0 - doubt).sum())
-    if grant == "pairs":
+    if grant in _PROBABILITIES:
         # Pairs of unknown records: the most of these that their probabilities could raise above the limit.
         lacking = np.sort(1.0 - doubt - likely[likely < 1.0 - doubt])
         learnt += int(np.searchsorted(np.cumsum(lacking), combined.left_out, side="right"))

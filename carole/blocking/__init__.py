@@ -6,8 +6,19 @@ signatures; `rules` writes their pairs and `union` those of rules of any kind. `
 that are too large.
 """
 
-from tryst.carole.blocking.candidates import AllPairs, Block, CandidatePairs, PairSource, Part
+from tryst.carole.blocking.candidates import AllPairs, AscendingPairs, Block, CandidatePairs, PairSource, Part
 from tryst.carole.blocking.rules import KeyedRule, Rule, ValueRule
 from tryst.carole.blocking.union import UnionPairs
 
-__all__ = ["AllPairs", "Block", "CandidatePairs", "KeyedRule", "PairSource", "Part", "Rule", "UnionPairs", "ValueRule"]
+__all__ = [
+    "AllPairs",
+    "AscendingPairs",
+    "Block",
+    "CandidatePairs",
+    "KeyedRule",
+    "PairSource",
+    "Part",
+    "Rule",
+    "UnionPairs",
+    "ValueRule",
+]

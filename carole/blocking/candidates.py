@@ -81,6 +81,28 @@ class AllPairs:
         return n
 
 
+class AscendingPairs:
+    """Those pairs of a source of which A's row comes before B's: where both files are one, each pair of its rows once.
+
+    Parameters
+    ----------
+    source : PairSource
+    """
+
+    def __init__(self, source: PairSource) -> None:
+        self._source = source
+        self.n_pairs = source.n_pairs
+        self.parts = source.parts
+
+    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+        """Write a part's ascending pairs; return how many there are."""
+        n = self._source.write(part, row_a, row_b, mask)
+        ascending = np.flatnonzero(row_a[:n] < row_b[:n])
+        for column in (row_a, row_b, mask):
+            column[: len(ascending)] = column[ascending]
+        return len(ascending)
+
+
 class CandidatePairs:
     """The pairs that share a blocking key under at least one rule, each of them once.
 

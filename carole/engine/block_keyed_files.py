@@ -28,6 +28,9 @@ class BlockKeyedFiles:
     a, b : BlockKeyedRows
     """
 
+    within: bool = False
+    sides: tuple[str, ...] = ("Alice", "Bob")
+
     def __init__(self, a: BlockKeyedRows, b: BlockKeyedRows) -> None:
         self._a, self._b = a, b
         self.rows: BothSets = a.rows, b.rows

@@ -57,6 +57,8 @@ class Candidates:
         or rows are not known to be records.
     checked
         Agreement in the check field, where there is one.
+    within
+        Whether the files are one, compared with itself.
     """
 
     n_a: int
@@ -75,6 +77,7 @@ class Candidates:
     rarity: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
     copies: Copies = dataclass_field(default=(None, None), repr=False)
     checked: CheckAgreement | None = None
+    within: bool = False
 
     def counted(self, plan: LinkagePlan) -> Copies:
         """The copies that count as one under the plan: in a file that may have several records of a person none do."""
@@ -84,6 +87,7 @@ class Candidates:
 
     def posterior(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], plan: LinkagePlan) -> LinkPosterior:
         """Of some pairs, under the plan's assignment."""
+        copies = self.counted(plan)
         return LinkPosterior(
-            plan.assignment, row_a, row_b, self.n_a, self.n_b, self.counted(plan), plan.expected_matches
+            plan.assignment, row_a, row_b, self.n_a, self.n_b, copies, self.within, plan.expected_matches
         )

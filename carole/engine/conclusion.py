@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.drawing import Drawing
 from tryst.carole.engine.duplicates import duplicate_warnings, duplicates
 from tryst.carole.engine.estimated import estimated, rule_fields
 from tryst.carole.engine.plan import LinkagePlan
@@ -69,11 +70,16 @@ def conclude(
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
     blocking = _recall(patterns.mask, fit.matches, model, found.missing, plan)
-    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), model)
+    claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
     quality = tuple(
         quality_estimates(found, kept, fit, claim, plan, lambda part: progress("decide", last + (1 - last) * part))
     )
     progress("decide", 1.0)
+    drawn = None
+    if plan.draws:
+        drawing = Drawing(fitted, patterns, found.levels, rule_fields(plan), plan)
+        links = found.posterior(row_a, row_b, plan)
+        drawn = drawing.drawn(links, kept, posterior, found.rarity, lambda fraction: progress("draw", fraction))
     linkage = Linkage(
         model=model,
         scheme=fitted,
@@ -98,11 +104,13 @@ def conclude(
             *number_warnings(len(decision.links), found.n_a, found.n_b),
             *duplicate_warnings(twice, plan),
             *quality_warnings(claim, quality, plan),
+            *(() if drawn is None else drawn.warnings),
         ),
         seconds={**found.seconds, "decide": time.perf_counter() - started},
         peak_bytes=found.peak_bytes,
         copies=found.counted(plan),
         quality=quality,
+        draws=None if drawn is None else drawn.among(decision.order),
     )
     return linkage, decision.order
 

@@ -47,7 +47,7 @@ def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
         if not 0 < threshold < 1:
             continue
         links = assigned(pairs.row_a, pairs.row_b, pairs.link_probability, threshold, plan.assignment)
-        if len(links) > max(linkage.model.n_a, linkage.model.n_b):
+        if len(links) > linkage.plausible_links:
             continue  # more than people can explain: what the model expects of them means nothing
         right = float(pairs.link_probability[links].sum())
         rows.append(

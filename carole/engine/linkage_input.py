@@ -35,7 +35,14 @@ class LinkageInput(Protocol):
         Rows in which each field separately is distributed as in the records of the files.
     distinct_records
         Rows of each file of which no two are the same record, as many as possible.
+    within
+        Whether both are one file, of which each pair of records is compared once, the earlier row first.
+    sides
+        What warnings call the files.
     """
+
+    within: bool
+    sides: tuple[str, ...]
 
     @property
     def rows(self) -> BothSets: ...

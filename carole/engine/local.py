@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import PairSource
+from tryst.carole.blocking import AscendingPairs, PairSource
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.candidates import Candidates
@@ -31,7 +31,13 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.outside_blocks import sample_outside_blocks, selected_outside
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan, Resources
-from tryst.carole.engine.preparation import all_pairs_levels, input_bytes, level_tables, missing_shares
+from tryst.carole.engine.preparation import (
+    all_pairs_levels,
+    input_bytes,
+    level_tables,
+    missing_shares,
+    without_diagonal,
+)
 from tryst.carole.engine.refinement import worth_keeping
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_warnings import run_warnings
@@ -93,7 +99,7 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     Time is that of comparing distinct values (or candidate pairs, where that is less) and of two passes over the
     pairs, at some 10 ns per pair and pass on a core; estimation depends on the distinct comparison vectors only.
     """
-    run = _Run(WholeFiles(a, b), plan, resources, progress)
+    run = Run(WholeFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)
         found = replace(found, copies=(copies(a, plan, fitted.model), copies(b, plan, fitted.model)))
@@ -124,13 +130,13 @@ def compare(
     TrystError
         As `link`; PARAMETER if a block has more pairs than its rule allows.
     """
-    run = _Run(BlockKeyedFiles(a, b), plan, resources, progress)
+    run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, _ = run.compared(pool)
     return found, kept
 
 
-class _Run:
+class Run:
     """The state of one run."""
 
     def __init__(self, files: LinkageInput, plan: LinkagePlan, resources: Resources, progress: Progress) -> None:
@@ -195,11 +201,12 @@ class _Run:
             lacking=(fields_present(records_a, plan), fields_present(records_b, plan)),
             equal=(equal_records(records_a, plan), equal_records(records_b, plan)),
             missing=missing,
-            warnings=(*run_warnings(*files.rows, plan, found, selection, missing), *files.warnings()),
+            warnings=(*run_warnings(*files.rows, plan, found, selection, missing, files.sides), *files.warnings()),
             seconds=self._seconds,
             peak_bytes=budget.peak,
             rarity=self._rarity(kept),
             checked=self._checked(kept, pool),
+            within=files.within,
         )
         return candidates, kept, fitted
 
@@ -242,7 +249,7 @@ class _Run:
         self._budget.take(scratch, "the levels over all pairs", "use fewer threads")
         levels = all_pairs_levels(a, b, self._plan, self._files.sample_tables(tables), pool, progress)
         self._budget.give_back(scratch)
-        return levels
+        return without_diagonal(levels, a, self._plan) if self._files.within else levels
 
     @property
     def _bytes_per_pattern(self) -> int:
@@ -262,7 +269,8 @@ class _Run:
         max_patterns = min(pairs.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
         store = twice and budget.try_take(PairStream.stored_bytes(pairs.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
         vectors = ComparisonVectors(*rows, self._plan, self._packing, tables)
-        return PairStream(pairs, vectors, pool, self._threads, max_patterns=max_patterns, store=store)
+        source = AscendingPairs(pairs) if self._files.within else pairs
+        return PairStream(source, vectors, pool, self._threads, max_patterns=max_patterns, store=store)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:

@@ -107,5 +107,5 @@ def sample_outside_blocks(
             if error.code is not ErrorCode.MEMORY or maximum == SAMPLES[-1]:
                 raise
     outside = mask == 0
-    scale = n_a * n_b / drawn.n_pairs
+    scale = n_a * n_b / int(count.sum())
     return OutsideBlocks(packing.unpack(code[outside]), count[outside] * scale, scale)

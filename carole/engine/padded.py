@@ -74,7 +74,8 @@ def conclude_padded(
     warning = result_warning("pairs_with_dummies", dummies=n_left_out, pairs=len(a))
     linkage = replace(linkage, warnings=(*linkage.warnings, warning))
     links = np.sort(among_all[linkage.links])
-    return linkage, replace(linkage, pairs=pairs, links=links), np.arange(len(a), dtype=np.int64)
+    draws = None if linkage.draws is None else linkage.draws.at(among_all[linkage.draws.pair])
+    return linkage, replace(linkage, pairs=pairs, links=links, draws=draws), np.arange(len(a), dtype=np.int64)
 
 
 def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:

@@ -198,6 +198,8 @@ class LinkagePlan:
         A field that both sets carry but no link is made by; its agreement shows the share of false links.
     replicates
         Of the bootstrap of the run; 0: none.
+    draws
+        Linkages to draw from the posterior beside the links.
     """
 
     fields: tuple[FieldPlan, ...]
@@ -218,6 +220,7 @@ class LinkagePlan:
     latent: LatentPlan | None = None
     check_field: FieldPlan | None = None
     replicates: int = 0
+    draws: int = 0
 
     def __post_init__(self) -> None:
         self._check_fields()

@@ -156,6 +156,25 @@ def all_pairs_levels(
     return counts
 
 
+def without_diagonal(counts: NDArray[np.float64], part: SignatureSet, plan: LinkagePlan) -> NDArray[np.float64]:
+    """Numbers of pairs by field and level of one file with itself, without the pairs of a record with itself.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (n_fields, most levels)
+        From `all_pairs_levels` of the file and itself, or a random sample.
+    part : SignatureSet
+    plan : LinkagePlan
+    """
+    found = counts.copy()
+    for q, field in enumerate(plan.fields):
+        present = np.count_nonzero(part.fields[field.name].codes != MISSING)
+        top = len(field.bounds) - 1
+        # Of the present squared pairs of values so many are of a record with itself, and agree.
+        found[q, top] = max(0.0, found[q, top] - found[q].sum() / max(1, present))
+    return found
+
+
 def missing_shares(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> dict[str, tuple[float, float]]:
     """Per field the share of rows of A and of B that have no value."""
 

@@ -16,7 +16,6 @@ from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, Chec
 from tryst.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import Assignment
-from tryst.carole.fellegi_sunter.model import Model
 from tryst.carole.fellegi_sunter.schemes import similarities
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 
@@ -38,14 +37,14 @@ def one_match(plan: LinkagePlan) -> tuple[bool, bool]:
     return _ONCE[plan.assignment]
 
 
-def claim_of(pairs: ScoredPairs, links: NDArray[np.int64], matches_below_floor: float, model: Model) -> Claim | None:
+def claim_of(pairs: ScoredPairs, links: NDArray[np.int64], matches_below_floor: float, max_links: int) -> Claim | None:
     """What a model expects of its own links; recall among the compared pairs.
 
-    None where there are no links or no expected matches, and where there are more links than records in either file.
+    None where there are no links or no expected matches, and where there are more links than people can explain.
     """
     found = float(pairs.link_probability[links].sum())
     matches = float(pairs.link_probability.sum()) + matches_below_floor
-    if not 0 < links.size <= max(model.n_a, model.n_b) or matches <= 0:
+    if not 0 < links.size <= max_links or matches <= 0:
         return None
     return Claim(found / links.size, min(1.0, found / matches))
 

@@ -83,5 +83,7 @@ def _decided(found: Candidates, kept: KeptPairs, plan: LinkagePlan) -> Decided:
     """The decision of a replicate, by positions among its kept pairs."""
     again = estimated(found, kept, plan, lambda _: None)
     decision = again.decision
-    claim = claim_of(decision.pairs, decision.links, again.matches_below_floor(found.selected), again.scheme.model)
+    claim = claim_of(
+        decision.pairs, decision.links, again.matches_below_floor(found.selected), max(found.n_a, found.n_b)
+    )
     return Decided(decision.order[decision.links], claim or Claim(1.0, 0.0))

@@ -25,6 +25,7 @@ from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.carole.fellegi_sunter.link_posterior import Copies
+from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import TrystErrors
@@ -63,12 +64,15 @@ class ResolutionResult:
         The model and the aggregates, as `findings` makes them.
     coded
         The links by their rows in the sets of codes; None where nothing is assessed.
+    draws
+        Drawn linkages, where they are to be released.
     """
 
     pairs: ScoredPairs = dataclass_field(repr=False)
     links: NDArray[np.int64] = dataclass_field(repr=False)
     document: StatisticsDocument = dataclass_field(repr=False)
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+    draws: DrawnLinks | None = dataclass_field(default=None, repr=False)
 
     @property
     def copies(self) -> Copies:
@@ -209,11 +213,18 @@ def pack_result(
         arrays[name] = values
     if coded is not None:
         arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
+    if linkage.draws is not None:
+        drawn = linkage.draws.at(order[linkage.draws.pair])
+        arrays |= {"draw": drawn.draw, "draw_pair": drawn.pair}
     return packed(arrays, document.plain())
 
 
 def unpack_result(
-    content: bytes | memoryview, row_a: NDArray[np.int32], row_b: NDArray[np.int32], expected: Expected | None = None
+    content: bytes | memoryview,
+    row_a: NDArray[np.int32],
+    row_b: NDArray[np.int32],
+    expected: Expected | None = None,
+    n_draws: int = 0,
 ) -> ResolutionResult:
     """A resolver's result, for pairs of known rows.
 
@@ -223,6 +234,8 @@ def unpack_result(
         Rows of the requested pairs, in the order of the request.
     expected
         What is known of the links' rows of codes, where these are assessed; None: they must be absent.
+    n_draws
+        Linkages to be drawn; 0: they must be absent.
 
     Raises
     ------
@@ -255,7 +268,21 @@ def unpack_result(
         statistics = StatisticsDocument.of(document, "statistics")
     except TrystErrors as error:
         raise malformed(f"invalid statistics: {error}") from None
-    return ResolutionResult(pairs, links, statistics, coded)
+    return ResolutionResult(pairs, links, statistics, coded, _drawn(arrays, n, n_draws))
+
+
+def _drawn(arrays: Arrays, n: int, n_draws: int) -> DrawnLinks | None:
+    if not n_draws:
+        if "draw" in arrays:
+            raise malformed("drawn linkages, although none are requested")
+        return None
+    draw = array_of(arrays, "draw", np.int32, (None,))
+    pair = array_of(arrays, "draw_pair", np.int64, (len(draw),))
+    if len(draw) and (min(draw.min(), pair.min()) < 0 or draw.max() >= n_draws or pair.max() >= n):
+        raise malformed("a draw or a pair that does not exist")
+    if len(np.unique(draw * np.int64(max(n, 1)) + pair)) != len(draw):
+        raise malformed("a pair twice in a draw")
+    return DrawnLinks(draw, pair)
 
 
 def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:

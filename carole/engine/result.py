@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from tryst.carole.fellegi_sunter.link_posterior import Copies
+from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.risk.models import JointDistribution
 
@@ -66,6 +67,18 @@ class ScoredPairs:
     match_probability: NDArray[np.float64]
     link_probability: NDArray[np.float64]
     value_bits: NDArray[np.float64] | None = None
+
+    def of(self, chosen: NDArray[np.bool_]) -> ScoredPairs:
+        """Some of the pairs, in the same order."""
+        return ScoredPairs(
+            self.row_a[chosen],
+            self.row_b[chosen],
+            self.pattern[chosen],
+            self.weight[chosen],
+            self.match_probability[chosen],
+            self.link_probability[chosen],
+            None if self.value_bits is None else self.value_bits[chosen],
+        )
 
     @property
     def n_bytes(self) -> int:
@@ -216,6 +229,10 @@ class Linkage:
         Of A and of B: of each record the first of its file that counted as the same person; None: each counted alone.
     quality
         Estimates of the links' quality beside what the model claims.
+    draws
+        Drawn linkages, by positions of `pairs`, where they are to be released.
+    one_file
+        Records of the file, where it was linked with itself (`one_file.deduplicate`).
     """
 
     model: Model
@@ -238,6 +255,18 @@ class Linkage:
     latent: LatentResult | None = None
     copies: Copies = (None, None)
     quality: tuple[QualityEstimate, ...] = ()
+    draws: LinkageDraws | None = None
+    one_file: int | None = None
+
+    @property
+    def records(self) -> tuple[int, int]:
+        """Records of the two files; of one file in the place of both, its own."""
+        return (self.model.n_a, self.model.n_b) if self.one_file is None else (self.one_file, self.one_file)
+
+    @property
+    def plausible_links(self) -> int:
+        """Links of which there cannot be more if the model describes people: in one file its pairs."""
+        return max(self.records) if self.one_file is None else self.one_file * (self.one_file - 1) // 2
 
     @property
     def blocking_recall(self) -> float | None:

@@ -140,14 +140,17 @@ def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
 
 def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     model, pairs, links = linkage.model, linkage.pairs, linkage.links
-    linked_a = np.unique(pairs.row_a[links]).size
-    linked_b = np.unique(pairs.row_b[links]).size
+    linked_a, linked_b = pairs.row_a[links], pairs.row_b[links]
+    if linkage.one_file is not None:
+        linked_a = linked_b = np.concatenate([linked_a, linked_b])
+    records_a, records_b = linkage.records
     counts: dict[str, Any] = {
         "pairs": int(model.n_a) * int(model.n_b),
         "candidates": int(linkage.n_candidates),
         "kept": int(pairs.weight.size),
         "links": int(links.size),
-        "unlinked": {"alice": int(model.n_a) - linked_a, "bob": int(model.n_b) - linked_b},
+        "records": {"alice": records_a, "bob": records_b},
+        "unlinked": {"alice": records_a - np.unique(linked_a).size, "bob": records_b - np.unique(linked_b).size},
         "threshold": float(linkage.threshold),
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,
@@ -223,7 +226,7 @@ def _expected(linkage: Linkage) -> dict[str, float] | None:
 
     None where there are no links, and where there are more than records in either file.
     """
-    claim = claim_of(linkage.pairs, linkage.links, linkage.matches_below_floor, linkage.model)
+    claim = claim_of(linkage.pairs, linkage.links, linkage.matches_below_floor, linkage.plausible_links)
     return None if claim is None else {"precision": claim.precision, "recall": claim.recall}
 
 

@@ -26,15 +26,16 @@ def run_warnings(
     source: Source,
     selection: Selection,
     missing: dict[str, tuple[float, float]],
+    sides: tuple[str, ...],
 ) -> Iterator[ResultWarning]:
-    """Warnings about the data, the blocks and what was kept."""
+    """Warnings about the data, the blocks and what was kept; `sides` is what they call the files."""
     for name, shares in missing.items():
-        for side, share in zip(("Alice", "Bob"), shares, strict=True):
+        for side, share in zip(sides, shares, strict=False):
             if share > MANY_MISSING:
                 yield result_warning("field_mostly_missing", side=side, field=name, share=share)
     if not isinstance(source.pairs, AllPairs):
         yield from _skew_warnings(plan, source)
-        yield from _block_warnings(a, b, plan, source.pairs)
+        yield from _block_warnings(a, b, plan, source.pairs, sides)
     if selection.raised:
         yield result_warning("pairs_not_kept", floor=selection.floor, pairs=selection.n_pairs)
 
@@ -55,7 +56,7 @@ def number_warnings(links: int, n_a: int, n_b: int) -> Iterator[ResultWarning]:
 
 
 def _block_warnings(
-    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs
+    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs, sides: tuple[str, ...]
 ) -> Iterator[ResultWarning]:
     large = source.blocks_above(LARGE_BLOCK)
     for number, rule in enumerate(plan.rules):
@@ -72,7 +73,7 @@ def _block_warnings(
             )
         if source.pairs_per_rule[number] == 0:
             yield result_warning("rule_without_pairs", rule=rule.name)
-    for side, rows, n_rows in zip(("Alice", "Bob"), source.rows_without_key, (a.n_rows, b.n_rows), strict=True):
+    for side, rows, n_rows in zip(sides, source.rows_without_key, (a.n_rows, b.n_rows), strict=False):
         if rows:
             yield result_warning("records_without_key", number=f"{rows:,}", side=side, total=n_rows, unit="rows")
 

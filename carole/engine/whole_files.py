@@ -27,6 +27,9 @@ class WholeFiles:
         Of the whole files.
     """
 
+    within: bool = False
+    sides: tuple[str, ...] = ("Alice", "Bob")
+
     def __init__(self, a: SignatureSet, b: SignatureSet) -> None:
         self.rows: BothSets = a, b
         self.n_records = a.n_rows, b.n_rows

@@ -68,7 +68,7 @@ MAX_AT_ONCE = 500
 
 _LOG_ODDS = np.linspace(-12.0, 3.0, 151)
 _SLOPES = np.linspace(0.0, 4.0, 41)
-_SLOPE_SCALE = 1.0
+_SLOPE_SCALE = 2.0
 _EFFECT_SCALE = 3.0
 
 DISCREPANCY = 0.3

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.antecedents import SURE, same_person
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
@@ -42,6 +43,9 @@ class LinkPosterior:
         Records in the two files.
     copies : pair of ndarray of int, shape (n_a,) and (n_b,), optional
         Of each record the first one of its file that is the same person, itself where there is none.
+    within : bool
+        Whether the files are one, whose earlier records are A's. Its links are all pairs of a person's records, which
+        are linked to earlier ones under one_to_many (`antecedents`).
     expected_matches : float, optional
         Prior mean of the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely.
     """
@@ -52,6 +56,7 @@ class LinkPosterior:
     n_a: int
     n_b: int
     copies: Copies = field(default=(None, None), repr=False)
+    within: bool = False
     expected_matches: float | None = None
 
     def probabilities(
@@ -73,7 +78,7 @@ class LinkPosterior:
         near : float, optional
             Expected links under weights little different: saves work in a large one_to_one linkage.
         cycles : bool
-            As for `link_probabilities`.
+            As for `link_probabilities`; False in estimation.
 
         Returns
         -------
@@ -92,7 +97,8 @@ class LinkPosterior:
         if self.assignment == "many_to_one":
             return self._partners(a, b, weight, n_a, n_b, progress)
         if self.assignment == "one_to_many":
-            return self._partners(b, a, weight, n_b, n_a, progress)
+            found = self._partners(b, a, weight, n_b, n_a, progress)
+            return self._of_pairs(found, 0.0 if cycles else SURE) if self.within else found
         if self.assignment == "none":
             # Each of all pairs is a record with one candidate, its partner.
             each = np.arange(len(weight))
@@ -112,17 +118,27 @@ class LinkPosterior:
         prior = BetaPartners(n_records, n_partners, *beta_parameters(self.expected_matches, n_records))
         return partner_probabilities(record, partner, weight, n_records, n_partners, prior, progress=progress)
 
+    def _of_pairs(self, found: LinkProbabilities, sure: float) -> LinkProbabilities:
+        """Probabilities of one person, from those of being a copy of an earlier record."""
+        same = same_person(self.row_a, self.row_b, found.probability, sure)
+        return replace(found, probability=same, expected_links=float(same.sum()))
+
     def _of_persons(self, weight: NDArray[np.float64], progress: StageProgress, *, cycles: bool) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
+        persons, first, member = self.persons()
+        found = persons.probabilities(group_means(weight, member, len(first)), progress, cycles=cycles)
+        each = found.probability[member]
+        return replace(found, probability=each, expected_links=float(each.sum()))
+
+    def persons(self) -> tuple[LinkPosterior, NDArray[np.int64], NDArray[np.int64]]:
+        """The same of persons: a pair for all pairs of their records, the first of these, and which one each is of."""
         a, b = self._persons()
         first_a, first_b = self.copies
         n_a = self.n_a if first_a is None else len(np.unique(first_a))
         n_b = self.n_b if first_b is None else len(np.unique(first_b))
         _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
         persons = LinkPosterior(self.assignment, a[first], b[first], n_a, n_b, expected_matches=self.expected_matches)
-        found = persons.probabilities(_means(weight, member.ravel(), len(first)), progress, cycles=cycles)
-        each = found.probability[member.ravel()]
-        return replace(found, probability=each, expected_links=float(each.sum()))
+        return persons, first, member.ravel()
 
     def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """The two persons of each pair, as the first rows of theirs."""
@@ -139,19 +155,17 @@ class LinkPosterior:
         ----------
         linked : ndarray of bool, shape (n_pairs,)
         """
-        one_link_a = self.assignment not in ("one_to_many", "none")
-        one_link_b = self.assignment not in ("many_to_one", "none")
-        a, b = self._persons()
-        first_a, first_b = self.copies
-        taken_a = np.bincount(a[linked & one_link_a], minlength=self.n_a) > 0
-        taken_b = np.bincount(b[linked & one_link_b], minlength=self.n_b) > 0
-        excluded = (taken_a[a] | taken_b[b]) & ~linked
-        share_a = float((taken_a if first_a is None else taken_a[first_a]).mean())
-        share_b = float((taken_b if first_b is None else taken_b[first_b]).mean())
-        return excluded, 1.0 - (1.0 - share_a) * (1.0 - share_b)
+        excluded, free = np.zeros(len(linked), dtype=np.bool_), 1.0
+        sides = zip(self._persons(), (self.n_a, self.n_b), self.copies, ("one_to_many", "many_to_one"), strict=True)
+        for person, n, first, many in sides:
+            if self.assignment not in (many, "none"):
+                taken = np.bincount(person[linked], minlength=n) > 0
+                excluded |= taken[person]
+                free *= 1.0 - float((taken if first is None else taken[first]).mean())
+        return excluded & ~linked, 1.0 - free
 
 
-def _means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
+def group_means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:
     """Binary logarithm of the mean likelihood ratio of each group of pairs."""
     highest = np.full(n, -np.inf)
     np.maximum.at(highest, group, weight)

@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, psi
 
 EXPECTATION_WORTH = 4.0
@@ -74,11 +75,15 @@ class BetaBipartite:
 
     def log_density(self, n: float) -> float:
         """log P(Z) of a matching with n links, n any number in 0 to `maximum`."""
+        return float(self.log_densities(np.array([n]))[0])
+
+    def log_densities(self, n: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for each of several numbers of links."""
         larger, smaller = max(self.n_a, self.n_b), self.maximum
-        parts = [gammaln(larger - n + 1) - gammaln(larger + 1), gammaln(n + self.alpha)]
-        parts += [gammaln(smaller - n + self.beta), -gammaln(smaller + self.alpha + self.beta)]
-        parts += [gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)]
-        return float(np.sum(parts))
+        total: NDArray[np.float64] = gammaln(larger - n + 1) - gammaln(larger + 1) + gammaln(n + self.alpha)
+        total = total + gammaln(smaller - n + self.beta) - gammaln(smaller + self.alpha + self.beta)
+        total = total + gammaln(self.alpha + self.beta) - gammaln(self.alpha) - gammaln(self.beta)
+        return total
 
 
 @dataclass(frozen=True)

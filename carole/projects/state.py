@@ -48,6 +48,7 @@ class Grant(StrEnum):
     """What the specification lets a recipient have of the result."""
 
     LINKS = "links"
+    DRAWS = "draws"
     PAIRS = "pairs"
     STATISTICS = "statistics"
     NOTHING = "nothing"

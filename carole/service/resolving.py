@@ -55,12 +55,12 @@ def resolve_or_release(
         return None
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
     if spec.assessment is None:
-        decided, combined = unpack_result(found, row_a, row_b), None
+        decided, combined = unpack_result(found, row_a, row_b, n_draws=spec.release.drawn), None
     else:
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(spec).one_to_one)
-        decided = unpack_result(found, row_a, row_b, expected)
+        decided = unpack_result(found, row_a, row_b, expected, spec.release.drawn)
         combined = combine_coded(decided, alice, bob, spec)
     return end_run(store, lease, spec, reader.members, decided, decided.document, combined, resources, progress)
 

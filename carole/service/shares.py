@@ -2,10 +2,11 @@
 
 A custodian's share is an uncompressed zip of ``links.parquet`` (its own row in its own upload, an id of the link that
 both custodians have, the probabilities), with the grant ``pairs`` also of ``pairs.parquet`` (every pair that was
-kept), of ``copies.parquet`` where records of its own counted as one person (row, id of the person), and of
-``statistics.json``; where the specification grants it also of ``joint.json``, in codes. Ids are random,
-and rows are in the order of the custodian's own upload, so that neither discloses anything about the other's rows. The
-share is sealed to its recipient before it is written to disk.
+kept), with the grant ``draws`` of ``draws.parquet`` (the links of each drawn linkage), of ``copies.parquet`` where
+records of its own counted as one person (row, id of the person), and of ``statistics.json``; where the specification
+grants it also of ``joint.json``, in codes. Ids are random, and rows are in the order of the custodian's own upload, so
+that neither discloses anything about the other's rows. The share is sealed to its recipient before it is written to
+disk.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.fellegi_sunter.link_posterior import Copies
+from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.carole.projects import Grant
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.keys.sealing import SealContext, seal
@@ -48,6 +50,10 @@ class Decided(Protocol):
     @property
     def copies(self) -> Copies:
         """Of A and of B: of each record the first of its file that counted as the same person."""
+
+    @property
+    def draws(self) -> DrawnLinks | None:
+        """Drawn linkages, where they are granted."""
 
 
 def shares(
@@ -101,6 +107,8 @@ def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -
     tables = {"links": kept.filter("linked").drop("linked").rename({"pair_id": "link_id"})}
     if grant is Grant.PAIRS:
         tables["pairs"] = kept
+    if grant is Grant.DRAWS and linkage.draws is not None:
+        tables["draws"] = _draws(linkage.draws, pairs, rows, ids)
     copies = linkage.copies[0 if side is Side.ALICE else 1]
     return tables if copies is None else {**tables, "copies": _copies(copies)}
 
@@ -111,6 +119,19 @@ def _copies(first: NDArray[np.integer]) -> pl.DataFrame:
     several = np.flatnonzero(records[person] > 1)
     ids = _ids(persons.size)[person[several]]
     return pl.DataFrame({"row": several.astype(np.uint32), "copy_id": pl.Series(ids, dtype=pl.String)})
+
+
+def _draws(drawn: DrawnLinks, pairs: ScoredPairs, rows: NDArray[np.int32], ids: NDArray[np.str_]) -> pl.DataFrame:
+    """A row for each link of each drawn linkage."""
+    at = drawn.pair
+    return pl.DataFrame(
+        {
+            "row": rows[at].astype(np.uint32),
+            "pair_id": pl.Series(ids[at], dtype=pl.String),
+            "draw": drawn.draw.astype(np.uint32),
+            "link_probability": pairs.link_probability[at],
+        }
+    ).sort("draw", "row", "pair_id")
 
 
 def _archive(tables: Mapping[str, pl.DataFrame], statistics: bytes, joint: bytes | None) -> memoryview:

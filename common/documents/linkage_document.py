@@ -222,6 +222,8 @@ class LinkageDocument(Document):
     """The same as a match weight; otherwise it follows from p."""
     floor: float | None = None
     """Match probability below which pairs were not kept."""
+    records: Counts | None = None
+    """Records of each file."""
     expected: Expected | None = None
     quality: list[QualityEstimate] = Field(default_factory=list)
     """Estimates of the links' quality that the specification requested."""

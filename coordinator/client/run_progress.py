@@ -21,6 +21,7 @@ STAGE_WORDS = {
     "model": "fit the Fellegi-Sunter model by EM",
     "keep": "score the pairs and keep the promising ones",
     "decide": "find the most probable links",
+    "draw": "draw linkages that may be the true one",
     "latent": "judge pairs by their values too",
     "handles": "report which of their rows are one record",
     "handles-for-carole": "report to Carole which of their rows are one record: the fall-back of mode block_keyed",

@@ -88,6 +88,13 @@ def draft(
         str | None, typer.Option(help="Column of Alice's file that names the person: kept out of the specification.")
     ] = None,
     truth_bob: Annotated[str | None, typer.Option(help="The same for Bob's file.")] = None,
+    gate: Annotated[
+        bool,
+        typer.Option(
+            "--gate/--no-gate",
+            help="In mode block_keyed: measure by the custodians' leakage gate whether they would refuse the rules.",
+        ),
+    ] = True,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
@@ -102,8 +109,10 @@ def draft(
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import dump_specification
     from tryst.coordinator.client.terminal import console, show_form, show_mode
+    from tryst.coordinator.draft.same_records import SAME_RECORDS
     from tryst.coordinator.draft.specification_draft import draft as propose
     from tryst.coordinator.truth_columns import Truth
+    from tryst.risk.leakage.leakage_assessment import assess
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if out.exists() and not force:
@@ -118,11 +127,22 @@ def draft(
             ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
         )
     spec, comments = propose(
-        left, right, project, block, known[mode], bits=bits, randomised_response=randomised_response, truth=truth
+        left,
+        right,
+        project,
+        block,
+        known[mode],
+        bits=bits,
+        randomised_response=randomised_response,
+        truth=truth,
+        gate=assess if gate else None,
     )
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec)
+    measured = comments["blocking"].splitlines()[1:]
+    for line in [SAME_RECORDS] * comments["fields"].startswith(SAME_RECORDS) + measured:
+        console.print(line, highlight=False)
     judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"
     console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")
 

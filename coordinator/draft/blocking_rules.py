@@ -8,11 +8,17 @@ Where values compare inside blocks only, a block made of the beginnings of names
 and its size, counts and similarities show which. So there the beginnings are joined by the year of birth, or are no
 rule; and the names by each other as wholes, for the records whose date is wrong or missing: in such a block all values
 are equal, and nothing can be compared.
+
+Where nothing distinguishes a person by itself, as in a survey's categories, whole fields are joined until few pairs are
+left, at each step the field that leaves the fewest; and again with the fields used least so far, since rules of four
+fields and more lose many matches each.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,6 +33,10 @@ from tryst.coordinator.draft.shared_columns import hint_of
 
 PAIRS_PER_ROW = 10
 """A rule may compare so many pairs per row of the larger file."""
+MAX_KEYS = 8
+"""A rule has no more keys."""
+JOINED_RULES = 4
+"""Most rules of whole fields, where nothing else can block."""
 _PART = {"year": (0, 4), "month": (4, 2), "day": (6, 2)}
 
 
@@ -39,7 +49,12 @@ class Proposal:
 
 
 def propose_rules(
-    fields: Sequence[FieldSpec], alice: dict[str, pl.Series], bob: dict[str, pl.Series], *, block_keyed: bool = False
+    fields: Sequence[FieldSpec],
+    alice: dict[str, pl.Series],
+    bob: dict[str, pl.Series],
+    *,
+    block_keyed: bool = False,
+    pairs_per_row: int = PAIRS_PER_ROW,
 ) -> list[Proposal]:
     """Blocking rules for two cleaned files, the most selective kind of field first.
 
@@ -51,6 +66,8 @@ def propose_rules(
         Their cleaned values by field name.
     block_keyed
         Whether the rules are for mode block_keyed, where blocks should not disclose names.
+    pairs_per_row
+        The most pairs that a rule may compare, per row of the larger file.
 
     Returns
     -------
@@ -62,22 +79,42 @@ def propose_rules(
     -----
     A rule costs one grouping of each file.
     """
-    limit = PAIRS_PER_ROW * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
+    limit = pairs_per_row * max((len(column) for frame in (alice, bob) for column in frame.values()), default=0)
     chosen: list[Proposal] = []
     narrowest: Proposal | None = None
+
+    def large_blocks(rule: BlockingRule) -> bool:
+        """Whether a file has large blocks, which disclose their values, though the pairs with a small file be few."""
+        return any(count_pairs(rule, own, own) > pairs_per_row * len(own[rule.keys[0].field]) for own in (alice, bob))
+
     for ladder in _ladders(fields, block_keyed):
         for rung in ladder:
             proposals = [Proposal(rule, count_pairs(rule, alice, bob)) for rule in rung]
-            new = [p for p in proposals if p.pairs and not any(_within(p.rule, other.rule) for other in chosen)]
+            new = [p for p in proposals if p.pairs and not is_within_any(p, chosen)]
             for proposal in new:
                 if narrowest is None or proposal.pairs < narrowest.pairs:
                     narrowest = proposal
-            if new and all(proposal.pairs <= limit for proposal in new):
+            if new and all(p.pairs <= limit and not (block_keyed and large_blocks(p.rule)) for p in new):
                 chosen += new
                 break
-    if not chosen and narrowest is not None:
-        chosen = [narrowest]
-    return chosen + _independent(chosen, fields, alice, bob, limit)
+    names = [field.name for field in fields]
+    if not chosen:
+        chosen = _of_whole_fields(names, alice, bob, limit)
+    if not chosen:
+        widest = narrowest or _joined(names, Counter(), alice, bob, sys.maxsize)
+        chosen = [] if widest is None else [widest]
+    used = [set(proposal.rule.fields) for proposal in chosen]
+    if used and not any(one.isdisjoint(other) for one, other in combinations(used, 2)):
+        # Two such rules are needed to estimate what blocking loses: the matches that one finds are a sample for the
+        # other.
+        other = _joined([name for name in names if name not in used[0]], Counter(), alice, bob, limit)
+        chosen += [] if other is None else [other]
+    return chosen
+
+
+def is_within_any(proposal: Proposal, others: Sequence[Proposal]) -> bool:
+    """Whether another rule compares every pair of a rule."""
+    return any(_within(proposal.rule, other.rule) for other in others)
 
 
 def _within(narrow: BlockingRule, wide: BlockingRule) -> bool:
@@ -89,38 +126,44 @@ def _implies(mine: BlockingKey, key: BlockingKey) -> bool:
     """Whether records that agree on one part of a key agree on another."""
     if mine.field != key.field or (mine.part, mine.prefix) == (None, None):
         return mine.field == key.field
-    return mine.part == key.part and key.prefix is not None and mine.prefix is not None and mine.prefix >= key.prefix
+    if mine.part is not None:
+        return mine.part == key.part
+    return key.prefix is not None and mine.prefix is not None and mine.prefix >= key.prefix
 
 
-def _independent(
-    chosen: Sequence[Proposal],
-    fields: Sequence[FieldSpec],
-    alice: dict[str, pl.Series],
-    bob: dict[str, pl.Series],
-    limit: int,
+def _of_whole_fields(
+    names: Sequence[str], alice: dict[str, pl.Series], bob: dict[str, pl.Series], limit: int
 ) -> list[Proposal]:
-    """A rule on none of the fields of the first rule, if no two rules are that different yet.
+    """Some rules of whole fields, each made of the fields that the ones before it use least."""
+    used: Counter[str] = Counter()
+    chosen: list[Proposal] = []
+    for _ in range(JOINED_RULES):
+        found = _joined(names, used, alice, bob, limit)
+        if found is None:
+            break
+        used.update(found.rule.fields)
+        if not is_within_any(found, chosen):
+            chosen = [other for other in chosen if not is_within_any(other, [found])] + [found]
+    return chosen
 
-    Two such rules are needed to estimate what blocking loses: the matches that one finds are a sample for the other.
-    Whole fields are joined, at each step the one that leaves the fewest pairs, until few enough are left.
-    """
-    used = [set(proposal.rule.fields) for proposal in chosen]
-    if not used or any(one.isdisjoint(other) for one, other in combinations(used, 2)):
-        return []
-    free = [field.name for field in fields if field.name not in used[0]]
+
+def _joined(
+    names: Sequence[str], used: Counter[str], alice: dict[str, pl.Series], bob: dict[str, pl.Series], limit: int
+) -> Proposal | None:
+    """A rule of whole fields, joined until few enough pairs are left, at each step the best of those used least."""
+    free = list(names)
     keys: list[str] = []
-    while free and len(keys) < 4:
-        options = [
-            Proposal(rule, count_pairs(rule, alice, bob)) for name in free for rule in [_rule(*_whole(keys, name))]
-        ]
-        best = min(options, key=lambda option: option.pairs)
+    while free and len(keys) < MAX_KEYS:
+        fewest = min(used[name] for name in free)
+        rules = [_rule(*_whole(keys, name)) for name in free if used[name] == fewest]
+        best = min((Proposal(rule, count_pairs(rule, alice, bob)) for rule in rules), key=lambda option: option.pairs)
         if best.pairs == 0:
-            return []
+            return None
         if best.pairs <= limit:
-            return [best]
-        keys = list(best.rule.fields)
+            return best
+        keys = [key.field for key in best.rule.keys]
         free = [name for name in free if name not in keys]
-    return []
+    return None
 
 
 def _whole(keys: Sequence[str], name: str) -> list[Key]:
@@ -156,9 +199,8 @@ Key = tuple[str, int | DatePart | None]
 
 def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]:
     """Per subject, the rungs from the widest rule to the narrowest."""
-    dates, names, codes, texts, others = (
-        [field.name for field in fields if field.kind in kinds]
-        for kinds in (("date",), ("name",), ("code",), ("text",), ("category", "number"))
+    dates, names, codes, texts = (
+        [field.name for field in fields if field.kind == kind] for kind in ("date", "name", "code", "text")
     )
     names = _first_names_first(fields, names)
     ladders: list[list[Rung]] = []
@@ -182,12 +224,9 @@ def _ladders(fields: Sequence[FieldSpec], block_keyed: bool) -> list[list[Rung]]
         rungs += [[_rule((text, None), (name, 3))] for name in names[:1]]
         ladders.append(rungs)
     if not ladders:
-        # Names or categories alone: blocking on them loses much, and is better than nothing.
+        # A name alone loses much, and is better than nothing.
         lengths = (None,) if block_keyed else (4, None)
-        singles = [_rule((name, n)) for name in names for n in lengths] + [_rule((other, None)) for other in others]
-        ladders = [[[rule] for rule in singles]]
-        if len(others) > 1:
-            ladders.append([[_rule((others[0], None), (others[1], None))]])
+        ladders = [[[_rule((name, n)) for name in names for n in lengths]]]
     return ladders
 
 

@@ -5,18 +5,22 @@ samples. No value of theirs gets into the specification or a comment: kinds, sha
 
 The choices are those that linked best on files of which the truth is known; see `common.specification.model.defaults`
 for what a kind brings, `shared_columns` for how kinds are recognised, `compared_fields` for which columns become
-fields, `blocking_rules` for the rules.
+fields, `blocking_rules` for the rules, `assignment` for how often a record
+may be linked.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import polars as pl
 
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.cleaning import clean
+from tryst.common.cleaning.own_copies import own_copies
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.leakage_report import Gate
 from tryst.common.parties import Side
 from tryst.common.specification import (
     BlockingRule,
@@ -26,11 +30,14 @@ from tryst.common.specification import (
     Retention,
     Specification,
 )
-from tryst.common.specification.model.content import PROJECT_PATTERN
+from tryst.common.specification.model.content import PROJECT_PATTERN, LinkSpec
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.model.section import MAX_COLUMN_NAME
-from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, propose_rules
+from tryst.coordinator.draft.accepted_rules import JudgedRules, accepted_rules
+from tryst.coordinator.draft.assignment import propose_assignment
+from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
+from tryst.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
 from tryst.coordinator.draft.shared_columns import identifier_of, text_of
 from tryst.coordinator.truth_columns import Truth
 
@@ -64,6 +71,7 @@ def draft(
     bits: int | None = None,
     randomised_response: float = 0.0,
     truth: Truth | None = None,
+    gate: Gate | None = None,
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -82,6 +90,8 @@ def draft(
         bits are inverted. Their levels are those that can then be distinguished.
     truth
         The columns that name the person, where the files have any: nothing of the draft is made of them.
+    gate
+        The custodians' leakage gate; rules are narrowed until it accepts them. None: they are not measured.
 
     Returns
     -------
@@ -113,9 +123,16 @@ def draft(
             got=f"alice's {', '.join(alice.columns[:40])}; bob's {', '.join(bob.columns[:40])}",
             remedy="give columns that hold the same the same name, or write the specification by hand",
         )
-    unblocked = _specification(project, identifiers, drafted.fields, (), "open")
+    unblocked = _specification(project, identifiers, drafted.fields, (), "open", LinkSpec())
     refuse_unidentified(unblocked)
+    if hold_the_same(alice, bob, drafted.fields):
+        drafted.left_out.insert(0, SAME_RECORDS)
+    cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
+    assignment, reason = propose_assignment({side: own_copies(columns) for side, columns in cleaned.items()})
+    links = LinkSpec(assignment=assignment)
     comments = _comments(drafted, identifiers)
+    if reason:
+        comments["links"] = reason
     pairs = alice.height * bob.height
     if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
@@ -123,20 +140,20 @@ def draft(
             f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"
             " proposes rules."
         )
-        return unblocked, comments
-    proposals = propose_rules(
-        drafted.fields,
-        clean(alice, unblocked, Side.ALICE).columns,
-        clean(bob, unblocked, Side.BOB).columns,
-        block_keyed=mode != "open",
-    )
-    comments["blocking"] = _blocking_comment(pairs, len(proposals))
-    for position, proposal in enumerate(proposals):
+        return _specification(project, identifiers, drafted.fields, (), "open", links), comments
+
+    def with_rules(proposals: Sequence[Proposal]) -> Specification:
+        chosen = mode or ("block_keyed" if proposals else "open")
+        return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), chosen, links)
+
+    judged = accepted_rules(drafted.fields, cleaned, with_rules, gate, block_keyed=mode != "open")
+    spec = with_rules(judged.proposals)
+    comments["blocking"] = _blocking_comment(pairs, judged)
+    for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
-    mode = mode or ("block_keyed" if proposals else "open")
-    if mode == "block_keyed":
+    if spec.mode == "block_keyed":
         comments["mode"] = _MODE_BLOCK_KEYED
-    return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), mode), comments
+    return spec, comments
 
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
@@ -205,6 +222,7 @@ def _specification(
     fields: list[FieldSpec],
     rules: tuple[BlockingRule, ...],
     mode: Mode,
+    links: LinkSpec,
 ) -> Specification:
     return Specification(
         version=1,
@@ -215,6 +233,7 @@ def _specification(
         ),
         fields=tuple(fields),
         blocking=rules,
+        links=links,
         retention=_RETENTION,
     )
 
@@ -225,7 +244,8 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
         f"- {kind}: {d.meaning}; cleaned by {', '.join(d.clean)}; tokens {d.tokens}, {d.bits} bits, levels {d.levels}"
         for kind, d in kinds.items()
     )
-    left_out = "\n".join(f"Left out: {line}" if not line.startswith("Only") else line for line in drafted.left_out)
+    whole = ("Only", SAME_RECORDS)
+    left_out = "\n".join(line if line.startswith(whole) else f"Left out: {line}" for line in drafted.left_out)
     return {
         "": _HEAD.format(defaults=defaults),
         "mode": _MODE,
@@ -236,10 +256,11 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
     }
 
 
-def _blocking_comment(pairs: int, rules: int) -> str:
-    if not rules:
+def _blocking_comment(pairs: int, judged: JudgedRules) -> str:
+    if not judged.proposals:
         return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
-    return (
+    comment = (
         f"Of {pairs:,} pairs, those are compared that agree on the keys of at least one rule. A rule is taken when it"
         f" compares at most {PAIRS_PER_ROW} pairs per row; rules on different fields catch each other's losses."
     )
+    return f"{comment}\n{judged.verdict}" if judged.verdict else comment

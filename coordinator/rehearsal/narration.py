@@ -74,6 +74,13 @@ STYLES = {"warning": "yellow", "serious": "bold red"}
 """How the warnings that may need action are printed, by severity."""
 
 
+def show_warnings(warnings: Iterable[ResultWarning]) -> None:
+    """Print the warnings that may need action, with what to do; notes are in the report."""
+    for warning in warnings:
+        if warning.severity in STYLES:
+            console.print(warning.line, style=STYLES[warning.severity], highlight=False, markup=False)
+
+
 class Narrator:
     """Prints the steps of a rehearsal.
 
@@ -111,7 +118,5 @@ class Narrator:
         console.print(text, highlight=False)
 
     def warn(self, warnings: Iterable[ResultWarning]) -> None:
-        """Print the warnings that may need action, with what to do; notes are in the report."""
-        for warning in warnings:
-            if warning.severity in STYLES:
-                console.print(warning.line, style=STYLES[warning.severity], highlight=False, markup=False)
+        """Print the warnings that may need action."""
+        show_warnings(warnings)

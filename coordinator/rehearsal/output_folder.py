@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import filecmp
 import json
 import os
 import tempfile
@@ -21,6 +22,7 @@ from tryst.common.custodian.configuration import Source
 from tryst.common.custodian.source.csv_form import CsvOptions
 from tryst.common.custodian.source.reading import FOUND, file_source, read_source
 from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
+from tryst.common.documents.linkage_document import Counts
 from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -32,6 +34,7 @@ from tryst.common.specification import (
 )
 from tryst.common.specification.model.schemes import SCHEMES
 from tryst.coordinator.client.terminal import console, show_form
+from tryst.coordinator.draft.same_records import SAME_RECORDS
 from tryst.coordinator.rehearsal.link_truth import evaluate, summary
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
@@ -90,6 +93,8 @@ def rehearse_into(
         _require_file(path, f"--{side}")
         sources[side] = file_source(path.absolute(), form)
     show_form(*sources.values())
+    if filecmp.cmp(alice, bob, shallow=False):
+        narrator.show(SAME_RECORDS)
     persons = {side: _persons(source, spec, side, truth) for side, source in sources.items()} if truth else None
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = _shown(spec)
@@ -228,7 +233,9 @@ def report_content(
 ) -> ReportContent:
     """What a report states, from the specification and what Carole reported to the coordinator."""
     linkage = statistics.linkage
-    unlinked = {Side.ALICE: linkage.unlinked.alice, Side.BOB: linkage.unlinked.bob}
+    unlinked = linkage.unlinked
+    # Statistics of earlier versions have no numbers of records: one to one a record is linked once.
+    records = linkage.records or Counts(alice=unlinked.alice + linkage.links, bob=unlinked.bob + linkage.links)
     run = {
         "project": spec.project,
         "mode": spec.mode,
@@ -240,8 +247,8 @@ def report_content(
         "specification_digest": specification_digest(spec).hex(),
         "encoding_digest": encoding_digest(spec).hex(),
         "files": {
-            str(side): {"title": str(side).title(), "records": count + linkage.links}
-            for side, count in unlinked.items()
+            "alice": {"title": "Alice", "records": records.alice},
+            "bob": {"title": "Bob", "records": records.bob},
         },
         "one_to_one": spec.links.assignment == "one_to_one",
         "invented": invented,

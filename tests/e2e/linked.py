@@ -44,7 +44,7 @@ blocking:
   - {name: born, keys: [{field: born}]}
   - {name: surname-initial, keys: [{field: surname, prefix: 4}, {field: given_name, prefix: 1}]}
   - {name: postcode, keys: [{field: postcode}]}
-release: {alice: links, bob: pairs, coordinator: statistics}
+release: {alice: draws, bob: pairs, draws: 4, coordinator: statistics}
 """,
 )
 TINY, ENOUGH = "memory: 64KiB", "memory: 1GiB"

@@ -41,7 +41,7 @@ blocking:
   - {name: born, keys: [{field: born}]}
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
   - {name: place, keys: [{field: postcode}, {field: sex}]}
-release: {alice: pairs, bob: links, coordinator: statistics}
+release: {alice: pairs, bob: draws, draws: 6, coordinator: statistics}
 """
 TEXT = specification("keyed-blocks", more=BLOCKING).replace("mode: open", "mode: block_keyed")
 SPEC = load_specification(TEXT)
@@ -99,6 +99,23 @@ def test_the_links_are_right_and_both_custodians_have_them(linked: Linked) -> No
     assert 2 * right / (joined.height + COMMON) >= 0.97
     assert linked.statistics["linkage"]["links"] == joined.height
     assert linked.statistics["linkage"]["pairs"] == N * N
+
+
+def test_who_is_granted_drawn_linkages_has_the_resolvers(linked: Linked) -> None:
+    """Of the pairs that the other custodian has too; sure links in each, and no record twice in one."""
+    folders = {side: Path(linked.made.shown(side, SPEC.project).results) for side in Side}
+    draws = pl.read_parquet(folders[Side.BOB] / "draws.parquet")
+    pairs = pl.read_parquet(folders[Side.ALICE] / "pairs.parquet")
+    assert draws.columns == ["identifier", "pair_id", "draw", "link_probability"]
+    assert draws["draw"].unique().sort().to_list() == list(range(6))
+    assert draws.group_by("draw", "identifier").len()["len"].max() == 1
+    both = draws.join(pairs, on="pair_id", how="left", validate="m:1", suffix="_alice")
+    assert both.group_by("draw", "identifier_alice").len()["len"].max() == 1
+    assert both["link_probability"].equals(both["link_probability_alice"], check_names=False)
+    sure = pairs.filter(pl.col("link_probability") > 0.9999)
+    drawn = draws.filter(pl.col("pair_id").is_in(sure["pair_id"].to_list())).height
+    assert drawn > 0.98 * 6 * sure.height > 0
+    assert not (folders[Side.ALICE] / "draws.parquet").exists()
 
 
 def test_no_two_blocks_rules_or_samples_share_a_signature(linked: Linked) -> None:

@@ -59,7 +59,7 @@ def test_both_have_the_same_figures_of_a_link(joined: pl.DataFrame) -> None:
 
 def test_each_custodian_has_what_the_specification_grants(linked: Linked) -> None:
     granted = {
-        Side.ALICE: {"links.parquet", "links.csv", "statistics.json", "timings.json"},
+        Side.ALICE: {"links.parquet", "links.csv", "draws.parquet", "statistics.json", "timings.json"},
         Side.BOB: {"links.parquet", "links.csv", "pairs.parquet", "statistics.json", "timings.json"},
     }
     for side in Side:
@@ -73,6 +73,10 @@ def test_each_custodian_has_what_the_specification_grants(linked: Linked) -> Non
         assert json.loads((share / "statistics.json").read_text()) == linked.statistics
     pairs = pl.read_parquet(linked.share(Side.BOB) / "pairs.parquet")
     assert pairs["linked"].sum() == linked.status.run.links
+    draws = pl.read_parquet(linked.share(Side.ALICE) / "draws.parquet")
+    assert set(draws["draw"]) == set(range(4))
+    assert set(draws["pair_id"]) <= set(pairs["pair_id"])
+    assert set(draws["identifier"]) <= set(linked.files[Side.ALICE][IDENTIFIER_OF[Side.ALICE]])
     assert set(pairs["identifier"]) <= set(linked.files[Side.BOB][IDENTIFIER_OF[Side.BOB]])
 
 

@@ -105,6 +105,7 @@ def estimated(
     estimation_mask: EstimationMask | None = None,
     sampled: NDArray[np.float64] | None = None,
     scale: float = 1.0,
+    rng: np.random.Generator | None = None,
 ) -> Distribution:
     """The distribution with a given graph, estimated from expected numbers of pairs.
 
@@ -126,6 +127,8 @@ def estimated(
         Of the pairs of each pattern, those that sampled ones stand for; None: all were counted.
     scale : float
         Pairs that a sampled one stands for.
+    rng : numpy.random.Generator, optional
+        Draws each table from its Dirichlet posterior, of which the table is otherwise the mean.
 
     Notes
     -----
@@ -141,9 +144,13 @@ def estimated(
         # Where no pair has these levels of the parents, one may have been missed by the sample.
         return np.where(total > 0, 1.0 + (scale - 1.0) * drawn / np.where(total > 0, total, 1.0), scale)
 
-    def table(involved: tuple[int, ...], towards: NDArray[np.float64]) -> NDArray[np.float64]:
+    def table(
+        involved: tuple[int, ...], towards: NDArray[np.float64], rng: np.random.Generator | None = None
+    ) -> NDArray[np.float64]:
         pairs = counted(involved, gamma, weight, n_levels, estimation_mask)
         smooth = pairs + pseudo_pairs * mean_weight(pairs, involved) * towards
+        if rng is not None:
+            smooth = np.where(smooth > 0, np.maximum(rng.standard_gamma(smooth), 1e-100), 0.0)
         total = smooth.sum(axis=0, keepdims=True)
         return np.asarray(np.where(total > 0, smooth / np.where(total > 0, total, 1.0), 1.0 / len(smooth)))
 
@@ -163,5 +170,5 @@ def estimated(
                 ratio = np.divide(single, own[:, None], out=np.zeros_like(single), where=own[:, None] > 0)
                 towards = towards * ratio.reshape(-1, *shape)
             towards = towards / np.maximum(towards.sum(axis=0, keepdims=True), 1e-300)
-        tables.append(table((v, *parents), towards))
+        tables.append(table((v, *parents), towards, rng))
     return Distribution(structure, tuple(tables))

@@ -4,6 +4,8 @@ A share is an uncompressed zip of ``statistics.json`` and of the tables that wer
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
 an id (random, the same for both custodians) and the three numbers of the pair; of the pairs, also whether it is a link.
 ``copies.parquet`` names the custodian's own records that counted as one person, of which one is linked.
+``draws.parquet`` has for each link of each drawn linkage the row, the pair's id, the number of the draw and the pair's
+link probability.
 Where it was granted there is also ``joint.json``, the joint distribution of both files' variables in codes.
 """
 
@@ -38,6 +40,7 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
         "links": {**_ROW, "link_id": pl.String(), **_VALUES},
         "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
         "copies": {**_ROW, "copy_id": pl.String()},
+        "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
     }
 )
 """The tables a share may have, and their columns."""
@@ -105,11 +108,11 @@ def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     -------
     DataFrame
         Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked); of copies
-        identifier and copy_id.
+        identifier and copy_id; of draws identifier, pair_id, draw and link_probability.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
-    return with_own.sort(with_own.columns[1])
+    return with_own.sort(*(["draw"] if "draw" in with_own.columns else []), with_own.columns[1])
 
 
 def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:

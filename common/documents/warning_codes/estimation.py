@@ -150,4 +150,12 @@ ESTIMATION = (
         " probabilities are approximate, the best exchange being somewhat overstated.",
         remedy="Compare a further field that distinguishes records with many similar candidates.",
     ),
+    WarningCode(
+        code="draws_not_converged",
+        severity="warning",
+        meaning="The drawn linkages may not stand for all that are probable.",
+        text="The chains behind the {draws} drawn linkages had not converged: split R-hat {r_hat:.2f} (1.1 at most is"
+        " good), worth {effective:.0f} independent draws.",
+        remedy="Do not take intervals from these draws; compare a further field that distinguishes records, or block.",
+    ),
 )

@@ -153,7 +153,10 @@ class LinkSpec(Section):
 CRITERIA = ("threshold", "false_link_rate", "cost")
 """What may decide how probable a link must be."""
 
-Release = Literal["links", "pairs", "statistics", "nothing"]
+Release = Literal["links", "draws", "pairs", "statistics", "nothing"]
+
+MAX_DRAWS = 100
+"""Maximum number of drawn linkages: their error is then a hundredth of what is uncertain about the linkage."""
 
 
 class ReleaseSpec(Section):
@@ -163,8 +166,9 @@ class ReleaseSpec(Section):
     """policy: the combined output is assessed before the release and judged by the section `assessment`, which makes
     this the default; none: it is released without an assessment, and all parties sign that."""
     alice: Release = "links"
-    """What Alice receives: the links of her own rows; pairs: also every pair that came near to a link, with its
-    probabilities; statistics only; or nothing."""
+    """What Alice receives: the links of her own rows; draws: also several drawn linkages, each a set of links that may
+    be the true one, for analyses that allow for errors of the linkage; pairs: the links and every pair that came near
+    to one, with its probabilities; statistics only; or nothing."""
     bob: Release = "links"
     """What Bob receives."""
     coordinator: Literal["statistics", "nothing"] = "statistics"
@@ -172,6 +176,14 @@ class ReleaseSpec(Section):
     joint: Literal["none", "alice", "bob", "both"] = "none"
     """Who receives, with its share, the joint distribution that the latent step estimates. A custodian can put the
     labels in, and then infer what the other file likely holds of its own records."""
+
+    draws: int = Field(default=20, ge=2, le=MAX_DRAWS)
+    """Number of drawn linkages that a custodian with the grant draws receives."""
+
+    @property
+    def drawn(self) -> int:
+        """Linkages to draw: none where no custodian has the grant."""
+        return self.draws if "draws" in (self.alice, self.bob) else 0
 
     def joint_to(self, side: Side | str) -> bool:
         """Whether a custodian receives the joint distribution."""

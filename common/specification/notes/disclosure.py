@@ -59,6 +59,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
 
 
 def _released(spec: Specification) -> Iterator[str]:
+    yield from _drawn(spec)
     if spec.assessment is None:
         if spec.variables:
             yield "The combined output is released without an assessment of its disclosure risk (assessment: none)."
@@ -66,6 +67,23 @@ def _released(spec: Specification) -> Iterator[str]:
     limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.limits.given.items())
     breach = "nothing is released" if spec.assessment.on_breach == "refuse" else "the result waits for a steward"
     yield f"The combined output is assessed before its release: {limits}. Above any of these {breach}."
+
+
+def _drawn(spec: Specification) -> Iterator[str]:
+    given = [side for side in Side if getattr(spec.release, str(side)) == "draws"]
+    if not given:
+        return
+    verb = "receive" if len(given) == 2 else "receives"
+    yield (
+        f"{listed([side.title() for side in given])} {verb} {spec.release.draws} drawn linkages beside the links: also"
+        " of pairs that are no link, how probable they are and which of them exclude each other. Of a record without a"
+        " link that shows how likely the other file has it. The assessment counts it as it does the grant pairs."
+    )
+    if spec.mode == "block_keyed" and not spec.resolution.joined:
+        yield (
+            "Carole passes the drawn linkages on, and sees them: candidate pairs of different rules of which no draw"
+            " has both may be of one record, which mode block_keyed otherwise hides from her where pairs are doubtful."
+        )
 
 
 def _block_leakage(spec: Specification) -> Iterator[str]:

@@ -87,7 +87,7 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
         content.assessment, content.release.assessment, sections.variables, names, content.quality
     )
     yield from resolution_issues(content.resolution, content.mode, content.padding)
-    yield from release_issues(content.release, content.latent)
+    yield from release_issues(content.release, content.latent, content.model.scheme)
 
 
 def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:

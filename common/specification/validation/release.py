@@ -1,4 +1,4 @@
-"""Checks of the section `release` against the latent step, whose joint distribution it grants."""
+"""Checks of the section `release` against the model and the latent step, of which it grants what they estimate."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from tryst.common.parties import Side
 from tryst.common.specification.model.content import ReleaseSpec
 from tryst.common.specification.model.latent import LatentSpec
+from tryst.common.specification.model.schemes import SCHEMES
 from tryst.common.validation_issue import ValidationIssue
 
 
-def release_issues(release: ReleaseSpec, latent: LatentSpec | None) -> Iterator[ValidationIssue]:
-    """A joint distribution that does not exist, or is granted to a custodian that receives nothing."""
+def release_issues(release: ReleaseSpec, latent: LatentSpec | None, scheme: str) -> Iterator[ValidationIssue]:
+    """A joint distribution that does not exist, or is granted to a custodian that receives nothing; draws of a model
+    that has none."""
     path = ("release", "joint")
     if release.joint != "none" and latent is None:
         what = "without a latent step there is no joint distribution to receive"
@@ -20,3 +22,12 @@ def release_issues(release: ReleaseSpec, latent: LatentSpec | None) -> Iterator[
         if release.joint_to(side) and getattr(release, str(side)) == "nothing":
             what = f"{side} receives nothing, and therefore no joint distribution"
             yield ValidationIssue(path, what, release.joint, f"grant {side} statistics at least")
+    for side in Side:
+        if getattr(release, str(side)) != "draws":
+            continue
+        if latent is not None:
+            what = "linkages are drawn from the Fellegi-Sunter model, not from that of the latent step"
+            yield ValidationIssue(("release", str(side)), what, "draws", "grant links or pairs, or drop `latent`")
+        if not SCHEMES[scheme].calibrated:
+            what = f"linkages are drawn by their probabilities, and those of scheme {scheme} are not calibrated"
+            yield ValidationIssue(("release", str(side)), what, "draws", "grant links or pairs, or change the scheme")

@@ -11,6 +11,7 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 _RECEIVES = {
     "links": "the links of its own records",
+    "draws": "the links of its own records, and drawn linkages",
     "pairs": "every likely pair of its own records, with probabilities",
     "statistics": "statistics only",
     "nothing": "nothing",

@@ -45,6 +45,8 @@ class RunDescription(Document):
     encoding_digest: str | None = None
     files: Files
     one_to_one: bool
+    one_file: bool = False
+    """Duplicates inside one file were looked for: it stands in the place of both."""
     invented: bool = False
     """The people are invented: a demonstration."""
     joined: bool = False

@@ -94,7 +94,9 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "total_seconds": sum(stage.seconds for stage in content.timings.stages),
         "reduction": 1.0 - linkage.candidates / linkage.pairs if linkage.pairs else 0.0,
         "threshold_weight": content.threshold_weight if isfinite(content.threshold_weight) else None,
-        "assignment_meaning": wording.ASSIGNMENTS[linkage.assignment or ("one_to_one" if run.one_to_one else "none")],
+        "assignment_meaning": wording.ONE_FILE
+        if run.one_file
+        else wording.ASSIGNMENTS[linkage.assignment or ("one_to_one" if run.one_to_one else "none")],
         "scheme_meaning": wording.SCHEMES.get(model.scheme or DEFAULT_SCHEME, model.scheme),
         "u_meaning": {
             "all_pairs": "from all pairs, taken as non-matches",

@@ -49,6 +49,8 @@ JOINED = (
 
 def mode_meaning(run: RunDescription) -> str:
     """What Carole could see in a run."""
+    if run.one_file:
+        return "Nothing: the file was read, signed with a key drawn for this run, and compared on one machine."
     meaning = JOINED if run.joined else MODES.get(run.mode, "")
     if not run.variables:
         return meaning
@@ -71,6 +73,9 @@ ASSIGNMENTS = {
     "one_to_many": "a record of Bob's has one link at most, one of Alice's any number",
     "none": "every pair above the threshold",
 }
+
+#: How the records of one file become persons.
+ONE_FILE = "a record is a copy of one earlier record at most, and all its copies are one person"
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -177,6 +182,8 @@ def sentence(text: str) -> str:
 def verdict(content: ReportContent) -> str:
     """The result and its quality in one sentence."""
     linkage, files = content.linkage, content.run.files
+    if content.run.one_file:
+        return _duplicates_verdict(content)
     found = (
         f"{count(linkage.links)} links were made between the {count(files.alice.records)} records of "
         f"{files.alice.title} and the {count(files.bob.records)} of {files.bob.title}"
@@ -202,6 +209,24 @@ def verdict(content: ReportContent) -> str:
     return f"{found}; no truth was supplied to check them against."
 
 
+def _duplicates_verdict(content: ReportContent) -> str:
+    """The duplicates of one file and their quality in one sentence."""
+    linkage, file = content.linkage, content.run.files.alice
+    found = (
+        f"{count(file.records - linkage.unlinked.alice)} of the {count(file.records)} records of {file.title} are of a "
+        f"person who is in it more than once, in {count(linkage.links)} pairs"
+    )
+    if content.evaluation is not None:
+        decision, matches = content.evaluation.at_decision, count(content.evaluation.matches)
+        return (
+            f"{found}; checked against the truth supplied, {share(decision.precision)} of these pairs are right and "
+            f"{share(decision.recall)} of the {matches} true ones were found."
+        )
+    if linkage.expected:
+        return f"{found}; the model expects {share(linkage.expected.precision)} of these pairs to be right."
+    return f"{found}."
+
+
 def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     """Return up to four headline figures: value, name, and what it means."""
     linkage, files = content.linkage, content.run.files
@@ -224,7 +249,9 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     estimated = blocking.estimated_recall if blocking else None
     if estimated is not None:
         figures.append((share(estimated), "blocking recall", "of the matches were compared at all, estimated"))
-    if len(figures) < 4:
+    if content.run.one_file:
+        figures.append((count(linkage.unlinked.alice), "records", "of people who are in the file once"))
+    elif len(figures) < 4:
         smaller = min(file.records for file in (files.alice, files.bob))
         linked = share(linkage.links / smaller if smaller else math.nan)
         figures.append((linked, "of the smaller file", "found a partner"))

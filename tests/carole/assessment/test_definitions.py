@@ -122,6 +122,15 @@ def test_members_are_disclosed_by_what_is_released(population: Built) -> None:
         found = membership(combined, given, 0.1)
         expected = share if share is not None else combined.n_records / min(len(combined.alice), len(combined.bob))
         assert found.measures["members_disclosed"].value == pytest.approx(expected)
+    # Drawn linkages disclose how probable every pair is, as the pairs do, and never less than the links.
+    draws, pairs, links = (
+        membership(combined, release.model_copy(update={"alice": grant, "bob": grant}), 0.1).measures[
+            "members_disclosed"
+        ]
+        for grant in ("draws", "pairs", "links")
+    )
+    assert draws == pairs
+    assert draws.value >= links.value
     # Links of too low probability disclose nothing.
     assert membership(combined, release, 0.01).measures["members_disclosed"].value == 0.0
 

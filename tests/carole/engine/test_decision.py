@@ -96,6 +96,9 @@ def test_copies_are_linked_once_and_named(files):
     assert (first[files.a.n_rows :] == again).all()
     several = link(doubled(files.a, again), files.b, replace(plan, assignment="many_to_one"), ENOUGH, silent)
     assert several.copies == (None, None)
+    stated = findings(several, plan, ENOUGH, {}).linkage
+    assert (stated.records.alice, stated.records.bob) == (files.a.n_rows + len(again), files.b.n_rows)
+    assert stated.records.bob - stated.unlinked.bob < stated.links
     assert len(several.links) > len(before.links) + 0.9 * len(np.intersect1d(again, before.pairs.row_a[before.links]))
 
 

@@ -3,6 +3,8 @@ them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,8 +68,16 @@ def test_links_are_as_without_padding(padded: tuple, plain: tuple) -> None:
     before, _ = conclude(found, *rows, plan, quiet)
     plan, found, _, rows, _ = padded
     assert max(int(row.max()) for row in rows) >= N
-    linkage, whole, _ = conclude_padded(found, *rows, (N, N), plan, quiet)
+    linkage, whole, _ = conclude_padded(found, *rows, (N, N), replace(plan, draws=2), quiet)
+    drawn: list[set[tuple[int, int, int]]] = []
     assert links_of(whole) == links_of(linkage)
+    assert linkage.draws is not None
+    assert whole.draws is not None
+    for part in (linkage, whole):
+        at = part.draws.pair
+        rows = zip(part.draws.draw.tolist(), part.pairs.row_a[at].tolist(), part.pairs.row_b[at].tolist(), strict=True)
+        drawn.append(set(rows))
+    assert drawn[0] == drawn[1]
     assert max(map(max, links_of(linkage))) < N
     assert len(links_of(linkage) ^ links_of(before)) <= 8
     assert len(links_of(before)) > 700

@@ -13,7 +13,7 @@ from benchmarks._built_files import BITS, CHECK, built_files, built_plan
 from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.carole.engine import Linkage, LinkagePlan, Resources, conclude, link
 from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.local import _Run
+from tryst.carole.engine.local import Run
 from tryst.carole.engine.padded import without
 from tryst.carole.engine.plan import LatentPlan
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, pack_result, unpack_request
@@ -49,7 +49,7 @@ def test_the_check_field_is_no_evidence_and_changes_no_link() -> None:
 
 
 def test_agreement_is_that_of_the_values() -> None:
-    run = _Run(WholeFiles(FILES.a, FILES.b), PLAN, ENOUGH, quiet)
+    run = Run(WholeFiles(FILES.a, FILES.b), PLAN, ENOUGH, quiet)
     with ThreadPoolExecutor(1) as pool:
         found, kept, _ = run.compared(pool)
     a, b = FILES.a.fields[CHECK], FILES.b.fields[CHECK]
@@ -118,7 +118,7 @@ def test_without_a_link_there_is_no_estimate() -> None:
 
 
 def test_a_resolver_gets_the_agreement_with_the_pairs_and_estimates_as_carole_would() -> None:
-    run = _Run(WholeFiles(FILES.a, FILES.b), PLAN, ENOUGH, quiet)
+    run = Run(WholeFiles(FILES.a, FILES.b), PLAN, ENOUGH, quiet)
     with ThreadPoolExecutor(1) as pool:
         found, kept, _ = run.compared(pool)
     order = np.random.default_rng(1).permutation(len(kept.pattern))

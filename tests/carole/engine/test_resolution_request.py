@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,29 @@ def test_a_resolver_decides_as_carole_would_and_pairs_find_their_way_back(reques
     weight = {(a, b): w for a, b, w in zip(kept.row_a[place], kept.row_b[place], direct.pairs.weight, strict=True)}
     for a, b, w in zip(answer.pairs.row_a, answer.pairs.row_b, answer.pairs.weight, strict=True):
         assert weight[a, b] == pytest.approx(w)
+
+
+def test_drawn_linkages_find_their_way_back_and_are_refused_where_none_are_granted(requested: Asked) -> None:
+    plan, found, kept, made = requested
+    records = records_of(kept, made)
+    plan = replace(plan, draws=4)
+    resolved, back = conclude(found, records[0], records[1], plan, quiet)
+    assert resolved.draws is not None
+    content = pack_result(resolved, back, findings(resolved, plan, RESOURCES, {}))
+    answer = unpack_result(content, kept.row_a, kept.row_b, n_draws=4)
+    assert answer.draws is not None
+    for draw in range(4):
+        mine = answer.draws.pair[answer.draws.draw == draw]
+        assert len(np.unique(records[0][mine])) == len(mine) == len(np.unique(records[1][mine]))
+        before = resolved.draws.pair[resolved.draws.draw == draw]
+        assert set(answer.pairs.weight[mine]) == set(resolved.pairs.weight[before])
+    # A sure link is in each draw.
+    sure = np.flatnonzero(answer.pairs.link_probability > 0.9999)
+    drawn = np.bincount(answer.draws.pair, minlength=len(kept.pattern))
+    assert (drawn[sure] == 4).mean() > 0.97
+    for n_draws in (0, 3):
+        with pytest.raises(TrystError):
+            unpack_result(content, kept.row_a, kept.row_b, n_draws=n_draws)
 
 
 def test_no_row_and_no_signature_is_in_the_request(requested: Asked) -> None:

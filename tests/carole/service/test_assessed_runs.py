@@ -186,6 +186,20 @@ def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch:
     assert caught.value.code is ErrorCode.WRONG_STATE
 
 
+def test_a_limit_on_false_links_is_judged_by_what_the_run_estimates(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimated = TEXT.replace("limits: {", "limits: {false_links: 0.5, ") + "quality: {bootstrap: 39}\n"
+    monkeypatch.setitem(globals(), "TEXT", estimated)
+    spec = load_specification(contributed(carole, "0.9", monkeypatch))
+    done = lease(carole, "a")
+    carry_out(carole.store, done, spec, herself(carole), RESOURCES, lambda *_: None)
+    assert carole.store.projects.get("trial").state is State.RELEASED
+    entry = report(carole, done.run)["measures"]["false_links"]
+    assert entry["method"] == "bootstrap, with a 95 % interval"
+    assert 0 <= entry["lower"] <= entry["value"] <= entry["upper"] == entry["judged"] < entry["limit"] == 0.5
+
+
 DYING_WORKER = """\
 # A worker that kills itself at a given point of a run's end.
 import os, signal, sys

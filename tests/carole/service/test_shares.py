@@ -16,6 +16,7 @@ from tests.coordinator.reports.linkage.documents import content_of
 from tryst.carole.engine import Linkage, LinkagePlan, Resources, link
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
+from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.carole.projects import Grant
 from tryst.carole.service.shares import shares
 from tryst.common.errors import ErrorCode, TrystError
@@ -77,6 +78,19 @@ def test_a_custodian_is_given_its_own_copies_and_none_of_the_other(blocked: Link
     assert dict(copies.schema) == {"row": pl.UInt32(), "copy_id": pl.String()}
     groups = copies.group_by("copy_id").agg(pl.col("row").sort()).get_column("row")
     assert sorted(map(list, groups)) == [[3, 7, 9], [11, 20]]
+
+
+def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked: Linkage, parties: Provisioned) -> None:
+    links = blocked.links
+    drawn = DrawnLinks(np.repeat(np.arange(2, dtype=np.int32), [len(links), 1]), np.append(links, links[:1]))
+    found = made(replace(blocked, draws=drawn), parties, Grant.DRAWS, Grant.LINKS, Grant.NOTHING)
+    assert set(opened(found["custodian-b"], parties, "bob")) == {"links.parquet", "statistics.json"}
+    share = opened(found["custodian-a"], parties, "alice")
+    assert set(share) == {"links.parquet", "draws.parquet", "statistics.json"}
+    draws, own = (pl.read_parquet(share[f"{name}.parquet"]) for name in ("draws", "links"))
+    assert draws.columns == ["row", "pair_id", "draw", "link_probability"]
+    assert draws["draw"].value_counts().sort("draw")["count"].to_list() == [len(links), 1]
+    assert set(draws["pair_id"]) == set(own["link_id"])
 
 
 def test_a_share_opens_for_its_owner_in_its_run_only(blocked: Linkage, parties: Provisioned) -> None:

@@ -159,3 +159,21 @@ def test_copies_are_read_and_identified(tmp_path: Path) -> None:
     assert table.to_dicts() == [{"identifier": own, "copy_id": "00000000000000aa"} for own in ("x", "z")]
     elsewhere = copies.with_columns(row=pl.Series([0, 3], dtype=pl.UInt32))
     assert "not uploaded" in refused(tmp_path, packed({**STATISTICS, "copies.parquet": parquet(elsewhere)}))
+
+
+def test_drawn_linkages_are_read_in_the_order_of_their_draws(tmp_path: Path) -> None:
+    path = tmp_path / "share.zip"
+    draws = pl.DataFrame(
+        {
+            "row": pl.Series([2, 0, 2], dtype=pl.UInt32),
+            "pair_id": [f"{number:016x}" for number in (3, 2, 1)],
+            "draw": pl.Series([0, 1, 1], dtype=pl.UInt32),
+            "link_probability": [0.9, 0.5, 0.5],
+        }
+    )
+    path.write_bytes(packed({**STATISTICS, "draws.parquet": parquet(draws)}))
+    found = identified(read_share(path, 3).tables["draws"], pl.Series(["x", "y", "z"]))
+    assert found.columns == ["identifier", "pair_id", "draw", "link_probability"]
+    assert found.select("identifier", "draw").rows() == [("z", 0), ("z", 1), ("x", 1)]
+    for wrong in (draws.drop("draw"), draws.with_columns(link_probability=pl.lit(float("nan")))):
+        refused(tmp_path, packed({**STATISTICS, "draws.parquet": parquet(wrong)}))

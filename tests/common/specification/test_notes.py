@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pydantic import ValidationError
+
+from tryst.common.errors import TrystErrors
 from tryst.common.specification import Specification, load_specification, specification_notes
 
 EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
@@ -89,3 +93,29 @@ def test_several_links_of_a_record_show_the_other_files_copies() -> None:
         for each, reported in several.items()
     }
     assert shown == {"one_to_one": [], "many_to_one": ["Bob"], "one_to_many": ["Alice"], "none": ["Alice", "Bob"]}
+
+
+def test_what_drawn_linkages_disclose_is_stated() -> None:
+    release = {"alice": "draws", "bob": "links", "draws": 30}
+    reported = text(release=release)
+    assert "Alice receives 30 drawn linkages" in reported
+    assert "Carole passes the drawn linkages on" not in reported
+    assert "drawn linkages" not in text(release={"draws": 30})
+    assert Specification.model_validate({**EXAMPLE.model_dump(), "release": release}).release.drawn == 30
+    assert EXAMPLE.release.drawn == 0
+    keyed = {"mode": "block_keyed", "blocking": [{"name": "a", "keys": [{"field": "sex"}]}]}
+    fields_of = [{"name": "sex", "kind": "category", "missing": []}, {"name": "surname", "kind": "name"}]
+    assert "Carole passes the drawn linkages on" in text(release=release, fields=fields_of, **keyed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"release": {"alice": "draws", "draws": 1}}, "greater than or equal to 2"),
+        ({"release": {"alice": "draws", "draws": 1000}}, "less than or equal to 100"),
+        ({"release": {"bob": "draws"}, "model": {"scheme": "lr_weighted"}}, "are not calibrated"),
+    ],
+)
+def test_draws_that_cannot_be_made_are_refused(changes: dict[str, Any], what: str) -> None:
+    with pytest.raises((TrystErrors, ValidationError), match=what):
+        text(**changes)

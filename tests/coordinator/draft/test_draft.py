@@ -254,7 +254,7 @@ def test_categories_alone_can_block() -> None:
         for seed in (1, 2)
     )
     spec, text = drafted(alice.select("id", "sex", "band", "team"), bob, True)
-    assert [rule.name for rule in spec.blocking] == ["sex-band"]
+    assert [rule.name for rule in spec.blocking] == ["band-team"]
     assert "agree on the keys of at least one rule" in comment(text)
 
 
@@ -371,6 +371,30 @@ def test_an_unknown_year_joins_no_records() -> None:
     alice, bob = ({"born": pl.Series(["00000501", "19800501", None])} for _ in "ab")
     rule = BlockingRule(name="year", keys=(BlockingKey(field="born", part="year"),))
     assert count_pairs(rule, alice, bob) == 1
+
+
+def test_a_file_against_itself_is_noticed_and_drafted() -> None:
+    frame = people(1)
+    for other in (frame, frame.reverse().rename({"surname": "Nachname"}).with_columns(id=pl.int_range(N))):
+        assert "BOTH FILES HOLD THE SAME RECORDS" in comment(drafted(frame, other)[1])
+    for other in (people(2), frame.head(N - 1), frame.with_columns(sex=frame["sex"].shift(1, fill_value="f"))):
+        assert "BOTH FILES" not in drafted(frame, other)[1]
+
+
+def test_a_small_file_against_a_large_one() -> None:
+    large = pl.concat([people(seed) for seed in range(2, 102)]).with_columns(id=pl.int_range(100 * N).cast(pl.String))
+    for alice, bob in ((people(1), large), (large, people(1))):
+        spec, _ = draft(alice, bob, "test", True, None)
+        assert kinds(spec) == kinds(drafted(people(1), people(2))[0])
+        assert len(spec.blocking) >= 2
+
+
+@pytest.mark.parametrize("value", [None, "", "?", " n/a "])
+def test_files_without_a_value_are_refused(value: str | None) -> None:
+    nothing = people(1).with_columns(pl.lit(value, dtype=pl.String).alias(c) for c in people(1).columns if c != "id")
+    for alice, bob in ((nothing, nothing), (people(1), nothing)):
+        with pytest.raises(TrystError, match="share no column that is worth comparing"):
+            draft(alice, bob, "test")
 
 
 def test_a_project_needs_a_name() -> None:

@@ -75,7 +75,7 @@ def test_a_fit_that_took_something_else_for_matching_is_corrected_and_reported()
     b = np.vstack([a[:common], people(n - common)])
     patterns, member = compared(a, b)
     model = fit(patterns, [*FIELDS, FieldLevels("postcode", 2)], n, n)
-    _better, _, posterior = fit_joint(model, patterns, "none", pairs=kept_pairs(model, patterns, member, n))
+    _, _, posterior = fit_joint(model, patterns, "none", pairs=kept_pairs(model, patterns, member, n))
     assert model.expected_matches > 100
     assert posterior.expected_links == pytest.approx(common, abs=5)
 

@@ -1,0 +1,149 @@
+"""Files in which people occur more than once, linked as drafted, and the duplicates inside one file.
+
+Invented people; some are again in their file, as an equal record or with errors. Between two files every pair of one
+person's records counts as a match, as in the truth of a rehearsal. What the model claims stands beside what is true:
+precision, and the sum of the link probabilities as a share of the matches.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.carole.engine import Resources, link
+from tryst.carole.engine.one_file import deduplicate
+from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.common.cleaning import clean
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.keys.derivation import Seed
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.demonstration.people.corruption import corrupt
+from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
+from tryst.coordinator.draft.specification_draft import draft
+
+RESOURCES = Resources(2 << 30, 2)
+KEY = Seed(bytes(range(32)))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A linkage, and which of its kept pairs are of one person."""
+
+    linkage: Linkage
+    match: NDArray[np.bool_]
+    matches: int
+
+    def row(self) -> str:
+        """Its quality, claimed and true."""
+        reached = quality(self.match[self.linkage.links], self.matches)
+        probability = self.linkage.pairs.link_probability
+        claimed = probability[self.linkage.links].mean() if len(self.linkage.links) else float("nan")
+        total = probability.sum() / self.matches
+        return (
+            f"{reached.precision:.4f} | {claimed:.4f} | {reached.recall:.4f} | {reached.f1:.4f} | {total:.3f} |"
+            f" {self.matches}"
+        )
+
+
+def copied(
+    table: pl.DataFrame,
+    share: float,
+    errors: float,
+    rng: np.random.Generator,
+    *,
+    thrice: float = 0.0,
+    among: pl.Series | None = None,
+) -> pl.DataFrame:
+    """A file with a share of its people, or of those named, in it again.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        From `two_files`.
+    share, errors, thrice : float
+        Share of the people who are copied, of the copies that have errors, and of the copied who are a third time.
+    rng : numpy.random.Generator
+    among : polars.Series, optional
+        Who may be copied, by truth.
+    """
+    people = table if among is None else table.filter(pl.col(TRUTH).is_in(among.implode()))
+    chosen = people[rng.choice(people.height, round(share * people.height), replace=False)]
+    again = pl.concat([chosen, chosen.filter(pl.Series(rng.random(chosen.height) < thrice))])
+    number = pl.Series([f"-{i}" for i in range(again.height)])
+    again = corrupt(again, rng, errors).with_columns(pl.col(IDENTIFIER) + number)
+    together = pl.concat([table, again])
+    return together[rng.permutation(together.height)]
+
+
+def encoded(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[SignatureSet, NDArray[np.object_]]:
+    """A file's signatures in mode open, and the person of each row."""
+    made = encode_records(clean(table, spec, side).columns, spec, KEY, 1, shuffle=np.arange)
+    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order]
+
+
+def between(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[Found, str]:
+    """Two files linked as drafted, and the assignment of the draft."""
+    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "duplicates")
+    (set_a, of_a), (set_b, of_b) = (encoded(t, spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
+    codes = np.unique(np.concatenate([of_a, of_b]), return_inverse=True)[1].astype(np.int64)
+    person_a, person_b = codes[: len(of_a)], codes[len(of_a) :]
+    run = link(set_a, set_b, plan_of(spec), RESOURCES, lambda stage, done: None)
+    match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
+    return Found(run, match, number_of_matches(person_a, person_b)), spec.links.assignment
+
+
+def inside(table: pl.DataFrame, block: bool | None = None) -> Found:
+    """The duplicates of one file, by the specification that is drafted for it and itself."""
+    spec, _ = draft(table.drop(TRUTH), table.drop(TRUTH), "duplicates", block)
+    part, of = encoded(table, spec, Side.ALICE)
+    person = np.unique(of, return_inverse=True)[1]
+    found = deduplicate(part, plan_of(spec), RESOURCES, lambda stage, done: None).linkage
+    size = np.bincount(person)
+    return Found(found, person[found.pairs.row_a] == person[found.pairs.row_b], int((size * (size - 1) // 2).sum()))
+
+
+def shapes(seed: int) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    """Pairs of files: who is copied how often in which, and the two files."""
+    rng = np.random.default_rng(seed)
+    for errors in (0.0, 0.3):
+        suffix = ", a third of the copies with errors" if errors else ""
+        alice, bob = two_files(2000, 2800, 1200, 0.2, rng)
+        common = alice[TRUTH].filter(alice[TRUTH].is_in(bob[TRUTH].implode()))
+        again = copied(bob, 0.7, errors, rng, thrice=0.5, among=common)
+        yield f"70 % of the matched 2 or 3 times in Bob's{suffix}", alice, again
+        yield f"the same in Alice's{suffix}", again, alice
+        for share in (0.02, 0.2):
+            alice, bob = two_files(2000, 2000, 1000, 0.2, rng)
+            yield f"{share:.0%} twice in Bob's{suffix}", alice, copied(bob, share, errors, rng)
+
+
+def main(arguments: list[str]) -> int:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks duplicates", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3, help="files of each shape, from seed 0")
+    given = parser.parse_args(arguments)
+    figures = "precision | claimed | recall | F1 | sum / matches | matches |"
+    print(f"| between two files, as drafted | assignment | seed | {figures}\n|---|---|---|---|---|---|---|---|---|")
+    for seed in range(given.seeds):
+        for name, alice, bob in shapes(seed):
+            found, assignment = between(alice, bob)
+            print(f"| {name} | {assignment} | {seed} | {found.row()} |", flush=True)
+    print(f"\n| inside one file | copies with errors | seed | {figures}\n|---|---|---|---|---|---|---|---|---|")
+    for seed in range(given.seeds):
+        rng = np.random.default_rng(1000 + seed)
+        for share in (0.02, 0.2, 0.7):
+            for errors in (0.0, 0.3):
+                table = copied(two_files(2000, 1, 0, 0.2, rng)[0], share, errors, rng, thrice=0.2)
+                print(f"| {share:.0%} twice, a fifth of them thrice | {errors:.0%} | {seed} | {inside(table).row()} |",
+                      flush=True)  # fmt: skip
+    return 0

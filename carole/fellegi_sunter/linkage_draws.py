@@ -1,0 +1,247 @@
+r"""Draws of whole linkages from their posterior, for analyses that must not take links for the truth.
+
+A Gibbs sampler draws the links given m and u, and m and u given the links (`model_draws`), in turn. Where no record may
+have two links the links come from the Markov chain of `linkage_sampler`, under Sadinle's prior, exact in the number of
+links. Where the records of one file may, or pairs stand alone, the share c of records that have a partner is drawn,
+``c ~ Beta(n + 1, N - n + 1)``, and given c each record draws its partner by itself.
+
+Two chains are run, one from no links and one from the most probable ones. What they say of the number of links and of
+their summed weight is compared, and a draw is taken from each in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tryst.carole.fellegi_sunter.convergence import effective_draws, split_r_hat
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
+from tryst.carole.fellegi_sunter.linkage_sampler import choices, sweep
+from tryst.carole.fellegi_sunter.prior import BetaBipartite
+from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
+from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.progress import StageProgress
+
+BURN_IN = 200
+"""Steps of each chain before the first that counts."""
+
+STEPS = 500
+"""Steps of each chain that count, enough to compare chains by; more where many draws are taken."""
+
+MAX_WORK = 5e8
+"""Steps times pairs above which no more steps are made than the draws need: a minute or so for each chain."""
+
+MIN_APART = 10
+"""Steps between two draws of a chain, at least."""
+
+MAX_R_HAT = 1.1
+"""Above it the chains have not converged."""
+
+WeightDraw = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.float64]]
+"""Match weights of the patterns under parameters drawn given the links by pattern: `ModelDraws.weights`."""
+
+
+@dataclass(frozen=True)
+class DrawnLinks:
+    """The links of drawn linkages.
+
+    Parameters
+    ----------
+    draw : ndarray of int32, shape (n_drawn_links,)
+        Number of the draw, from 0, ascending.
+    pair : ndarray of int64, shape (n_drawn_links,)
+        Position of the linked pair; ascending within a draw.
+    """
+
+    draw: NDArray[np.int32] = field(repr=False)
+    pair: NDArray[np.int64] = field(repr=False)
+
+    def among(self, order: NDArray[np.int64]) -> Self:
+        """The same after the pairs were put into another order: `order` names the former position of each."""
+        now = np.empty_like(order)
+        now[order] = np.arange(len(order))
+        return self.at(now[self.pair])
+
+    def at(self, pair: NDArray[np.int64]) -> Self:
+        """The same with other positions of the drawn pairs, one for each of `pair`."""
+        within = np.lexsort((pair, self.draw))
+        return replace(self, pair=pair[within].astype(np.int64))
+
+
+@dataclass(frozen=True)
+class LinkageDraws(DrawnLinks):
+    """Drawn linkages, and what the chains behind them say of each other.
+
+    Parameters
+    ----------
+    r_hat : float
+        Split R-hat, the larger one of the number of links and of their total weight.
+    effective : float
+        Independent draws of the number of links that all steps are worth.
+    warnings : tuple of ResultWarning
+    """
+
+    r_hat: float
+    effective: float
+    warnings: tuple[ResultWarning, ...] = ()
+
+
+def draw_linkages(
+    links: LinkPosterior,
+    pattern: NDArray[np.integer],
+    posterior: LinkProbabilities,
+    weights: WeightDraw,
+    n_patterns: int,
+    n_draws: int,
+    rng: np.random.Generator,
+    extra: NDArray[np.float64] | None = None,
+    progress: StageProgress = lambda _: None,
+) -> LinkageDraws:
+    """Draw linkages from the posterior of links, m and u.
+
+    Parameters
+    ----------
+    links : LinkPosterior
+        The kept pairs and the assignment. Copies of a person count as one, and the first pair of theirs stands for all.
+    pattern : ndarray of int, shape (n_pairs,)
+    posterior : LinkProbabilities
+        Where a chain starts, and what its proposals are made of.
+    weights : callable
+        Draws the patterns' weights given the links by pattern.
+    n_patterns, n_draws : int
+    rng : numpy.random.Generator
+    extra : ndarray of float64, shape (n_pairs,), optional
+        Added to each pair's weight, in bits.
+    progress : callable
+        Called with the fraction done. An exception from it ends the work.
+
+    Notes
+    -----
+    O(n_pairs + n_patterns * n_fields) a step; `BURN_IN` and `STEPS` steps of each chain, or `MIN_APART` for each draw.
+    """
+    persons, representative, member = links.persons()
+    believed = posterior.probability[representative]
+    of_pair, pattern = pattern, pattern[representative]
+    step = (
+        _competing(persons, posterior.log_prior_odds, believed)
+        if links.assignment in ("one_to_one", "greedy")
+        else _partners(persons)
+    )
+    of_chain = (n_draws + 1) // 2
+    compared = int(min(STEPS, MAX_WORK / max(len(of_pair), 1)))
+    apart = max(MIN_APART, -(-compared // of_chain))
+    steps = apart * of_chain
+    traces = np.empty((2, 2, steps))
+    taken: list[NDArray[np.int64]] = []
+    for chain in range(2):
+        linked = np.flatnonzero(believed > 0.5) if chain else np.empty(0, dtype=np.int64)
+        start = np.bincount(pattern, believed, minlength=n_patterns).astype(np.float64)
+        for k in range(-BURN_IN, steps):
+            by_pattern = start if k == -BURN_IN else np.bincount(pattern[linked], minlength=n_patterns).astype(float)
+            weight = weights(by_pattern, rng)[of_pair]
+            weight = group_means(weight if extra is None else weight + extra, member, len(representative))
+            linked = step(linked, weight * np.log(2.0), rng)
+            if k >= 0:
+                traces[:, chain, k] = len(linked), weight[linked].sum()
+                if (k + 1) % apart == 0:
+                    taken.append(representative[linked])
+            if k % 20 == 0:
+                progress((chain + (k + BURN_IN) / (BURN_IN + steps)) / 2)
+    # From either chain in turn.
+    order = [chain * of_chain + k for k in range(of_chain) for chain in range(2)][:n_draws]
+    r_hat = max(split_r_hat(trace) for trace in traces)
+    effective = effective_draws(traces[0])
+    warnings = []
+    if r_hat > MAX_R_HAT or effective < n_draws:
+        warnings.append(result_warning("draws_not_converged", r_hat=r_hat, effective=effective, draws=n_draws))
+    sizes = [len(taken[k]) for k in order]
+    draw = np.repeat(np.arange(n_draws, dtype=np.int32), sizes)
+    pair = np.concatenate([np.sort(taken[k]) for k in order]).astype(np.int64)
+    return LinkageDraws(draw, pair, r_hat, effective, tuple(warnings))
+
+
+Step = Callable[[NDArray[np.int64], NDArray[np.float64], np.random.Generator], NDArray[np.int64]]
+"""Links after a step, from those before and the pairs' log likelihood ratios."""
+
+
+def _competing(links: LinkPosterior, log_prior_odds: float, believed: NDArray[np.float64]) -> Step:
+    """A sweep of the Markov chain over one-to-one linkages."""
+    rows, row = np.unique(links.row_a, return_inverse=True)
+    columns, column = np.unique(links.row_b, return_inverse=True)
+    order = np.argsort(row, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    first = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(rows))))).astype(np.int64)
+    of_edge = column[order].astype(np.int64)
+    # About the probability that the record has no link.
+    free = 1.0 - np.bincount(column, believed, minlength=len(columns))
+    pull = np.clip(free, 1e-9, 1.0)
+    prior = BetaBipartite(links.n_a, links.n_b)
+    maximum = min(prior.maximum, len(rows), len(columns))
+    numbers = np.arange(maximum + 1)
+    log_prior = prior.log_densities(numbers) - numbers * log_prior_odds
+
+    def step(linked: NDArray[np.int64], log_ratio: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+        log_weight = np.clip(log_ratio[order] + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
+        chain = choices(first, of_edge, np.exp(log_weight), pull, log_prior)
+        edge_of_row = np.full(len(rows), -1, dtype=np.int64)
+        row_of_column = np.full(len(columns), -1, dtype=np.int64)
+        edge_of_row[row[linked]] = place[linked]
+        row_of_column[column[linked]] = row[linked]
+        sweep(chain, edge_of_row, row_of_column, len(linked), rng)
+        return order[edge_of_row[edge_of_row >= 0]].astype(np.int64)
+
+    return step
+
+
+def _partners(links: LinkPosterior) -> Step:
+    """Each record's partner by itself, given the share of records that have one."""
+    n_a, n_b = links.n_a, links.n_b
+    if links.assignment == "none":
+        # Each of all pairs is a record with one candidate, its partner.
+        record, n_records, n_partners = np.arange(len(links.row_a)), n_a * n_b, 1
+    elif links.assignment == "many_to_one":
+        record, n_records, n_partners = np.asarray(links.row_a), n_a, n_b
+    else:
+        record, n_records, n_partners = np.asarray(links.row_b), n_b, n_a
+    _, row = np.unique(record, return_inverse=True)
+    order = np.argsort(row, kind="stable")
+    first = np.concatenate(([0], np.cumsum(np.bincount(row)))).astype(np.int64)
+
+    def step(linked: NDArray[np.int64], log_ratio: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+        n = len(linked)
+        some, none = rng.standard_gamma(n + 1.0), rng.standard_gamma(n_records - n + 1.0)
+        log_odds = np.log(some) - np.log(none) - np.log(n_partners)
+        chosen = _choose_partners(first, log_ratio[order] + log_odds, rng.random(len(first) - 1))
+        return order[chosen[chosen >= 0]].astype(np.int64)
+
+    return step
+
+
+@njit(nogil=True, cache=True)
+def _choose_partners(
+    first: NDArray[np.int64], log_odds: NDArray[np.float64], uniform: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """The edge each record draws, or -1, with probability proportional to its odds beside 1 for none."""
+    chosen = np.full(len(first) - 1, -1, dtype=np.int64)
+    for i in range(len(first) - 1):
+        highest = 0.0
+        for e in range(first[i], first[i + 1]):
+            highest = max(highest, log_odds[e])
+        total = np.exp(-highest)
+        for e in range(first[i], first[i + 1]):
+            total += np.exp(log_odds[e] - highest)
+        reached = np.exp(-highest)
+        requested = uniform[i] * total
+        for e in range(first[i], first[i + 1]):
+            if requested < reached:
+                break
+            chosen[i] = e
+            reached += np.exp(log_odds[e] - highest)
+    return chosen

@@ -1,0 +1,1 @@
+"""What a researcher does with drawn linkages: an estimate from each of them, combined into one."""

@@ -1,0 +1,108 @@
+"""``tryst draws``: what a researcher estimates from drawn linkages, combined by Rubin's rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tryst.coordinator.analysis.rubin import Combined
+
+app = typer.Typer(
+    help="Estimates from drawn linkages (the grant draws), combined into one with an interval.", no_args_is_help=True
+)
+
+Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Coverage of the interval.")]
+Json = Annotated[Path | None, typer.Option("--json", help="Write the result to this file as JSON.")]
+
+
+@app.command()
+def combine(
+    estimates: Annotated[Path, typer.Argument(help="CSV or Parquet, a row per draw: columns estimate and variance.")],
+    degrees: Annotated[
+        float | None, typer.Option(min=1, help="Degrees of freedom of the analysis, were the linkage known.")
+    ] = None,
+    level: Level = 0.95,
+    json_file: Json = None,
+) -> None:
+    """Combine one estimate of each drawn linkage by Rubin's rules."""
+    import math
+
+    from tryst.coordinator.analysis.rubin import combined
+
+    columns = _columns(estimates, ("estimate", "variance"))
+    found = combined(list(columns["estimate"]), list(columns["variance"]), math.inf if degrees is None else degrees)
+    _print("estimate", found, level, json_file)
+
+
+@app.command()
+def slope(
+    pairs: Annotated[
+        Path, typer.Argument(help="CSV or Parquet, a row per drawn link: columns draw, link_probability, x and y.")
+    ],
+    x: Annotated[str, typer.Option("--x", help="Column of the explaining variable, from one file.")],
+    y: Annotated[str, typer.Option("--y", help="Column of the explained variable, from the other file.")],
+    level: Level = 0.95,
+    json_file: Json = None,
+) -> None:
+    """Estimate the slope of y on x, where one is of Alice's file and the other of Bob's.
+
+    False links make a slope too small in every draw; their probabilities correct that.
+    """
+    from tryst.coordinator.analysis.linked_regression import combined_slope
+
+    columns = _columns(pairs, ("draw", "link_probability", x, y))
+    found = combined_slope(columns["draw"], columns[x], columns[y], columns["link_probability"])
+    _print(f"slope of {y} on {x}", found, level, json_file)
+
+
+def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
+    """Columns of numbers; FIELD_MISSING or PARAMETER otherwise."""
+    import polars as pl
+
+    from tryst.common.custodian.source.reading import read_table
+    from tryst.common.errors import ErrorCode, TrystError
+
+    table = read_table(path)
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise TrystError(ErrorCode.FIELD_MISSING, f"no column {', '.join(missing)}", where=str(path))
+    found = {}
+    for name in names:
+        numbers = table[name].cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "expected a number in every row",
+                where=f"{path}, column {name}",
+                got=f"{numbers.null_count()} rows without",
+                remedy="leave these rows out",
+            )
+        found[name] = numbers.to_numpy()
+    return found
+
+
+def _print(what: str, found: Combined, level: float, json_file: Path | None) -> None:
+    low, high = found.interval(level)
+    result: dict[str, Any] = {
+        "estimate": found.estimate,
+        "standard_error": found.standard_error,
+        "interval": [low, high],
+        "level": level,
+        "degrees": found.degrees,
+        "within": found.within,
+        "between": found.between,
+        "share_of_linkage": found.share_of_linkage,
+        "draws": found.draws,
+    }
+    if json_file is not None:
+        json_file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    typer.echo(f"{what}: {found.estimate:.4g}, standard error {found.standard_error:.3g}")
+    typer.echo(f"{100 * level:g}% interval {low:.4g} to {high:.4g}, from {found.draws} draws")
+    typer.echo(f"due to the linkage: {100 * found.share_of_linkage:.0f} % of the variance")

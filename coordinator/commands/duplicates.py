@@ -1,0 +1,73 @@
+"""``tryst duplicates``: the people who are in one file more than once, at home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="The file, CSV or Parquet.")],
+    spec: Annotated[Path, typer.Option(help="The specification, usually linkage.yaml: its fields, rules and model.")],
+    out: Annotated[Path, typer.Option(help="Folder for persons.csv, the model and the report.")],
+    side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
+    memory: Annotated[str, typer.Option(help="Memory it may use, such as 3GiB.")] = "3GiB",
+    threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 2,
+    encoding: Annotated[
+        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
+    ] = None,
+) -> None:
+    """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
+
+    It writes persons.csv (a number for each person with several records, the file's own identifiers, and the
+    probability of each record to be of its person), model.json, linkage.json and an offline report.html. Nothing is
+    sent anywhere. No record is removed: who is right about a duplicate is for you to decide.
+    """
+    from tryst.carole.configuration import LimitsConfiguration
+    from tryst.carole.engine import Resources
+    from tryst.common.custodian.source.csv_form import CsvOptions
+    from tryst.common.custodian.source.reading import file_source
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.parties import Side
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.run_progress import bars
+    from tryst.coordinator.client.terminal import console, show_form
+    from tryst.coordinator.duplicates.own_file import own_duplicates, write_duplicates
+    from tryst.coordinator.rehearsal.narration import show_warnings
+    from tryst.coordinator.rehearsal.output_folder import check_memory
+
+    if side not in set(Side):
+        raise TrystError(ErrorCode.PARAMETER, "expected alice or bob", where="--side", got=side[:40])
+    specification = read_specification(spec)
+    check_memory(memory)
+    source = file_source(file, CsvOptions(encoding, separator).checked())
+    show_form(source)
+    resources = Resources(LimitsConfiguration(memory=memory).memory_bytes, threads)
+    with bars() as shown:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(stage: str, done: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = shown.add_task(stage, total=1.0)
+            shown.update(tasks[stage], completed=done)
+
+        found = own_duplicates(source, specification, Side(side), resources, progress)
+    out.mkdir(parents=True, exist_ok=True)
+    write_duplicates(out, file.name, specification, found)
+    expected = found.statistics.linkage.expected
+    right = "" if expected is None else f", of which the model expects {expected.precision:.1%} to be right"
+    console.print(
+        f"{found.persons['person'].n_unique():,} people are in {file.name} more than once: {found.persons.height:,} of"
+        f" its {found.records:,} records, in {found.statistics.linkage.links:,} pairs{right}.",
+        highlight=False,
+    )
+    show_warnings(found.statistics.warnings)
+    console.print(f"Wrote {out}: persons.csv, model.json, linkage.json, report.html", highlight=False, soft_wrap=True)

@@ -1,0 +1,174 @@
+"""Draws of linkages against enumeration under each prior, and draws of m and u against their posterior."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.carole.fellegi_sunter.enumeration import enumerated
+from tryst.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme, linkage_draws
+from tryst.carole.fellegi_sunter.dependence import JointModel
+from tryst.carole.fellegi_sunter.dependence.distribution import estimated
+from tryst.carole.fellegi_sunter.dependence.structure import choose, independent
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks, draw_linkages
+from tryst.carole.fellegi_sunter.model_draws import ModelDraws
+from tryst.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
+from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, believed_model, expected_levels
+from tryst.carole.fellegi_sunter.u import shares, within_levels
+
+N_DRAWS = 1500
+
+
+def drawn_shares(monkeypatch, assignment, a, b, weight, n_a, n_b, seed=1):
+    """Share of the draws that have each link, the weights given."""
+    monkeypatch.setattr(linkage_draws, "MIN_APART", 4)
+    links = LinkPosterior(assignment, a, b, n_a, n_b)
+    posterior = links.probabilities(weight)
+    each = np.arange(len(a))
+    drawn = draw_linkages(links, each, posterior, lambda _, rng: weight, len(a), N_DRAWS, np.random.default_rng(seed))
+    assert drawn.draw.max() < N_DRAWS
+    assert drawn.r_hat < 1.05
+    assert not drawn.warnings
+    return np.bincount(drawn.pair, minlength=len(a)) / N_DRAWS
+
+
+def test_one_to_one_draws_have_the_exact_frequencies(monkeypatch):
+    """Under Sadinle's prior itself, exact in the number of links: four standard errors of 1,500 draws."""
+    rng = np.random.default_rng(2)
+    a, b = np.nonzero(np.ones((4, 4)))
+    weight = rng.normal(0, 4, 16)
+    prior = BetaBipartite(7, 5)
+    log_prior = [prior.log_density(n) for n in range(5)]
+    exact, _ = enumerated(a, b, weight * math.log(2), log_prior)
+    found = drawn_shares(monkeypatch, "one_to_one", a, b, weight, 7, 5)
+    np.testing.assert_allclose(found, exact, atol=0.055)
+
+
+@pytest.mark.parametrize("assignment", ["many_to_one", "one_to_many", "none"])
+def test_other_assignments_have_them_too(monkeypatch, assignment):
+    rng = np.random.default_rng(3)
+    a, b = np.nonzero(np.ones((3, 3)))
+    weight = rng.normal(1, 2, 9)
+    n_a, n_b = 6, 5
+    if assignment == "none":
+        record, n_records, n_partners = np.arange(9), n_a * n_b, 1
+    else:
+        record, n_records, n_partners = (a, n_a, n_b) if assignment == "many_to_one" else (b, n_b, n_a)
+    prior = BetaPartners(n_records, n_partners)
+    total, exact = 0.0, np.zeros(9)
+    for chosen in product([0, 1], repeat=9):
+        on = np.array(chosen, dtype=bool)
+        if np.bincount(record[on], minlength=1).max(initial=0) > 1:
+            continue
+        w = math.exp(prior.log_density(int(on.sum())) + weight[on].sum() * math.log(2))
+        total, exact = total + w, exact + w * on
+    found = drawn_shares(monkeypatch, assignment, a, b, weight, n_a, n_b)
+    np.testing.assert_allclose(found, exact / total, atol=0.055)
+
+
+def test_copies_count_as_one_person():
+    """Two equal records of A have one partner: each draw links one of them, where they would have shared it."""
+    a, b = np.array([0, 1, 2, 3]), np.array([0, 0, 1, 2])
+    weight = np.full(4, 30.0)
+    links = LinkPosterior("one_to_one", a, b, 4, 3, (np.array([0, 0, 2, 3]), None))
+    posterior = links.probabilities(weight)
+    drawn = draw_linkages(links, np.arange(4), posterior, lambda _, rng: weight, 4, 10, np.random.default_rng(1))
+    assert drawn.pair.tolist() == [0, 2, 3] * 10
+
+
+def test_chains_that_do_not_mix_are_reported():
+    """Two exchanges of equal probability, with an improbable linkage between them for this few steps."""
+    a, b = np.repeat(np.arange(60), 60), np.tile(np.arange(60), 60)
+    links = LinkPosterior("one_to_one", a, b, 60, 60)
+    weight = np.random.default_rng(4).normal(0, 1, 3600)
+    posterior = links.probabilities(weight)
+    drifting = iter(np.linspace(0, 40, 10**4))
+    drawn = draw_linkages(
+        links, np.zeros(3600, dtype=int), posterior, lambda _, rng: np.array([next(drifting)]), 1, 10,
+        np.random.default_rng(5),
+    )  # fmt: skip
+    assert [warning.code for warning in drawn.warnings] == ["draws_not_converged"]
+
+
+def test_positions_after_another_order_of_the_pairs():
+    drawn = DrawnLinks(np.array([0, 0, 1], dtype=np.int32), np.array([0, 2, 1]))
+    # The pair that is first now was third, and so on.
+    moved = drawn.among(np.array([2, 0, 1]))
+    assert moved.pair.tolist() == [0, 1, 2]
+    assert moved.draw.tolist() == [0, 0, 1]
+
+
+LEVELS = ((0.5, 1.0), (0.3, 0.7, 1.0), (0.5, 1.0))
+
+
+def example():
+    """All pairs of two files in which the first two fields of matches depend on each other."""
+    rng = np.random.default_rng(6)
+    n, common = 120, 80
+    gamma = np.column_stack(
+        [rng.random((n * n, 1)) < 0.1, rng.choice(3, n * n, p=[0.8, 0.1, 0.1]), rng.random(n * n) < 0.1]
+    )
+    match = np.arange(common) * (n + 1)
+    wrong = rng.random(common) < 0.3
+    gamma[match] = np.column_stack([~wrong, np.where(wrong, 0, 2), rng.random(common) < 0.9])
+    distinct, member, count = np.unique(gamma.astype(np.int8), axis=0, return_inverse=True, return_counts=True)
+    patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))
+    links = np.bincount(member.ravel()[match], minlength=len(distinct)).astype(float)
+    return patterns, links, fit_scheme("multinomial", patterns, ["f", "g", "h"], LEVELS, n, n)
+
+
+def test_m_is_drawn_from_its_dirichlet_posterior():
+    """Mean and variance of Beta: a field of two levels, with the believed matches as its prior."""
+    patterns, links, fitted = example()
+    drawing = ModelDraws(fitted, LEVELS, patterns, Estimation(u="all_pairs"))
+    rng = np.random.default_rng(7)
+    agree = np.flatnonzero((patterns.gamma == [1, 2, 1]).all(axis=1))[0]
+    alone = np.flatnonzero((patterns.gamma == [1, 2, 0]).all(axis=1))[0]
+    # The weights of two patterns that differ in the last field only differ by that field's log ratios.
+    drawn = np.array([drawing.weights(links, rng)[[agree, alone]] for _ in range(1000)])
+    u = fitted.model.u[2]
+    odds = np.exp2(drawn[:, 0] - drawn[:, 1]) * u[1] / u[0]
+    m = odds / (1 + odds)
+    counts = expected_levels(patterns, (), links, 3)[2] + PSEUDO_MATCHES * believed_model(fitted.model, patterns).m[2]
+    total = counts.sum()
+    mean = counts[1] / total
+    assert m.mean() == pytest.approx(mean, abs=4 * math.sqrt(mean * (1 - mean) / total / 1000))
+    assert m.var() == pytest.approx(mean * (1 - mean) / (total + 1), rel=0.2)
+
+
+def test_dependent_tables_are_drawn_around_their_estimate():
+    patterns, links, fitted = example()
+    structure = choose(patterns.gamma, links, fitted.model.fields, 2)
+    assert [edge.fields for edge in structure.edges] == [(0, 1)]
+    n_levels = tuple(len(levels) for levels in LEVELS)
+    matches = estimated(structure, patterns.gamma, links, fitted.model.m, n_levels, 1.0)
+    others = estimated(independent(3), patterns.gamma, patterns.count - links, fitted.model.u, n_levels, 1.0)
+    joint = JointModel(matches, others, fitted.model.p)
+    dependent = replace(fitted, joint=joint, n_levels=n_levels)
+    drawing = ModelDraws(dependent, LEVELS, patterns, Estimation())
+    rng = np.random.default_rng(8)
+    expected = joint.others.log_probability(patterns.gamma)
+    drawn = np.array([drawing.weights(links, rng) * math.log(2) + expected for _ in range(200)])
+    # P(pattern | match) of every draw is a distribution over all patterns, and varies about the links' shares.
+    every = np.exp(drawn)
+    assert every.sum(axis=1).max() <= 1 + 1e-9
+    common = links >= 10
+    np.testing.assert_allclose(every[:, common].mean(axis=0), links[common] / links.sum(), atol=0.12)
+    assert (every[:, common].std(axis=0) > 0.01).all()
+
+
+def test_u_is_drawn_near_what_is_left_of_all_pairs():
+    patterns, links, fitted = example()
+    drawing = ModelDraws(fitted, LEVELS, patterns, Estimation(u="corrected"))
+    rng = np.random.default_rng(9)
+    disagree = np.flatnonzero((patterns.gamma == [0, 0, 0]).all(axis=1))[0]
+    drawn = np.array([drawing.weights(links, rng)[disagree] for _ in range(100)])
+    learnt = expected_levels(patterns, (), links, 3)
+    valid = within_levels([2, 3, 2])
+    m = shares(learnt + PSEUDO_MATCHES * believed_model(fitted.model, patterns).m, valid, 0.0)
+    everywhere = expected_levels(patterns, (), patterns.count.astype(float), 3)
+    u = shares(everywhere - learnt, valid, 0.0)
+    assert drawn.mean() == pytest.approx(np.log2(m[:, 0] / u[:, 0]).sum(), abs=0.2)

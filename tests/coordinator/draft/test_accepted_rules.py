@@ -1,0 +1,131 @@
+"""Drafted rules under the custodians' own leakage gate: accepted as drafted, or the draft states why they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tryst.common.cleaning import clean
+from tryst.common.leakage_report import Finding, LeakageReport
+from tryst.common.parties import Side
+from tryst.common.specification import BlockingRule, Specification, dump_specification, load_specification
+from tryst.coordinator.draft.accepted_rules import MARGIN, PAIRS_TRIED, accepted_rules
+from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
+from tryst.coordinator.draft.specification_draft import draft
+from tryst.risk.leakage.leakage_assessment import assess
+
+N, COMMON = 5_000, 2_000
+LEVELS = {"sex": 2, "region": 16, "schooling": 6, "marital_status": 5, "employment": 5, "household": 7, "tenure": 4}
+
+
+def survey(seed: int, n: int = N, common: int = COMMON) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two files of a survey's variables, which depend on the year of birth; a value in thirty redrawn."""
+    rng = np.random.default_rng(seed)
+    people = 2 * n - common
+    age = np.clip(rng.gamma(6, 8, people).astype(int), 16, 95)
+    columns = {"birth_year": 2020 - age}
+    for name, levels in LEVELS.items():
+        shares = np.sort(rng.dirichlet(np.full(levels, 2.0)))[::-1]
+        columns[name] = (rng.choice(levels, people, p=shares) + (age > 60) * (rng.random(people) < 0.3)) % levels
+    files = []
+    for rows in (np.arange(n), np.arange(people - n, people)):
+        values = {name: column[rows] for name, column in columns.items()}
+        for column in values.values():
+            redrawn = rng.random(n) < 1 / 30
+            column[redrawn] = rng.permutation(column)[redrawn]
+        identifiers = [f"r{number}" for number in rng.permutation(n)]
+        files.append(pl.DataFrame({"id": identifiers, **values}).with_columns(pl.all().cast(pl.String)))
+    return files[0], files[1]
+
+
+def test_a_survey_is_accepted_by_its_own_gate_as_it_is_drafted() -> None:
+    alice, bob = survey(2)
+    spec, comments = draft(alice, bob, "survey", True, "block_keyed", gate=assess)
+    assert load_specification(dump_specification(spec, comments)) == spec
+    assert "`tryst alice leakage` and `tryst bob leakage` accept these rules: at most" in comments["blocking"]
+    assert spec.blocking
+    # The rules that would be taken without it are refused. Keys are drawn: the figures differ from time to time.
+    loose, unmeasured = draft(alice, bob, "survey", True, "block_keyed")
+    assert "leakage" not in unmeasured["blocking"]
+    worst = [assess(clean(alice, each, Side.ALICE).columns, each, seed=7).worst for each in (loose, spec)]
+    assert worst[0] is not None
+    assert worst[1] is not None
+    assert worst[0].above_chance > loose.leakage.limit
+    assert worst[1].above_chance < worst[0].above_chance
+
+
+def test_a_survey_that_cannot_be_is_refused_with_the_figure_the_limit_and_the_remedy() -> None:
+    few = [frame.select("id", "sex", "tenure", "schooling") for frame in survey(2, 600, 200)]
+    spec, comments = draft(*few, "survey", True, "block_keyed", gate=assess)
+    stated = comments["blocking"].split("\n")[1]
+    assert stated.startswith("THE CUSTODIANS' GATES REFUSE THESE RULES: ")
+    for words in (" of alice's records above guessing, limit 5%", "above it: ", "--ignore", "`leakage: {limit: ...}`"):
+        assert words in stated.replace("bob's", "alice's")
+    assert spec.blocking
+
+
+def test_mode_open_is_not_measured_since_its_gate_warns_only() -> None:
+    def never(*_: object) -> LeakageReport:
+        raise AssertionError
+
+    alice, bob = survey(3, 300, 100)
+    assert draft(alice, bob, "survey", True, "open", gate=never)[0].mode == "open"
+    assert draft(alice, bob, "survey", False, None, gate=never)[0].mode == "open"
+
+
+@pytest.mark.parametrize(
+    ("recovered", "accepted", "trials"),
+    [(0.01, True, 1), (MARGIN * 0.05 + 0.001, True, len(PAIRS_TRIED)), (0.2, False, len(PAIRS_TRIED))],
+)
+def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
+    recovered: float, accepted: bool, trials: int
+) -> None:
+    alice, bob = survey(4, 400, 100)
+    spec, _ = draft(alice, bob, "survey", True, "block_keyed")
+    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
+    measured: list[Specification] = []
+
+    def gate(
+        columns: Mapping[str, pl.Series], under: Specification, variables: Mapping[str, pl.Series]
+    ) -> LeakageReport:
+        measured.append(under)
+        findings = tuple(
+            Finding("sex", rule.name, "luck", recovered + 0.001 * len(measured), 0.0) for rule in under.blocking
+        )
+        return LeakageReport(under.mode, 400, 0.05, refuses=True, findings=findings)
+
+    def with_rules(proposals: list[Proposal]) -> Specification:
+        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
+
+    judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
+    assert judged.accepted is accepted
+    assert len(measured) == 2 * trials
+    # With each trial the figure of this gate grows: the first discloses least.
+    assert tuple(p.rule for p in judged.proposals) == measured[0].blocking
+
+
+def test_rules_that_are_accepted_stay_and_others_give_way() -> None:
+    alice, bob = survey(5, 800, 300)
+    spec, _ = draft(alice, bob, "survey", True, "block_keyed")
+    cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
+    kept: BlockingRule = spec.blocking[0]
+
+    def gate(
+        columns: Mapping[str, pl.Series], under: Specification, variables: Mapping[str, pl.Series]
+    ) -> LeakageReport:
+        findings = tuple(
+            Finding("sex", rule.name, "luck", 0.0 if rule == kept else 0.5, 0.0) for rule in under.blocking
+        )
+        return LeakageReport(under.mode, 800, 0.05, refuses=True, findings=findings)
+
+    def with_rules(proposals: list[Proposal]) -> Specification:
+        return spec.model_copy(update={"blocking": tuple(proposal.rule for proposal in proposals)})
+
+    judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
+    assert judged.accepted
+    assert [proposal.rule for proposal in judged.proposals] == [kept]
+    assert is_within_any(judged.proposals[0], judged.proposals)
+    assert PAIRS_TRIED[0] == PAIRS_PER_ROW

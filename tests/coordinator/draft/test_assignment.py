@@ -1,0 +1,78 @@
+"""The assignment that a draft proposes, by the copies in each file."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from benchmarks.duplicates import copied
+from tryst.common.cleaning.own_copies import OwnCopies, own_copies
+from tryst.common.parties import Side
+from tryst.common.specification import dump_specification
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.draft.assignment import propose_assignment
+from tryst.coordinator.draft.specification_draft import draft
+
+NONE, FEW, MANY = (OwnCopies(1000, equal, near, 1e-9, 1e-6) for equal, near in ((0, 0), (10, 3), (90, 20)))
+
+
+def test_pairs_are_counted_as_by_definition() -> None:
+    """Against every pair of rows; a missing value equals a missing one."""
+    rng = np.random.default_rng(1)
+    columns = {
+        name: pl.Series([None if v == 0 else str(v) for v in rng.integers(0, 3, 40)], dtype=pl.String)
+        for name in "abcd"
+    }
+    rows = list(zip(*[column.to_list() for column in columns.values()], strict=True))
+    agreed = [sum(x == y for x, y in zip(rows[i], rows[j], strict=True)) for j in range(40) for i in range(j)]
+    found = own_copies(columns)
+    assert (found.rows, found.equal, found.near) == (40, agreed.count(4), agreed.count(3))
+
+
+def test_chance_is_that_of_independent_fields() -> None:
+    rng = np.random.default_rng(2)
+    columns = {name: pl.Series(rng.integers(0, n, 2000).astype(str)) for name, n in (("a", 30), ("b", 20), ("c", 9))}
+    found = own_copies(columns)
+    assert found.equal == pytest.approx(found.equal_by_chance, rel=0.15)
+    assert found.near == pytest.approx(found.near_by_chance, rel=0.05)
+    assert not found.several
+
+
+def test_no_rows_and_one_field() -> None:
+    assert not own_copies({"a": pl.Series([], dtype=pl.String), "b": pl.Series([], dtype=pl.String)}).several
+    assert own_copies({"a": pl.Series(["x", "x"])}).near == 0
+
+
+@pytest.mark.parametrize(
+    ("alice", "bob", "assignment"),
+    [
+        (NONE, NONE, "one_to_one"),
+        (FEW, NONE, "many_to_one"),
+        (NONE, FEW, "one_to_many"),
+        (FEW, MANY, "one_to_many"),
+        (MANY, FEW, "many_to_one"),
+    ],
+)
+def test_who_has_copies_decides(alice: OwnCopies, bob: OwnCopies, assignment: str) -> None:
+    proposed, reason = propose_assignment({Side.ALICE: alice, Side.BOB: bob})
+    assert proposed == assignment
+    assert bool(reason) == (assignment != "one_to_one")
+    assert ("tryst duplicates" in reason) == (alice.several and bob.several)
+
+
+@pytest.mark.parametrize(("share", "errors"), [(0.02, 0.3), (0.2, 1.0)])
+def test_files_with_copies_are_recognised_and_others_are_not(share: float, errors: float) -> None:
+    """Families in both files; the comment has counts and no value."""
+    rng = np.random.default_rng(3)
+    alice, bob = two_files(800, 800, 400, 0.2, rng, sampled=0.3)
+    again = copied(bob, share, errors, rng)
+    plain, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "plain")
+    assert plain.links.assignment == "one_to_one"
+    assert "links" not in comments
+    spec, comments = draft(alice.drop(TRUTH), again.drop(TRUTH), "copies")
+    assert spec.links.assignment == "one_to_many"
+    assert "pairs of equal records" in comments["links"]
+    written = dump_specification(spec, comments)
+    assert "assignment: one_to_many" in written
+    assert "Bob's file has" in " ".join(written.replace("#", " ").split())
