@@ -20,6 +20,7 @@ from scipy.stats import binomtest
 from tryst.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme
 from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
 from tryst.carole.fellegi_sunter.cores import without_cycles
+from tryst.carole.fellegi_sunter.dependence import fit_joint
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import assigned
 from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
@@ -27,7 +28,6 @@ from tryst.carole.fellegi_sunter.linkage_sampler import average_links, choices
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.model_draws import ModelDraws
 from tryst.carole.fellegi_sunter.propagation import Propagation
-from tryst.carole.fellegi_sunter.refinement import refined
 from tryst.coordinator.analysis.linked_regression import combined_slope
 
 BOUNDS = (0.5, 1.0)
@@ -100,7 +100,7 @@ def linked(seed: int, n: int, common: int, levels: tuple[int, ...], error: float
     row_a, row_b = np.divmod(kept, n)
     pattern = member.ravel()[kept]
     posterior = LinkPosterior("one_to_one", row_a, row_b, n, n)
-    model, _ = refined(fitted.model, patterns, posterior, pattern)
+    model, _, _ = fit_joint(fitted.model, patterns, "none", pairs=(posterior, pattern), max_kin=0)
     fitted = fitted.scheme.of(model, bounds)
     found = posterior.probabilities(fitted.match_weights(gamma)[pattern])
     drawing = ModelDraws(fitted, bounds, patterns, Estimation())

@@ -1,7 +1,7 @@
 """Link probabilities of the kept pairs under an assignment: who may be linked how often.
 
 An assignment decides which pairs exclude each other. The posterior probabilities follow from it, and so do the pairs
-that are known to be no match because a record of theirs is linked elsewhere. Estimation (`refinement`, `dependence`)
+that are known to be no match because a record of theirs is linked elsewhere. Estimation (`dependence`)
 needs both and no more, whatever the assignment.
 
 Records of one file that are known to be one person count as one. Otherwise two copies that may have one partner

@@ -183,7 +183,7 @@ def linked_errors(
     Parameters
     ----------
     model : Model
-        From `refined` or `fit_joint`.
+        From `fit_joint`.
     patterns : PatternCounts
     row : ndarray of int, shape (n_pairs,), optional
         Records of A, each with one match at most; None: every pair separately, one for each pair of `patterns`.
