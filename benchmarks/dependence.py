@@ -44,6 +44,10 @@ KINDS: tuple[tuple[str, Dependence, int], ...] = (
 
 FIELDS = [FieldLevels(name, 2) for name in ("given_name", "surname", "born", "suburb", "postcode")]
 WORTH_KEEPING = 1e-4
+NEAR = 10.0
+"""Bits from the decision within which a weight matters."""
+SHOWN = 0.05
+"""Share of the population in the files whose match weights are examined."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ def kin(
 
 
 def main(arguments: list[str]) -> int:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks dependence", description=__doc__)
     parser.add_argument("--people", type=int, default=5000, help="records in each file of people with kin; 0: none")
     parser.add_argument("--seeds", type=int, default=10, help="repetitions of the built case")
@@ -174,7 +178,8 @@ def main(arguments: list[str]) -> int:
         return 0
     print("\n| people with kin | dependence | precision at .5 | recall | precision linked | recall | F1 | expected |")
     print("|---|---|---|---|---|---|---|---|")
-    for sampled in (0.05, 0.3, 1.0):
+    falls = []
+    for sampled in (SHOWN, 0.3, 1.0):
         for name, (run, match, n) in kin(given.people, sampled, 1, True, given.assignment).items():
             alone = quality(match[run.pairs.match_probability >= 0.5], n)
             decided = quality(match[run.links], n)
@@ -183,4 +188,34 @@ def main(arguments: list[str]) -> int:
                 f"| {decided.precision:.4f} | {decided.recall:.4f} | {decided.f1:.4f} "
                 f"| {run.model.expected_matches:.0f} of {n} |"
             )
+            if sampled == SHOWN:
+                falls.append((name, *monotone(run)))
+    print("\n| agreement on one field more | compared | lower by a bit or more | near the decision | most, in bits |")
+    print("|---|---|---|---|---|")
+    for name, compared, lower, near, most in falls:
+        print(f"| {name} | {compared:,} | {lower:,} | {near:,} | {most:.1f} |")
     return 0
+
+
+def monotone(run: Linkage) -> tuple[int, int, int, float]:
+    """Comparison vectors that differ in one field, which one of them has at its top level, and where that weighs less.
+
+    Returns
+    -------
+    tuple
+        How many there are; in how many the one that agrees weighs less by a bit or more; how many of these have either
+        within `NEAR` bits of a link probability of one half; and the largest difference in bits.
+    """
+    patterns, fields = run.patterns, run.model.fields
+    weight = dict(zip(map(tuple, patterns.gamma.tolist()), patterns.weight.tolist(), strict=True))
+    decision = np.log2(1 - run.model.p) - np.log2(run.model.p)
+    pairs = [
+        (weight[vector], weight[higher])
+        for vector in weight
+        for q, field in enumerate(fields)
+        if 0 <= vector[q] < field.n_levels - 1
+        and (higher := (*vector[:q], field.n_levels - 1, *vector[q + 1 :])) in weight
+    ]
+    lower = [(one, other) for one, other in pairs if other < one - 1]
+    near = [pair for pair in lower if min(abs(each - decision) for each in pair) < NEAR]
+    return len(pairs), len(lower), len(near), max((one - other for one, other in lower), default=0.0)

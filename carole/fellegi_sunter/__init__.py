@@ -4,8 +4,8 @@
 pairs for each parameter, `identifiability` and `model_warnings` report limitations), `schemes` defines how similarity
 enters the model, `model` scores comparison vectors, and `recall` estimates what blocking lost. `link_posterior` turns
 match weights into link probabilities under an assignment (`one_to_one`, `many_to_one`; `prior`, `propagation`,
-`fixed_point`), `link_rule` takes the decision (`assignment`), and `dependence` estimates under it, with classes of kin and dependent fields. `standard_errors`
-has those of m, u and p, and `dependence` the models with dependent fields.
+`fixed_point`), `link_rule` takes the decision (`assignment`), and `dependence` estimates under it, with
+dependent fields and classes of kin. `standard_errors` has those of m, u and p.
 """
 
 from tryst.carole.fellegi_sunter.assignment import optimal_assignment
