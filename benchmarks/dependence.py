@@ -192,8 +192,8 @@ def main(arguments: list[str]) -> int:
                 falls.append((name, *monotone(run)))
     print("\n| agreement on one field more | compared | lower by a bit or more | near the decision | most, in bits |")
     print("|---|---|---|---|---|")
-    for name, compared, lower, near, most in falls:
-        print(f"| {name} | {compared:,} | {lower:,} | {near:,} | {most:.1f} |")
+    for name, compared, lower, near, maximum in falls:
+        print(f"| {name} | {compared:,} | {lower:,} | {near:,} | {maximum:.1f} |")
     return 0
 
 

@@ -23,7 +23,7 @@ FEWEST_EXPECTED = 1e-6
 FAR_FROM_BELIEF = 3.0
 """Factor of disagreement among matches over the believed one above which it is reported."""
 
-LEAST_DIFFERENCE = 0.15
+MIN_DIFFERENCE = 0.3
 """Difference of agreement below which it is not."""
 
 
@@ -129,7 +129,7 @@ def second_warnings(
     for q, field in enumerate(model.fields):
         usual = 0 if field.exception else field.n_levels - 1
         m, belief = float(model.m[q, usual]), float(believed[q, usual])
-        if field.n_levels > 1 and 1 - m > FAR_FROM_BELIEF * (1 - belief) and m < belief - LEAST_DIFFERENCE:
+        if field.n_levels > 1 and 1 - m > FAR_FROM_BELIEF * (1 - belief) and m < belief - MIN_DIFFERENCE:
             disbelieved.append(f"{field.name} {m:.2f} (believed {belief:.2f})")
     if disbelieved and matches > FEWEST_EXPECTED:
         return (*found, result_warning("m_below_belief", fields=", ".join(disbelieved)))

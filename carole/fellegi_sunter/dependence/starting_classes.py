@@ -41,7 +41,7 @@ MAX_STEPS = 300
 TOLERANCE = 1e-5
 """Relative change of a class's size at which EM ends; only a start is wanted."""
 
-MOST_DISAGREEMENT = 1.0
+MAX_DISAGREEMENT = 1.0
 """Divergence from the belief, in nats over all fields, above which a class cannot be that of matches."""
 
 FEWEST_STEPS = 20
@@ -233,7 +233,7 @@ def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np
     A match class without pairs is as it was believed, and stays empty unless another could be of matches.
     """
     below = np.array([_disagreement(pairs, one) for one in levels])
-    below[0] = below[0] if sizes[0] >= 1.0 else MOST_DISAGREEMENT
+    below[0] = below[0] if sizes[0] >= 1.0 else MAX_DISAGREEMENT
     return int(np.argmin(np.where(sizes >= 1.0, below, np.where(np.arange(len(below)) == 0, below, np.inf))))
 
 

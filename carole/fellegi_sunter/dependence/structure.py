@@ -29,9 +29,6 @@ MIN_GAIN = 3.0
 PRECISION = 1.0
 """Total prior precision of a table."""
 
-LARGEST_CLIQUE = {"pairwise": 2, "decomposable": 4}
-"""Maximum number of fields in a clique: two make a forest of pairs."""
-
 MAX_CELLS = 1 << 17
 """Maximum number of cells of a clique's table."""
 

@@ -76,6 +76,8 @@ class KindDefaults:
     bits: int
     missing: tuple[str, ...]
     """Common missing-value codes of the kind, before those the field adds."""
+    personal: bool = False
+    """Whether it distinguishes the persons of a household."""
 
 
 _ALL = frozenset(STEPS)
@@ -110,6 +112,7 @@ KINDS: dict[Kind, KindDefaults] = {
         missing=_ALWAYS_MISSING
         + _WORDS_MISSING
         + ("0", "00000000", "0000-00-00", "00/00/0000", "99999999", "9999-99-99", "99/99/9999", "9999-12-31", "9999"),
+        personal=True,
     ),
     "number": KindDefaults(
         meaning="a number; the dot is the decimal sign",

@@ -144,9 +144,9 @@ class FieldSpec(Section):
     value_frequencies: bool = False
     """Whether agreement on a rare value counts for more than on a common one. Where several fields carry the same
     information (a suburb and its postcode), for one of them only."""
-    personal: bool = Field(default_factory=lambda validated: validated.get("kind") == "date")
+    personal: bool = Field(default_factory=_of_kind("personal"))
     """Whether it distinguishes the persons of a household, as given name, sex and date of birth do. Pairs that agree on
-    no more of these than strangers are then never taken for records of one person with errors. Default: dates do."""
+    no more of these than strangers are then never taken for records of one person with errors. By kind: dates do."""
     key_domain: Name = Field(default_factory=lambda validated: validated.get("name", ""))
     """Fields of one key domain are signed with the same keys, so that a given name can be compared with a surname.
     Default: the field's name, a domain of its own."""

@@ -9,7 +9,7 @@ from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.schemes import SCHEMES
 from tryst.common.validation_issue import ValidationIssue
 
-LEAST_AGREEMENT = 0.5
+MIN_AGREEMENT = 0.5
 """Believed agreement from which a field speaks for a match."""
 
 
@@ -33,7 +33,7 @@ def estimation_issues(model: ModelSpec, fields: Mapping[int, FieldSpec]) -> Iter
                 "state one of them",
             )
         believed.add(one.field)
-    if names and names <= {one.field for one in model.m_prior if one.agreement < LEAST_AGREEMENT}:
+    if names and names <= {one.field for one in model.m_prior if one.agreement < MIN_AGREEMENT}:
         yield ValidationIssue(
             ("model", "m_prior"),
             "the beliefs contradict each other: by them matches differ on every field, and nothing identifies a person",

@@ -12,11 +12,12 @@ from tryst.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme, l
 from tryst.carole.fellegi_sunter.dependence import JointModel
 from tryst.carole.fellegi_sunter.dependence.distribution import estimated
 from tryst.carole.fellegi_sunter.dependence.structure import choose, independent
+from tryst.carole.fellegi_sunter.estimation_mask import default_m, expected_levels
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks, draw_linkages
 from tryst.carole.fellegi_sunter.model_draws import ModelDraws
 from tryst.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners
-from tryst.carole.fellegi_sunter.refinement import PSEUDO_MATCHES, believed_model, expected_levels
+from tryst.carole.fellegi_sunter.settings import BELIEF_WORTH
 from tryst.carole.fellegi_sunter.u import shares, within_levels
 
 N_DRAWS = 1500
@@ -132,7 +133,7 @@ def test_m_is_drawn_from_its_dirichlet_posterior():
     u = fitted.model.u[2]
     odds = np.exp2(drawn[:, 0] - drawn[:, 1]) * u[1] / u[0]
     m = odds / (1 + odds)
-    counts = expected_levels(patterns, (), links, 3)[2] + PSEUDO_MATCHES * believed_model(fitted.model, patterns).m[2]
+    counts = expected_levels(patterns, (), links, 3)[2] + BELIEF_WORTH * default_m(fitted.model.fields, 3)[2]
     total = counts.sum()
     mean = counts[1] / total
     assert m.mean() == pytest.approx(mean, abs=4 * math.sqrt(mean * (1 - mean) / total / 1000))
@@ -168,7 +169,7 @@ def test_u_is_drawn_near_what_is_left_of_all_pairs():
     drawn = np.array([drawing.weights(links, rng)[disagree] for _ in range(100)])
     learnt = expected_levels(patterns, (), links, 3)
     valid = within_levels([2, 3, 2])
-    m = shares(learnt + PSEUDO_MATCHES * believed_model(fitted.model, patterns).m, valid, 0.0)
+    m = shares(learnt + BELIEF_WORTH * default_m(fitted.model.fields, 3), valid, 0.0)
     everywhere = expected_levels(patterns, (), patterns.count.astype(float), 3)
     u = shares(everywhere - learnt, valid, 0.0)
     assert drawn.mean() == pytest.approx(np.log2(m[:, 0] / u[:, 0]).sum(), abs=0.2)
