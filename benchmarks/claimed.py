@@ -69,7 +69,7 @@ def kin(seed: int, replicates: int) -> Judged:
     drafted, _ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "claimed", False)
     text = dump_specification(drafted) + f"quality: {{check_field: {CHECK}, bootstrap: {replicates or 'null'}}}\n"
     spec = load_specification(text)
-    plan = replace(plan_of(spec), dependence="none", seed=seed)
+    plan = replace(plan_of(spec), dependence="none", max_kin=0, seed=seed)
     sets = [
         encode_records(clean(table, spec, side).columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange).sets[0]
         for table, side in zip(tables, Side, strict=True)

@@ -11,6 +11,7 @@ copies have the probability of their persons' link, and the decision takes one o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,6 +24,12 @@ from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
 from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
 from tryst.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
 from tryst.common.progress import StageProgress
+
+ACCIDENTS = 0.05
+"""Share of matches that share a record with another, by errors: more are no matches of single records."""
+
+NO_DOUBT = 10.0
+"""Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle."""
 
 Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
@@ -147,6 +154,29 @@ class LinkPosterior:
             self.row_a if first_a is None else first_a[self.row_a],
             self.row_b if first_b is None else first_b[self.row_b],
         )
+
+    def is_exclusive(self, chosen: NDArray[np.bool_]) -> bool:
+        """Whether some pairs exclude each other far less often than as many pairs at random would.
+
+        Matches of a person with one record in a file never do; the kin of several people do as often as any pairs, or
+        more. True only where the ratio of the two likelihoods leaves no doubt, so never of few pairs in large files.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (n_pairs,)
+        """
+        n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
+        sides = zip(self._persons(), (self.n_a, self.n_b), ("one_to_many", "many_to_one"), strict=True)
+        for person, size, many in sides:
+            if self.assignment not in (many, "none"):
+                meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
+                density += max(0, n - 1) / size
+        at_random = 1.0 - math.exp(-density)
+        if at_random <= ACCIDENTS:
+            return False
+        met = int(meeting.sum())
+        gain = met * math.log(ACCIDENTS / at_random) + (n - met) * math.log((1 - ACCIDENTS) / (1 - at_random))
+        return gain >= NO_DOUBT
 
     def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.

@@ -102,7 +102,7 @@ def fit_joint(
     else:
         near = np.bincount(pairs[1], minlength=patterns.n_patterns) > 0
     step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, near)
-    start = step.start(max_kin)
+    start = step.start(max_kin, pairs)
     n_pairs = float(model.n_a) * model.n_b
     p = min(start.matches / n_pairs, 1 - 1e-9)
     matches, posterior = _expected(start.weight, p, patterns, pairs, None, _part(progress, 0))

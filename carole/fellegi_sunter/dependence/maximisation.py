@@ -111,7 +111,7 @@ class Maximisation:
         self._u = shares(self.level_counts, self._valid, settings.prior)
         self._clearly_others = np.ones(len(self._all_gamma))
 
-    def start(self, max_kin: int) -> StartingClasses:
+    def start(self, max_kin: int, kept: Kept | None) -> StartingClasses:
         """Classes with independent fields; they decide which pairs are clearly no match."""
         gamma, fields, n_pairs = self.gamma, self._model.fields, self._n_pairs
         identified = identified_bits(self._patterns.mask, self._rules, len(fields))
@@ -120,7 +120,9 @@ class Maximisation:
             np.array([field.personal for field in fields]), n_pairs,
             self._settings.expected_matches,
         )  # fmt: skip
-        start = starting_classes(counted, max_kin)
+        start = starting_classes(
+            counted, max_kin, lambda chosen: kept is not None and kept[0].is_exclusive(chosen[kept[1]])
+        )
         odds = start.weight * np.log(2.0) + np.log(start.matches) - np.log(max(n_pairs - start.matches, 1.0))
         self._clearly_others[: len(gamma)] = probability(-odds)
         return start

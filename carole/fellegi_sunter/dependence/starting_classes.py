@@ -15,6 +15,7 @@ errors, which differ from kin by the fields that distinguish the persons of a ho
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,8 +42,11 @@ MAX_STEPS = 300
 TOLERANCE = 1e-5
 """Relative change of a class's size at which EM ends; only a start is wanted."""
 
-MAX_DISAGREEMENT = 1.0
+MAX_DISAGREEMENT = 3.0
 """Divergence from the belief, in nats over all fields, above which a class cannot be that of matches."""
+
+HALF = 0.5
+"""Share of the personal fields on which a class of matches agrees at least."""
 
 FEWEST_STEPS = 20
 """Steps before it may end: a class can linger near its start."""
@@ -107,7 +111,9 @@ class CountedPairs:
     expected_matches: float | None = None
 
 
-def starting_classes(pairs: CountedPairs, max_kin: int = MAX_KIN) -> StartingClasses:
+def starting_classes(
+    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusive: Callable[[NDArray[np.bool_]], bool] = lambda _: False
+) -> StartingClasses:
     """Fit the classes, with as many of kin as the evidence supports.
 
     Parameters
@@ -115,6 +121,9 @@ def starting_classes(pairs: CountedPairs, max_kin: int = MAX_KIN) -> StartingCla
     pairs : CountedPairs
     max_kin : int
         At most so many, up to `MAX_KIN`.
+    exclusive : callable
+        Whether the pairs of some patterns exclude each other far less often than pairs at random: see
+        `LinkPosterior.is_exclusive`.
 
     Notes
     -----
@@ -144,7 +153,7 @@ def starting_classes(pairs: CountedPairs, max_kin: int = MAX_KIN) -> StartingCla
         elif n > 1:
             break
     relative = tuple(value - evidence[0] for value in evidence)
-    return _labelled(pairs, best, relative)
+    return _labelled(pairs, best, relative, exclusive)
 
 
 @dataclass(frozen=True)
@@ -168,13 +177,20 @@ def _fitted(pairs: CountedPairs, levels: NDArray[np.float64]) -> _Fit:
     return _Fit(levels, sizes, value + _complete(pairs, levels, sizes, counted))
 
 
-def _labelled(pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...]) -> StartingClasses:
+def _labelled(
+    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusive: Callable[[NDArray[np.bool_]], bool]
+) -> StartingClasses:
     """Which classes are matches, and the weights that follow.
 
     Records with errors, or of people who moved, can be a class of their own. It is one of matches if it agrees on every
-    field that distinguishes the persons of a household: there a class of kin is no better than chance.
+    field that distinguishes the persons of a household, where a class of kin is no better than chance; or if its pairs
+    share no records, where pairs at random would share many, unless it differs on most of those fields.
     """
-    same = np.array([c == 0 or _is_of_matches(pairs, one) for c, one in enumerate(fit.levels)])
+    agreed = [_personal_agreement(pairs, one) for one in fit.levels]
+    likeliest = _likeliest(pairs, fit)
+    same = np.array(
+        [c == 0 or share == 1 or (share >= HALF and exclusive(likeliest == c)) for c, share in enumerate(agreed)]
+    )
     matches = float(fit.sizes[same].sum())
     rest = pairs.n_pairs - matches
     kin_sizes = fit.sizes[~same]
@@ -186,12 +202,19 @@ def _labelled(pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...]) -> St
     return StartingClasses(matches, kin, weight, evidence)
 
 
-def _is_of_matches(pairs: CountedPairs, levels: NDArray[np.float64]) -> bool:
-    """Whether a class agrees on every personal field at least half as often as matches are believed to."""
+def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+    """Share of the personal fields on which a class agrees at least half as often as matches; `HALF` without any."""
     personal = np.flatnonzero(pairs.personal)
     top = pairs.valid.sum(axis=1) - 1
     belief, own = (table[personal, top[personal]] for table in (pairs.belief, levels))
-    return bool(len(personal) and (own >= belief / 2).all())
+    return float((own >= belief / 2).mean()) if len(personal) else HALF
+
+
+def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
+    """The class that each pattern's pairs most likely belong to; that of the strangers is the last."""
+    rest = np.log(pairs.n_pairs - fit.sizes.sum()) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
+    own = [np.log(n) + summed(pairs.gamma, table) for n, table in zip(fit.sizes, log_tables(fit.levels), strict=True)]
+    return np.asarray(np.argmax(np.stack([*own, rest]), axis=0), dtype=np.int64)
 
 
 def _converged(

@@ -170,3 +170,21 @@ def test_no_candidates_and_invalid_input():
     assert posterior.converged
     with pytest.raises(TrystError, match="finite match weights"):
         partner_probabilities(np.array([0]), np.array([0]), np.array([np.inf]), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "rows", "expected"),
+    [
+        ("one_to_one", "each once", True),
+        ("one_to_one", "at random", False),
+        ("many_to_one", "each once", True),
+        ("none", "each once", False),
+        ("one_to_one", "few", False),
+    ],
+)
+def test_pairs_that_never_share_a_record_differ_from_pairs_at_random(assignment, rows, expected):
+    rng = np.random.default_rng(5)
+    n, chosen = 200, 5 if rows == "few" else 100
+    a, b = (rng.integers(0, n, chosen) if rows == "at random" else rng.permutation(n)[:chosen] for _ in range(2))
+    links = LinkPosterior(assignment, a, b, n, n)
+    assert links.is_exclusive(np.ones(chosen, dtype=np.bool_)) == expected

@@ -9,7 +9,7 @@ import pytest
 
 from tests.carole.fellegi_sunter.enumeration import enumerated
 from tryst.carole.fellegi_sunter import Estimation, PatternCounts, fit_scheme, linkage_draws
-from tryst.carole.fellegi_sunter.dependence import JointModel
+from tryst.carole.fellegi_sunter.dependence import JointModel, KinClasses
 from tryst.carole.fellegi_sunter.dependence.distribution import estimated
 from tryst.carole.fellegi_sunter.dependence.structure import choose, independent
 from tryst.carole.fellegi_sunter.estimation_mask import default_m, expected_levels
@@ -147,11 +147,11 @@ def test_dependent_tables_are_drawn_around_their_estimate():
     n_levels = tuple(len(levels) for levels in LEVELS)
     matches = estimated(structure, patterns.gamma, links, fitted.model.m, n_levels, 1.0)
     others = estimated(independent(3), patterns.gamma, patterns.count - links, fitted.model.u, n_levels, 1.0)
-    joint = JointModel(matches, others, fitted.model.p)
+    joint = JointModel(matches, others, KinClasses(np.zeros((0, 3, 3)), np.ones(1)), fitted.model.p)
     dependent = replace(fitted, joint=joint, n_levels=n_levels)
     drawing = ModelDraws(dependent, LEVELS, patterns, Estimation())
     rng = np.random.default_rng(8)
-    expected = joint.others.log_probability(patterns.gamma)
+    expected = joint.log_probability_of_others(patterns.gamma)
     drawn = np.array([drawing.weights(links, rng) * math.log(2) + expected for _ in range(200)])
     # P(pattern | match) of every draw is a distribution over all patterns, and varies about the links' shares.
     every = np.exp(drawn)

@@ -245,7 +245,7 @@ def test_dependent_fields_are_shown(documents: dict[str, Any], kind: str) -> Non
     assert (in_model in text) == (kind != "none")
     documents["model"]["dependence"]["kin"] = reported_kin
     with_kin = Page(html_of(documents)).text
-    assert "about 120 pairs that mostly share surname (95.0\xa0%)" in with_kin
+    assert "about 120 pairs that mostly share surname (95.0 %)" in with_kin
     assert "still takes the fields to be independent" not in with_kin
     documents["model"]["dependence"] |= {"kin": [], "matches": [], "others": [], "misfits": []}
     assert "independent evidence" not in Page(html_of(documents)).text
