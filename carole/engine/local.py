@@ -152,6 +152,7 @@ class Run:
     def compared(self, pool: ThreadPoolExecutor) -> tuple[Candidates, KeptPairs, FittedScheme]:
         files, plan, budget = self._files, self._plan, self._budget
         n_a, n_b = files.n_records
+        plan.check_expected_matches(n_a, n_b)
         budget.take(input_bytes(*files.rows), "the signatures of both files", "link smaller files")
         with self._stage("tables") as progress:
             found = files.source(plan, budget, lambda done: progress(0.5 * done))

@@ -270,6 +270,19 @@ class LinkagePlan:
         if self.latent is not None and (check is not None or self.replicates):
             raise _wrong("quality", "no estimates with the extended latent step", "both", "drop one of the two")
 
+    def check_expected_matches(self, n_a: int, n_b: int) -> None:
+        """Raise PARAMETER if more matches are believed than these files can have."""
+        possible = {
+            "one_to_one": min(n_a, n_b), "greedy": min(n_a, n_b), "many_to_one": n_a, "one_to_many": n_b,
+        }.get(self.assignment, n_a * n_b)  # fmt: skip
+        if self.expected_matches is not None and self.expected_matches > possible:
+            raise _wrong(
+                "model.expected_matches",
+                f"no more than {possible:,}, as many as {n_a:,} and {n_b:,} records can have under {self.assignment}",
+                f"{self.expected_matches:,.0f}",
+                "state a smaller number, or leave it out",
+            )
+
     @property
     def compared(self) -> tuple[FieldPlan, ...]:
         """The comparisons of the model.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tryst.carole.engine import FieldPlan, LinkagePlan, Resources, link
-from tryst.carole.fellegi_sunter import SCHEMES
+from tryst.carole.fellegi_sunter import SCHEMES, MPrior
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
@@ -125,3 +125,35 @@ def test_levels_out_of_order_are_refused(bounds, what):
     with pytest.raises(TrystError, match=what) as caught:
         LinkagePlan((FieldPlan("surname", 64, bounds),))
     assert caught.value.code is ErrorCode.PARAMETER
+
+
+@pytest.mark.parametrize(("assignment", "possible"), [("one_to_one", "20"), ("many_to_one", "30"), ("none", "600")])
+def test_more_expected_matches_than_the_records_can_have_are_refused(files, assignment, possible):
+    plan = files.plan(blocked=False, assignment=assignment)
+    with pytest.raises(TrystError, match=possible) as caught:
+        run(rows(files.a, 30), rows(files.b, 20), replace(plan, expected_matches=601.0))
+    assert caught.value.code is ErrorCode.PARAMETER
+    assert caught.value.where == "model.expected_matches"
+
+
+def test_a_belief_about_m_holds_as_far_as_its_weight_goes(files):
+    plan = files.plan(blocked=False)
+    free, held = (
+        run(files.a, files.b, replace(plan, m_prior=(("given", MPrior(0.3, weight)),))).model for weight in (1.0, 1e5)
+    )
+    top = free.fields[0].n_levels - 1
+    assert held.m[0, top] == pytest.approx(0.3, abs=0.02)
+    assert free.m[0, top] > 0.5
+
+
+@pytest.mark.parametrize("changes", [{"max_kin": 5}, {"max_kin": -1}, {"m_prior": (("unknown", MPrior()),)}])
+def test_beliefs_that_cannot_be_are_refused(files, changes):
+    with pytest.raises(TrystError) as caught:
+        replace(files.plan(blocked=False), **changes)
+    assert caught.value.code is ErrorCode.PARAMETER
+
+
+@pytest.mark.parametrize(("agreement", "weight"), [(0.0, 20.0), (1.0, 20.0), (0.9, 0.0), (0.9, float("inf"))])
+def test_beliefs_out_of_range_are_refused(agreement, weight):
+    with pytest.raises(TrystError, match="m_prior"):
+        MPrior(agreement, weight)
