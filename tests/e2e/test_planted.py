@@ -67,7 +67,7 @@ def test_an_identifier_is_in_its_custodians_own_results_and_nowhere_else(
 ) -> None:
     for side in Side:
         share = linked.share(side).relative_to(linked.made.root)
-        tables = {"links.csv", "links.parquet"} | ({"pairs.parquet"} if side is Side.BOB else set())
+        tables = {"links.csv", "links.parquet"} | ({"pairs.parquet"} if side is Side.BOB else {"draws.parquet"})
         for identifier in IDENTIFIERS[side]:
             assert found[identifier] == {data(side), *(share / table for table in tables)}
 
