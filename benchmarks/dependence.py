@@ -42,7 +42,10 @@ KINDS: tuple[tuple[str, Dependence, int], ...] = (
 )
 """Name, dependence and maximum number of classes of kin."""
 
-FIELDS = [FieldLevels(name, 2) for name in ("given_name", "surname", "born", "suburb", "postcode")]
+FIELDS = [
+    FieldLevels(name, 2, personal=name in ("given_name", "born"))
+    for name in ("given_name", "surname", "born", "suburb", "postcode")
+]
 WORTH_KEEPING = 1e-4
 NEAR = 10.0
 """Bits from the decision within which a weight matters."""
