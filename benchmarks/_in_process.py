@@ -10,10 +10,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.carole.engine import Resources, link
+from tryst.carole.engine.quality import claim_of
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs, number_of_matches
+from tryst.carole.evaluation import Quality, matching_pairs, number_of_matches, quality
+from tryst.carole.evaluation.quality_estimate import Claim
 from tryst.common.cleaning import clean
+from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
@@ -23,46 +26,34 @@ from tryst.coordinator.draft.specification_draft import draft
 
 MEMORY = 6 << 30
 THREADS = 2
+KEY = Seed(bytes(range(32)))
+"""Of all signatures, so that a benchmark can be repeated."""
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a linkage claims of its links, and what is true.
+class JudgedLinks(Quality):
+    """Quality of the links, and what the linkage claims of it.
 
     Attributes
     ----------
-    links, true_links, matches
-        Links, right ones among them, and matches in the files.
-    claimed_precision, claimed_matches
-        Mean link probability of the links, and the sum of all link probabilities.
+    claimed
+        Precision and recall; None where nothing is claimed.
+    claimed_matches
+        Sum of all link probabilities.
     """
 
-    links: int
-    true_links: int
-    matches: int
-    claimed_precision: float
+    claimed: Claim | None
     claimed_matches: float
 
     @property
-    def precision(self) -> float:
-        """Share of the links that are right; 1 without links."""
-        return self.true_links / self.links if self.links else 1.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the matches that are linked; 1 without matches."""
-        return self.true_links / self.matches if self.matches else 1.0
-
-    @property
-    def f1(self) -> float:
-        """Their harmonic mean."""
-        return 2 * self.true_links / max(1, self.links + self.matches)
+    def claimed_precision(self) -> float:
+        """NaN where nothing is claimed."""
+        return np.nan if self.claimed is None else self.claimed.precision
 
     @property
     def claimed_recall(self) -> float:
-        """Share of the expected matches that are expected to be linked."""
-        expected = self.claimed_precision * self.links
-        return min(1.0, expected / self.claimed_matches) if self.claimed_matches > 0 else 1.0
+        """NaN where nothing is claimed."""
+        return np.nan if self.claimed is None else self.claimed.recall
 
 
 def linked(
@@ -72,7 +63,7 @@ def linked(
     block: bool | None = None,
     specification: Specification | None = None,
     **changes: Any,
-) -> tuple[Linkage, Claim]:
+) -> tuple[Linkage, JudgedLinks]:
     """Link two files with a column `TRUTH`, as drafted without it or by a given specification.
 
     Parameters
@@ -88,27 +79,34 @@ def linked(
     """
     if specification is None:
         specification, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "benchmark", block)
-    sets, persons = [], []
-    for table, side in ((alice, Side.ALICE), (bob, Side.BOB)):
-        columns = clean(table, specification, side).columns
-        made = encode_records(columns, specification, Seed(bytes(range(32))), 1, shuffle=np.arange)
-        sets.append(made.sets[0])
-        persons.append(table[TRUTH].cast(pl.String).to_numpy()[made.order])
-    codes = np.unique(np.concatenate(persons), return_inverse=True)[1].astype(np.int64)
-    person_a, person_b = codes[: len(persons[0])], codes[len(persons[0]) :]
+    (set_a, of_a), (set_b, of_b) = signed(alice, specification, Side.ALICE), signed(bob, specification, Side.BOB)
     plan = replace(plan_of(specification), **changes)
-    run = link(sets[0], sets[1], plan, Resources(MEMORY, THREADS), lambda stage, fraction: None)
-    return run, claim(run, person_a, person_b)
+    run = link(set_a, set_b, plan, Resources(MEMORY, THREADS), lambda stage, fraction: None)
+    return run, judged(run, *persons(of_a, of_b))
 
 
-def claim(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> Claim:
+def signed(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[SignatureSet, NDArray[np.object_]]:
+    """A file's signatures in mode open under a fixed key, and the person (`TRUTH`) of each row."""
+    cleaned = clean(table, spec, side)
+    made = encode_records(cleaned.columns, spec, KEY, 1, shuffle=np.arange, variables=cleaned.variables)
+    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order]
+
+
+def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The persons of both files' rows as numbers, the same in both."""
+    codes = np.unique(np.concatenate([of_a, of_b]), return_inverse=True)[1].astype(np.int64)
+    return codes[: len(of_a)], codes[len(of_a) :]
+
+
+def judged(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:
     """What a linkage claims, and what is true."""
     pairs = run.pairs
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
-    return Claim(
-        links=len(run.links),
-        true_links=int(true[run.links].sum()),
-        matches=number_of_matches(person_a, person_b),
-        claimed_precision=float(pairs.link_probability[run.links].mean()) if len(run.links) else 1.0,
-        claimed_matches=float(pairs.link_probability.sum()) + run.matches_below_floor,
+    found = quality(true[run.links], number_of_matches(person_a, person_b))
+    return JudgedLinks(
+        found.links,
+        found.true_links,
+        found.matches,
+        claim_of(pairs, run.links, run.matches_below_floor, run.plausible_links),
+        float(pairs.link_probability.sum()) + run.matches_below_floor,
     )

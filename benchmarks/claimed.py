@@ -17,14 +17,12 @@ import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks._built_files import CHECK, built_files, built_plan, matches_of
+from benchmarks._in_process import persons, signed
 from tryst.carole.engine import Linkage, Resources, link
 from tryst.carole.engine.quality import claim_of
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs
 from tryst.carole.evaluation.quality_estimate import Claim, Interval
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.common.specification.text.writing import dump_specification
@@ -70,13 +68,9 @@ def kin(seed: int, replicates: int) -> Judged:
     text = dump_specification(drafted) + f"quality: {{check_field: {CHECK}, bootstrap: {replicates or 'null'}}}\n"
     spec = load_specification(text)
     plan = replace(plan_of(spec), dependence="none", max_kin=0, seed=seed)
-    sets = [
-        encode_records(clean(table, spec, side).columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange).sets[0]
-        for table, side in zip(tables, Side, strict=True)
-    ]
-    run = link(sets[0], sets[1], plan, Resources(2 << 30, 1), _quiet)
-    people = np.unique(np.concatenate([table[TRUTH].to_numpy() for table in tables]), return_inverse=True)[1]
-    person_a, person_b = people[:RECORDS], people[RECORDS:]
+    (set_a, of_a), (set_b, of_b) = (signed(*file) for file in zip(tables, (spec, spec), Side, strict=True))
+    run = link(set_a, set_b, plan, Resources(2 << 30, 1), _quiet)
+    person_a, person_b = persons(of_a, of_b)
     right = matching_pairs(person_a, person_b, run.pairs.row_a[run.links], run.pairs.row_b[run.links])
     return judged(run, right, COMMON)
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from benchmarks._in_process import persons, signed
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.plan import Dependence
 from tryst.carole.engine.result import Linkage
@@ -27,9 +27,6 @@ from tryst.carole.fellegi_sunter.dependence import JointModel, fit_joint
 from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import Assignment, assigned
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.specification_draft import draft
@@ -138,19 +135,12 @@ def kin(
     """
     tables = two_files(n, n, n // 2, 0.2, np.random.default_rng(seed), sampled=sampled)
     spec, _ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "dependence", block)
-    sets, persons = [], []
-    for table, side in zip(tables, (Side.ALICE, Side.BOB), strict=True):
-        columns = clean(table, spec, side).columns
-        made = encode_records(columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange)
-        signed, order = made.sets[0], made.order
-        sets.append(signed)
-        persons.append(table[TRUTH].cast(pl.String).to_numpy()[order])
-    codes = np.unique(np.concatenate(persons), return_inverse=True)[1].astype(np.int64)
-    person_a, person_b = codes[: len(persons[0])], codes[len(persons[0]) :]
+    (set_a, of_a), (set_b, of_b) = (signed(*file) for file in zip(tables, (spec, spec), Side, strict=True))
+    person_a, person_b = persons(of_a, of_b)
     found: dict[str, tuple[Linkage, NDArray[np.bool_], int]] = {}
     for name, kind, max_kin in KINDS:
         plan = replace(plan_of(spec), dependence=kind, max_kin=max_kin, assignment=assignment)
-        run = link(sets[0], sets[1], plan, Resources(2 << 30, 2), lambda stage, fraction: None)
+        run = link(set_a, set_b, plan, Resources(2 << 30, 2), lambda stage, fraction: None)
         match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
         found[name] = run, match, number_of_matches(person_a, person_b)
     return found

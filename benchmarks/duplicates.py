@@ -15,24 +15,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from benchmarks._in_process import persons, signed
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.one_file import deduplicate
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
-from tryst.common.specification import Specification
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.corruption import corrupt
 from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
 from tryst.coordinator.draft.specification_draft import draft
 
 RESOURCES = Resources(2 << 30, 2)
-KEY = Seed(bytes(range(32)))
 
 
 @dataclass(frozen=True)
@@ -85,18 +80,11 @@ def copied(
     return together[rng.permutation(together.height)]
 
 
-def encoded(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[SignatureSet, NDArray[np.object_]]:
-    """A file's signatures in mode open, and the person of each row."""
-    made = encode_records(clean(table, spec, side).columns, spec, KEY, 1, shuffle=np.arange)
-    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order]
-
-
 def between(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[Found, str]:
     """Two files linked as drafted, and the assignment of the draft."""
     spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "duplicates")
-    (set_a, of_a), (set_b, of_b) = (encoded(t, spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
-    codes = np.unique(np.concatenate([of_a, of_b]), return_inverse=True)[1].astype(np.int64)
-    person_a, person_b = codes[: len(of_a)], codes[len(of_a) :]
+    (set_a, of_a), (set_b, of_b) = (signed(t, spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
+    person_a, person_b = persons(of_a, of_b)
     run = link(set_a, set_b, plan_of(spec), RESOURCES, lambda stage, done: None)
     match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
     return Found(run, match, number_of_matches(person_a, person_b)), spec.links.assignment
@@ -105,7 +93,7 @@ def between(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[Found, str]:
 def inside(table: pl.DataFrame, block: bool | None = None) -> Found:
     """The duplicates of one file, by the specification that is drafted for it and itself."""
     spec, _ = draft(table.drop(TRUTH), table.drop(TRUTH), "duplicates", block)
-    part, of = encoded(table, spec, Side.ALICE)
+    part, of = signed(table, spec, Side.ALICE)
     person = np.unique(of, return_inverse=True)[1]
     found = deduplicate(part, plan_of(spec), RESOURCES, lambda stage, done: None).linkage
     size = np.bincount(person)

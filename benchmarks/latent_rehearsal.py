@@ -16,15 +16,13 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from benchmarks._in_process import persons, signed
 from tryst.carole.engine import LinkagePlan, Resources, link
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signature_sets import SignatureSet
-from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.demonstration.people import two_files
 from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
 
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")
@@ -35,22 +33,16 @@ def files(seed: int, n: int, changed: float) -> tuple[list[SignatureSet], list[n
     """Two signature sets and who their rows are."""
     rng = np.random.default_rng(seed)
     frames = with_traits(*two_files(n, n, n // 2, 0.2, rng), rng, changed=changed)
-    sets, persons = [], []
-    for side, frame in zip(Side, frames, strict=True):
-        cleaned = clean(frame, SPEC, side)
-        made = encode_records(cleaned.columns, SPEC, Seed(bytes(range(32))), 1, variables=cleaned.variables)
-        part, order = made.sets[0], made.order
-        sets.append(part)
-        persons.append(frame[TRUTH].str.slice(1).cast(int).to_numpy()[order])
-    return sets, persons
+    sets, people = zip(*(signed(frame, SPEC, side) for side, frame in zip(Side, frames, strict=True)), strict=True)
+    return list(sets), list(persons(*people))
 
 
-def judged(sets: list[SignatureSet], persons: list[np.ndarray], plan: LinkagePlan) -> list[float]:
+def judged(sets: list[SignatureSet], people: list[np.ndarray], plan: LinkagePlan) -> list[float]:
     """The measures of one linkage."""
     linkage = link(sets[0], sets[1], plan, Resources(2**31, 2), lambda stage, done: None)
     pairs = linkage.pairs
-    truth = matching_pairs(persons[0], persons[1], pairs.row_a, pairs.row_b)
-    matches = number_of_matches(persons[0], persons[1])
+    truth = matching_pairs(people[0], people[1], pairs.row_a, pairs.row_b)
+    matches = number_of_matches(people[0], people[1])
     found = quality(truth[linkage.links], matches)
     brier = float(((pairs.link_probability - truth) ** 2).sum())
     claimed = calibration(pairs.link_probability, truth).expected[-1] / matches
@@ -74,9 +66,9 @@ def main(arguments: Sequence[str]) -> int:
     plan = plan_of(SPEC)
     found: dict[str, list[list[float]]] = {"agreement alone": [], "with values": []}
     for seed in range(options.seeds):
-        sets, persons = files(seed, options.records, options.changed)
-        found["agreement alone"].append(judged(sets, persons, replace(plan, latent=None)))
-        found["with values"].append(judged(sets, persons, plan))
+        sets, people = files(seed, options.records, options.changed)
+        found["agreement alone"].append(judged(sets, people, replace(plan, latent=None)))
+        found["with values"].append(judged(sets, people, plan))
     print(f"{options.seeds} pairs of files of {options.records} records, seeds 0 to {options.seeds - 1}\n")
     print(f"| | {' | '.join(MEASURES)} |\n| --- |{' ---: |' * len(MEASURES)}")
     table = {what: np.array(rows) for what, rows in found.items()}

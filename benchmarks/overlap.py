@@ -13,7 +13,7 @@ import argparse
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._in_process import Claim, linked
+from benchmarks._in_process import JudgedLinks, linked
 from tryst.coordinator.demonstration.people import two_files
 
 ROWS = (
@@ -44,23 +44,29 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _claim(records: int, common: int, sampled: float, errors: float, seed: int) -> Claim:
+def _claim(records: int, common: int, sampled: float, errors: float, seed: int) -> JudgedLinks:
     files = two_files(records, records, common, errors, np.random.default_rng(seed), sampled=sampled)
     return linked(*files, block=records > 1000)[1]
 
 
-def _row(records: int, common: int, sampled: float, claims: list[Claim]) -> str:
+def _row(records: int, common: int, sampled: float, claims: list[JudgedLinks]) -> str:
     def each(name: str) -> NDArray[np.float64]:
         return np.array([getattr(claim, name) for claim in claims], dtype=np.float64)
 
     ratio = f"{each('claimed_matches').sum() / max(1, each('matches').sum()):.4f}"
     cells = [
         f"{records:,}", f"{common:,}", "all" if sampled == 1 else f"{sampled:.0%}", f"{each('links').mean():,.1f}",
-        _interval(each("precision")), f"{each('claimed_precision').mean():.4f}", f"{each('precision').min():.4f}",
-        _interval(each("recall")), f"{each('claimed_recall').mean():.4f}", f"{each('f1').mean():.4f}",
+        _interval(each("precision")), _mean(each('claimed_precision')), f"{each('precision').min():.4f}",
+        _interval(each("recall")), _mean(each('claimed_recall')), f"{each('f1').mean():.4f}",
         ratio if common else f"{each('claimed_matches').mean():.2f} in all",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
+
+
+def _mean(values: NDArray[np.float64]) -> str:
+    """Of the runs that claim something."""
+    claimed = values[np.isfinite(values)]
+    return f"{claimed.mean():.4f}" if len(claimed) else "–"
 
 
 def _interval(values: NDArray[np.float64]) -> str:

@@ -17,15 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._in_process import MEMORY, THREADS, Claim, claim
+from benchmarks._in_process import MEMORY, THREADS, JudgedLinks, judged, persons, signed
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs
 from tryst.carole.fellegi_sunter import LinkPosterior, assigned, match_weights
-from tryst.common.cleaning import clean
-from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 from tryst.coordinator.demonstration.people import TRUTH
@@ -97,21 +94,16 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _linked(alice: pl.DataFrame, bob: pl.DataFrame, drafted: Specification) -> tuple[Linkage, Claim, Claim]:
+def _linked(alice: pl.DataFrame, bob: pl.DataFrame, drafted: Specification) -> tuple[Linkage, JudgedLinks, JudgedLinks]:
     """The linkage, and what it and a model that knows the truth claim."""
     spec = drafted.model_copy(update={"mode": "open"})
-    sets, persons = [], []
-    for table, side in ((alice, Side.ALICE), (bob, Side.BOB)):
-        made = encode_records(clean(table, spec, side).columns, spec, Seed(bytes(range(32))), 1, shuffle=np.arange)
-        sets.append(made.sets[0])
-        persons.append(table[TRUTH].to_numpy()[made.order])
-    codes = np.unique(np.concatenate(persons), return_inverse=True)[1].astype(np.int64)
-    person_a, person_b = codes[: len(persons[0])], codes[len(persons[0]) :]
-    run = link(sets[0], sets[1], plan_of(spec), Resources(MEMORY, THREADS), lambda stage, fraction: None)
-    return run, claim(run, person_a, person_b), _oracle(run, person_a, person_b)
+    (set_a, of_a), (set_b, of_b) = signed(alice, spec, Side.ALICE), signed(bob, spec, Side.BOB)
+    person_a, person_b = persons(of_a, of_b)
+    run = link(set_a, set_b, plan_of(spec), Resources(MEMORY, THREADS), lambda stage, fraction: None)
+    return run, judged(run, person_a, person_b), _oracle(run, person_a, person_b)
 
 
-def _oracle(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> Claim:
+def _oracle(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:
     """Links of m counted among the true matches that were kept, and u as estimated, under one-to-one."""
     pairs, patterns = run.pairs, run.patterns
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
@@ -124,5 +116,4 @@ def _oracle(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int6
     links = LinkPosterior("one_to_one", pairs.row_a, pairs.row_b, run.model.n_a, run.model.n_b)
     probability = links.probabilities(weight).probability
     chosen = assigned(pairs.row_a, pairs.row_b, probability, 0.5, "one_to_one")
-    judged = replace(run, links=chosen, pairs=replace(pairs, link_probability=probability))
-    return claim(judged, person_a, person_b)
+    return judged(replace(run, links=chosen, pairs=replace(pairs, link_probability=probability)), person_a, person_b)

@@ -176,8 +176,8 @@ class LinkagePlan:
         How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
     dependence
         "none": fields are independent in each class. "pairwise": a forest of dependent pairs, in each class
-        separately. "decomposable": cliques of up to four fields. "auto": what the evidence supports of these. Schemes
-        that are not calibrated have none.
+        separately. "decomposable" and "auto": cliques of up to four fields; which, the evidence decides. Schemes that
+        are not calibrated have none.
     threshold
         Minimum probability of a link, unless there is a requested rate of false links.
     false_link_rate

@@ -15,7 +15,7 @@ BELIEVED_AGREEMENT = 0.9
 """P(top level | match) that is believed where nothing else is; the other levels share the rest evenly."""
 
 BELIEF_WORTH = 20.0
-"""Matches that this belief is worth: 5 are too few to hold ten matches among forty relatives, 10 to 40 the same."""
+"""Matches that this belief is worth, where nothing else is stated."""
 
 
 @dataclass(frozen=True)

@@ -134,21 +134,27 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
 
 
 STOPPING_WORKER = """\
-# A worker that, the first time, stands still while it fits the model.
-import os, signal, sys
+# A worker that, the first time, stands still while it fits the model, and in no write, which would lock the database.
+import os, signal, sys, threading
 from pathlib import Path
 from tryst.carole.service import worker
+from tryst.carole.store.runs import Runs
 
 reached = Path(sys.argv.pop(1))
-progress = worker.Heartbeat.progress
+progress, renew_lease, writing = worker.Heartbeat.progress, Runs.renew_lease, threading.Lock()
+
+def renew(runs, *given):
+    with writing:
+        return renew_lease(runs, *given)
 
 def stand_still(heart, stage, fraction):
     progress(heart, stage, fraction)
     if stage == "model" and not reached.exists():
-        reached.touch()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        with writing:
+            reached.touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
 
-worker.Heartbeat.progress = stand_still
+Runs.renew_lease, worker.Heartbeat.progress = renew, stand_still
 sys.exit(worker.main())
 """
 

@@ -66,7 +66,7 @@ def fit_joint(
         With independent fields, fitted to the same counts; only its fields, files and likelihood are used.
     patterns : PatternCounts
     dependence : {"none", "pairwise", "decomposable", "auto"}
-        Maximum size of cliques: 1, 2, 4; auto is the last, with the edges that the evidence supports.
+        Maximum size of cliques: 1, 2, 4, and 4 for auto. Which edges there are is chosen by evidence in each case.
     settings, rules, level_counts
         As given to `fit`.
     outside_blocks : OutsideBlocks, optional

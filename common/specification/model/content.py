@@ -82,8 +82,8 @@ class ModelSpec(Section):
     """Chance agreement among non-matches: as in all pairs, corrected for the matches among them, or free (by EM)."""
     dependence: Literal["auto", "none", "pairwise", "decomposable"] = "auto"
     """Which fields may depend on each other, in matches and in other pairs each by itself: none; pairwise, a forest of
-    pairs; decomposable, up to four fields at once; auto, what the evidence supports of these. Which do is found from
-    the data. The weighted schemes know none."""
+    pairs; decomposable and auto, up to four fields at once. Which do is found from the data in each case, and the model
+    states which of these kinds it came to. The weighted schemes know none."""
     seed: int = Field(default=1, ge=0, lt=2**63)
     """Seed of the random numbers; the same seed gives the same run."""
     max_iterations: int = Field(default=500, ge=1, le=1_000_000)

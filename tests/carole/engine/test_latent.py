@@ -12,7 +12,7 @@ from tryst.carole.engine.latent import values_of
 from tryst.carole.engine.plan import LatentPlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
 from tryst.common.cleaning import clean
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.records import encode_records
@@ -55,6 +55,10 @@ class Insured:
         found = matching_pairs(*self.persons, linkage.pairs.row_a, linkage.pairs.row_b)
         return quality(found[linkage.links], number_of_matches(*self.persons))
 
+    def largest_gap(self, linkage: Linkage) -> float:
+        found = matching_pairs(*self.persons, linkage.pairs.row_a, linkage.pairs.row_b)
+        return calibration(linkage.pairs.link_probability, found).largest_gap
+
 
 @pytest.fixture(scope="module")
 def insured() -> Insured:
@@ -82,6 +86,12 @@ def test_values_find_matches_that_names_alone_do_not(insured: Insured, linkage: 
     assert linkage.latent.matches_before == pytest.approx(
         plain.pairs.link_probability.sum() + plain.matches_below_floor
     )
+
+
+def test_values_claim_no_more_than_agreement_alone(insured: Insured, linkage: Linkage, plain: Linkage):
+    gap, alone = (insured.largest_gap(found) for found in (linkage, plain))
+    assert abs(gap) < abs(alone) + 0.05
+    assert abs(gap) < 0.1
 
 
 def test_weights_are_of_agreement_and_of_values(linkage: Linkage, plain: Linkage):

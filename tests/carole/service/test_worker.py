@@ -101,7 +101,8 @@ def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> N
     contribute(carole)
     former = application.worker_pid
     assert former is not None
-    os.kill(former, signal.SIGSTOP)  # so that it is surely killed before it ends the run
+    with carole.store.runs._database.write():  # the worker is in no write of its own, which would lock the database
+        os.kill(former, signal.SIGSTOP)  # so that it is surely killed before it ends the run
     run = carole.coordinator().start("trial").run
     lease_owner = application._supervisor._owner
     stolen = carole.store.runs.take(lease_owner)

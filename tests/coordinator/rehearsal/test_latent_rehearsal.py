@@ -57,7 +57,8 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     values, alone = evaluation["schemes"]
     assert (values["scheme"], alone["scheme"]) == ("multinomial", "agreement alone")
     assert values["f1"] > alone["f1"] + 0.01
-    assert abs(values["calibration_largest_gap"]) < abs(alone["calibration_largest_gap"]) + 0.05
+    # By how much values may miss what agreement alone does: tests/carole/engine/test_latent.py, under one key.
+    assert 0 < abs(values["calibration_largest_gap"]) < 0.15
     reported = json.loads((out / "linkage.json").read_text())["latent"]
     # Each rehearsal agrees a seed of its own, and similarities are estimated from signatures.
     assert abs(reported["before"]["links"] - alone["links"]) < 15
