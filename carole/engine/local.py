@@ -22,8 +22,7 @@ from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement, check_agreement
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.duplicates import copies, equal_records
+from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
@@ -46,9 +45,7 @@ from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from tryst.carole.engine.unlinkable import fields_present
 from tryst.carole.engine.value_frequencies import rarity
 from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
-from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import Progress, StageProgress
 
 PATTERNS_SHARE = 0.25

@@ -1,4 +1,4 @@
-r"""Entities: the persons of two files, each made of its records, and one person of A with one of B where they are linked.
+r"""Entities: the persons of two files, each of its records, and one of A with one of B where they are linked.
 
 Persons are found within each file first (`antecedents`), and linked one to one then: their likelihood ratio is the mean
 over the pairs of their records, since any of these may be the pair that the others were copied from (`link_posterior`).
@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-
-from tryst.carole.fellegi_sunter.link_posterior import Copies
 
 Pairs = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Rows of A and of B."""
@@ -100,16 +98,15 @@ def same_entity(
     O(kept pairs and pairs of linked persons' records, times the records of a person).
     """
     n_a, n_b = len(own[0].first), len(own[1].first)
-    _, group = np.unique(
-        own[0].first[kept[0]].astype(np.int64) * n_b + own[1].first[kept[1]], return_inverse=True
-    )
+    _, group = np.unique(own[0].first[kept[0]].astype(np.int64) * n_b + own[1].first[kept[1]], return_inverse=True)
     highest = np.full(group.max(initial=-1) + 1, -np.inf)
     np.maximum.at(highest, group, weight)
     ratio = np.exp2(weight - highest[group])
     copied_from = ratio / np.bincount(group, ratio)[group]
     anchors = csr_array(coo_array((linked * copied_from, kept), shape=(n_a, n_b)))
     chance = own[0].same @ anchors @ own[1].same
-    return np.minimum(np.asarray(chance[pairs[0], pairs[1]]).ravel(), 1.0)
+    probability: NDArray[np.float64] = np.minimum(np.asarray(chance[pairs[0], pairs[1]]).ravel(), 1.0)
+    return probability
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ class Entities:
     n: int
 
     @classmethod
-    def of(cls, persons: Copies, links: Pairs) -> Entities:
+    def of(cls, persons: tuple[NDArray[np.int32], NDArray[np.int32]], links: Pairs) -> Entities:
         """From the persons of both files and pairs of records whose persons are linked.
 
         Parameters
