@@ -139,8 +139,8 @@ def _entities(own: NDArray[np.int64], other: NDArray[np.int64], ids: NDArray[np.
 
 def _by_entity(links: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
     """A line for each linked record, that of its most probable pair, under the id of its entity."""
-    most_probable = links.sort(["link_probability", "match_weight"], descending=True, maintain_order=True)
-    one_each = most_probable.unique("row", keep="first").drop("link_id").join(entities, on="row")
+    ranked = links.sort(["link_probability", "match_weight"], descending=True, maintain_order=True)
+    one_each = ranked.unique("row", keep="first").drop("link_id").join(entities, on="row")
     return one_each.rename({"entity_id": "link_id"}).select(links.columns).sort("row")
 
 
