@@ -58,8 +58,9 @@ def own_persons(
     def of_stage(stage: str, fraction: float) -> None:
         progress((STAGES.index(stage) + fraction) / len(STAGES))
 
+    # A requested rate of false links is one of links between persons: these are then the most probable ones.
     try:
-        found = deduplicate(part, plan, resources, of_stage)
+        found = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
     except TrystError as error:
         if error.code is not ErrorCode.NOT_IDENTIFIED:
             raise
