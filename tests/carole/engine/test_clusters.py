@@ -188,9 +188,16 @@ def test_a_file_of_one_record_has_one_person(copies):
     alone = replace(
         copies.a, n_rows=1, fields=fields, blocks={name: keys[:1] for name, keys in copies.a.blocks.items()}
     )
-    own = both_persons(alone, copies.b, copies.plan(), ENOUGH, silent)
+    own, _ = both_persons(alone, copies.b, copies.plan(), ENOUGH, silent)
     assert own[0].first.tolist() == [0]
     assert len(np.unique(own[1].first)) == pytest.approx(400, abs=10)
+
+
+def test_an_estimate_that_has_not_converged_within_a_file_is_named(copies):
+    _, doubts = both_persons(copies.a, copies.b, replace(copies.plan(), max_iterations=2), ENOUGH, silent)
+    assert {doubt.code for doubt in doubts} == {"persons_in_doubt"}
+    assert {doubt.text.split("'")[0] for doubt in doubts} == {"Within Alice", "Within Bob"}
+    assert not both_persons(copies.a, copies.b, copies.plan(), ENOUGH, silent)[1]
 
 
 def test_a_file_whose_persons_cannot_be_found_is_named(copies):
