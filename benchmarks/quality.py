@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--draws", type=int, default=3, help="files of each kind that is drawn, seeds 1 to this")
     parser.add_argument("--records", type=int, default=5000, help="invented people in each file")
     parser.add_argument("--large", action="store_true", help="100,000 invented people in each file, and nothing else")
-    parser.add_argument("--minutes", type=float, default=10, help="time that a peer has")
+    parser.add_argument("--minutes", type=float, default=20, help="time that a peer has")
     parser.add_argument("--memory", type=float, default=8, help="GiB that a peer has")
     parser.add_argument("--peer-python", type=Path, default=PEER_PYTHON, help="interpreter that has the peers")
     options = parser.parse_args(arguments)
