@@ -1,4 +1,4 @@
-"""The files that `benchmarks.quality` draws are what their titles state, and a peer that fails is a row of its table."""
+"""The files that `benchmarks.quality` draws are what their titles state; a peer that fails gives a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 from benchmarks import DATA
 from benchmarks._quality_files import BORN, BORN_WITHIN, COMMON_NAMES, KINDS, namesakes, overlapping
 from benchmarks._quality_programs import Limits, by_peer
-from tryst.carole.evaluation import number_of_matches
 from tryst.coordinator.demonstration.people import TRUTH
 from tryst.coordinator.draft.specification_draft import draft
 
