@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement, check_agreement
 from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.decoy_pairs import WeightedPairs, decoys_of_files, records_and_decoys
 from tryst.carole.engine.duplicates import copies, equal_records
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent import extended, values_of
@@ -73,7 +75,7 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     Parameters
     ----------
     a, b : SignatureSet
-        Of the whole files.
+        Of the whole files, with their decoys where the plan has any.
     plan : LinkagePlan
         What to compare, and how to decide.
     resources : Resources
@@ -99,11 +101,15 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     Time is that of comparing distinct values (or candidate pairs, where that is less) and of two passes over the
     pairs, at some 10 ns per pair and pass on a core; estimation depends on the distinct comparison vectors only.
     """
+    whole = a, b
+    if plan.decoys:
+        a, b = (records_and_decoys(part, plan.decoys)[0] for part in whole)
     run = Run(WholeFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)
         found = replace(found, copies=(copies(a, plan, fitted.model), copies(b, plan, fitted.model)))
-        linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
+        decoys = decoys_of_files(whole, plan, partial(run.above, pool)) if plan.decoys else None
+        linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted, decoys)
         return linkage if plan.latent is None else run.extended(linkage, found)
 
 
@@ -211,6 +217,21 @@ class Run:
         )
         return candidates, kept, fitted
 
+    def above(self, pool: ThreadPoolExecutor, files: LinkageInput, scheme: FittedScheme, floor: float) -> WeightedPairs:
+        """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
+        plan, budget = self._plan, MemoryBudget(self._budget.free)
+        budget.take(input_bytes(*files.rows), "the signatures of decoys", "use fewer decoys")
+        found = files.source(plan, budget, _quiet)
+        budget.take(PairStream.workspace_bytes(self._threads), "the threads' working space", "use fewer threads")
+        tables = level_tables(*files.rows, plan, found.pairs.n_pairs, budget, pool, _quiet)
+        stream = self._stream(found.pairs, files.rows, tables, pool, budget=budget)
+        code, mask, count = stream.count(_quiet)
+        weight = scheme.match_weights(self._packing.unpack(code))
+        selected = np.flatnonzero(weight >= floor)
+        budget.take(KEPT_BYTES * int(count[selected].sum()), "the pairs of decoys above the floor", "use fewer decoys")
+        kept = stream.keep(code[selected], mask[selected], selected, _quiet)
+        return kept.row_a, kept.row_b, weight[kept.pattern]
+
     def extended(self, linkage: Linkage, found: Candidates) -> Linkage:
         """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must exist."""
         assert self._plan.latent is not None  # noqa: S101 - requested only then
@@ -264,8 +285,9 @@ class Run:
         pool: ThreadPoolExecutor,
         *,
         twice: bool = True,
+        budget: MemoryBudget | None = None,
     ) -> PairStream:
-        budget = self._budget
+        budget = budget or self._budget
         # Their number is only known when they are counted; the memory set aside for them is reserved then.
         max_patterns = min(pairs.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
         store = twice and budget.try_take(PairStream.stored_bytes(pairs.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
@@ -281,3 +303,7 @@ class Run:
         yield lambda fraction: self._progress(name, fraction)
         self._progress(name, 1.0)
         self._seconds[name] = time.perf_counter() - started
+
+
+def _quiet(fraction: float) -> None:
+    """No progress."""
