@@ -84,8 +84,7 @@ def conclude(
     drawn = None
     if plan.draws:
         drawing = Drawing(fitted, patterns, found.levels, rule_fields(plan), plan)
-        links = found.posterior(row_a, row_b, plan)
-        drawn = drawing.drawn(links, kept, posterior, found.rarity, lambda fraction: progress("draw", fraction))
+        drawn = drawing.drawn(fit.links, kept, posterior, found.rarity, lambda fraction: progress("draw", fraction))
     linkage = Linkage(
         model=model,
         scheme=fitted,
@@ -140,6 +139,8 @@ def _recall(
     for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         agreement[[position[name] for name in swap]] *= model.m[q, 0]
     agreement[model.matches_behind_m < FEW_MATCHES] = np.nan
+    # Comparisons that a rule's pairs do not identify are among its fields too, and no part of its key.
+    agreement[[*plan.swapped, *plan.presence]] = 1.0
     return blocking_recall(mask, matches, rule_fields(plan), agreement)
 
 

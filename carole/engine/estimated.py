@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.common.progress import StageProgress
 
 
@@ -27,6 +28,8 @@ class Estimated:
     ----------
     scheme
         The fitted scheme.
+    links
+        The kept pairs and what excludes what among them.
     posterior
         Link probabilities of the kept pairs, given their rivals; None where pairs do not compete.
     scored
@@ -36,6 +39,7 @@ class Estimated:
     """
 
     scheme: FittedScheme
+    links: LinkPosterior
     posterior: LinkProbabilities | None
     scored: ScoredPatterns
     decision: Decision
@@ -74,13 +78,14 @@ def estimated(
     fitted, posterior = refine(
         fitted, patterns, kept, links, plan, rule_fields(plan), found.levels, found.outside_blocks, progress
     )
+    links = replace(links, recall=fitted.recall)
     scored = scored_patterns(fitted, patterns)
     if posterior is not None:
         # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
         weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
         posterior = links.probabilities(weight, near=posterior.expected_links)
     decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p)
-    return Estimated(fitted, posterior, scored, decision)
+    return Estimated(fitted, links, posterior, scored, decision)
 
 
 def fitted_scheme(

@@ -181,7 +181,7 @@ def extended(
     posterior = None
     if plan.competing:
         total = scored.weight[again.pattern] + bits
-        links = found.posterior(again.row_a, again.row_b, plan)
+        links = replace(found.posterior(again.row_a, again.row_b, plan), recall=linkage.scheme.recall)
         posterior = links.probabilities(total, lambda done: progress(0.8 + 0.2 * done))
     kept = KeptPairs(again.row_a, again.row_b, again.pattern)
     model = fit.scheme.model

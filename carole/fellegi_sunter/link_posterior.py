@@ -55,6 +55,9 @@ class LinkPosterior:
         are linked to earlier ones under one_to_many (`antecedents`).
     expected_matches : float, optional
         Prior mean of the number of links, worth `EXPECTATION_WORTH` matches; None: any number is as likely.
+    recall : float
+        Share of the matches that are among the pairs that could be kept. Links are counted among those, while a match
+        weight is of any pair: a pair's odds are 1 / recall times what its weight and the number of links make them.
     """
 
     assignment: Assignment
@@ -65,6 +68,7 @@ class LinkPosterior:
     copies: Copies = field(default=(None, None), repr=False)
     within: bool = False
     expected_matches: float | None = None
+    recall: float = 1.0
 
     def probabilities(
         self,
@@ -100,6 +104,7 @@ class LinkPosterior:
         """
         if any(first is not None for first in self.copies):
             return self._of_persons(weight, progress, cycles=cycles)
+        weight = weight - math.log2(self.recall)
         a, b, n_a, n_b = self.row_a, self.row_b, self.n_a, self.n_b
         if self.assignment == "many_to_one":
             return self._partners(a, b, weight, n_a, n_b, progress)
@@ -110,8 +115,14 @@ class LinkPosterior:
             # Each of all pairs is a record with one candidate, its partner.
             each = np.arange(len(weight))
             return self._partners(each, each, weight, n_a * n_b, 1, progress)
-        prior = BetaBipartite(n_a, n_b, *beta_parameters(self.expected_matches, min(n_a, n_b)))
+        prior = self.bipartite_prior
         return link_probabilities(a, b, weight, n_a, n_b, prior, progress=progress, near=near, cycles=cycles)
+
+    @property
+    def bipartite_prior(self) -> BetaBipartite:
+        """Of the links of a one_to_one linkage."""
+        smaller = min(self.n_a, self.n_b)
+        return BetaBipartite(self.n_a, self.n_b, *beta_parameters(self.expected_matches, smaller))
 
     def _partners(
         self,
@@ -144,7 +155,7 @@ class LinkPosterior:
         n_a = self.n_a if first_a is None else len(np.unique(first_a))
         n_b = self.n_b if first_b is None else len(np.unique(first_b))
         _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
-        persons = LinkPosterior(self.assignment, a[first], b[first], n_a, n_b, expected_matches=self.expected_matches)
+        persons = replace(self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False)
         return persons, first, member.ravel()
 
     def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:

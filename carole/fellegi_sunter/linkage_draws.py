@@ -23,7 +23,6 @@ from tryst.carole.fellegi_sunter.convergence import effective_draws, split_r_hat
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior, group_means
 from tryst.carole.fellegi_sunter.linkage_sampler import choices, sweep
-from tryst.carole.fellegi_sunter.prior import BetaBipartite
 from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.progress import StageProgress
@@ -146,7 +145,7 @@ def draw_linkages(
             by_pattern = start if k == -BURN_IN else np.bincount(pattern[linked], minlength=n_patterns).astype(float)
             weight = weights(by_pattern, rng)[of_pair]
             weight = group_means(weight if extra is None else weight + extra, member, len(representative))
-            linked = step(linked, weight * np.log(2.0), rng)
+            linked = step(linked, (weight - np.log2(links.recall)) * np.log(2.0), rng)
             if k >= 0:
                 traces[:, chain, k] = len(linked), weight[linked].sum()
                 if (k + 1) % apart == 0:
@@ -182,7 +181,7 @@ def _competing(links: LinkPosterior, log_prior_odds: float, believed: NDArray[np
     # About the probability that the record has no link.
     free = 1.0 - np.bincount(column, believed, minlength=len(columns))
     pull = np.clip(free, 1e-9, 1.0)
-    prior = BetaBipartite(links.n_a, links.n_b)
+    prior = links.bipartite_prior
     maximum = min(prior.maximum, len(rows), len(columns))
     numbers = np.arange(maximum + 1)
     log_prior = prior.log_densities(numbers) - numbers * log_prior_odds

@@ -166,6 +166,11 @@ class FittedScheme:
     standard_errors: StandardErrors | None = None
 
     @property
+    def recall(self) -> float:
+        """Share of the matches that blocking kept, as the link probabilities suppose."""
+        return 1.0 if self.joint is None else self.joint.recall
+
+    @property
     def warnings(self) -> tuple[ResultWarning, ...]:
         """Warnings about the scheme's probabilities."""
         facts = self.scheme.facts

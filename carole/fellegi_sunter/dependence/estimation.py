@@ -104,8 +104,8 @@ def fit_joint(
     step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, near)
     start = step.start(max_kin, pairs)
     n_pairs = float(model.n_a) * model.n_b
-    p = min(start.matches / n_pairs, 1 - 1e-9)
-    matches, posterior = _expected(start.weight, p, patterns, pairs, None, _part(progress, 0))
+    p, recall = min(start.matches / n_pairs, 1 - 1e-9), 1.0
+    matches, posterior = _expected(start.weight, p, recall, patterns, pairs, None, _part(progress, 0))
     others = step.others(matches, pairs, posterior)
     none = independent(len(model.fields))
     kin, strangers = step.strangers(start.kin, others)
@@ -115,11 +115,12 @@ def fit_joint(
         if posterior is not None and not posterior.converged and rounds >= MAX_UNSETTLED_ROUNDS:
             break
         rounds, since = rounds + 1, since + 1
-        joint, current = step.estimate(matches, strangers, graphs, kin)
+        joint, current = step.estimate(matches, strangers, graphs, kin, recall)
+        recall = step.recall(matches, current)
         kin, strangers = step.strangers(kin, others, joint.strangers)
         joint = replace(joint, kin=kin)
         weight = joint.match_weights(step.gamma)
-        expected, posterior = _expected(weight, joint.p, patterns, pairs, posterior, _part(progress, rounds))
+        expected, posterior = _expected(weight, joint.p, recall, patterns, pairs, posterior, _part(progress, rounds))
         moved = abs(float(expected.sum()) - float(matches.sum()))
         converged = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
         matches = expected
@@ -130,6 +131,7 @@ def fit_joint(
             graphs, choices, since = chosen, choices + 1, 0
     joint = replace(
         joint,
+        recall=recall,
         rounds=rounds,
         converged=converged,
         misfits=step.misfits(matches, others),
@@ -144,6 +146,7 @@ def fit_joint(
 def _expected(
     weight: NDArray[np.float64],
     p: float,
+    recall: float,
     patterns: PatternCounts,
     pairs: Kept | None,
     before: LinkProbabilities | None,
@@ -153,7 +156,7 @@ def _expected(
     if pairs is None:
         log_odds = weight * np.log(2.0) + np.log(p) - np.log1p(-p)
         return patterns.count * probability(log_odds), None
-    links, pattern = pairs
+    links, pattern = replace(pairs[0], recall=recall), pairs[1]
     near = None if before is None else before.expected_links
     posterior = links.probabilities(weight[pattern], progress, near, cycles=False)
     return np.bincount(pattern, posterior.probability, minlength=len(weight)).astype(np.float64), posterior

@@ -48,7 +48,9 @@ class JointModel:
     kin : KinClasses
         Of two people who have something in common.
     p : float
-        Share of matches among all pairs.
+        Share of matches among all pairs, those that blocking left out with the others.
+    recall : float
+        Share of the matches that blocking kept; 1 where it is not estimable.
     rounds : int
     converged : bool
     misfits : tuple of Misfit
@@ -61,6 +63,7 @@ class JointModel:
     strangers: Distribution
     kin: KinClasses
     p: float
+    recall: float = 1.0
     rounds: int = 0
     converged: bool = False
     misfits: tuple[Misfit, ...] = ()

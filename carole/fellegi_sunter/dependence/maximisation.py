@@ -41,6 +41,7 @@ from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.model import Model, probability
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
+from tryst.carole.fellegi_sunter.recall import blocking_recall
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 
@@ -58,6 +59,9 @@ LINKED = 0.9
 
 FEWEST_LINKED = 0.2
 """Share of pairs with a linked record below which too few of them are known to be no match."""
+
+MIN_RECALL = 0.5
+"""Share of the matches that blocking is supposed to keep at least: the few that a poorer one finds tell nothing."""
 
 FEWEST_LINKS = 1e-6
 """Lower bound of p, as a number of links."""
@@ -199,11 +203,12 @@ class Maximisation:
         strangers: NDArray[np.float64],
         graphs: tuple[Structure, Structure],
         kin: KinClasses,
+        recall: float,
     ) -> tuple[JointModel, Model]:
         """Tables of matches and strangers, and the marginals of each field."""
         model, settings, valid = self._model, self._settings, self._valid
         counted = expected_levels(self._patterns, self._rules, matches, model.m.shape[1])
-        p = min(max(float(matches.sum()), FEWEST_LINKS) / self._n_pairs, 1 - 1e-9)
+        p = min(max(float(matches.sum()), FEWEST_LINKS) / recall / self._n_pairs, 1 - 1e-9)
         known = np.isfinite(self._worth)[:, None]
         m = shares(counted + np.where(known, self._worth[:, None], 1.0) * self._believed, valid, 0.0)
         m = np.where(known, m, self._believed)
@@ -216,6 +221,17 @@ class Maximisation:
             p,
         )
         return joint, replace(model, m=m, u=u, p=p, matches_behind_m=counted.sum(axis=1))
+
+    def recall(self, matches: NDArray[np.float64], model: Model) -> float:
+        """Share of the matches that blocking kept; 1 where it is not estimable."""
+        present = self.level_counts.sum(axis=1) / self._n_pairs
+        # Where two values are exchanged the rule finds nothing; hardly any are.
+        agreement = [
+            1.0 if field.exception else present[q] * model.m[q, field.n_levels - 1]
+            for q, field in enumerate(model.fields)
+        ]
+        found = blocking_recall(self._patterns.mask, matches, self._rules, np.array(agreement)).recall
+        return 1.0 if found is None else max(found, MIN_RECALL)
 
 
 def strangers_by_links(

@@ -188,3 +188,27 @@ def test_pairs_that_never_share_a_record_differ_from_pairs_at_random(assignment,
     a, b = (rng.integers(0, n, chosen) if rows == "at random" else rng.permutation(n)[:chosen] for _ in range(2))
     links = LinkPosterior(assignment, a, b, n, n)
     assert links.is_exclusive(np.ones(chosen, dtype=np.bool_)) == expected
+
+
+def test_links_are_calibrated_where_blocking_lost_a_third_of_the_matches():
+    """Of 1,000 matches 400 are beyond doubt, 270 like strangers, and 330 are no candidates."""
+    n, doubtful, matches = 2_000, 0.27, 1_000
+    u = doubtful * matches / n**2
+    claimed: dict[float, list[float]] = {0.67: [], 1.0: []}
+    true = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        sure = np.arange(400)
+        alike = np.arange(400, 400 + rng.binomial(600, 0.45))
+        strangers = np.unique(rng.integers(0, n, (rng.poisson(u * n**2), 2)), axis=0)
+        strangers = strangers[strangers[:, 0] != strangers[:, 1]]
+        a = np.concatenate([sure, alike, strangers[:, 0]])
+        b = np.concatenate([sure, alike, strangers[:, 1]])
+        weight = np.where(np.arange(len(a)) < 400, 60.0, np.log2(doubtful / u))
+        true.append(len(alike))
+        for recall, found in claimed.items():
+            links = LinkPosterior("one_to_one", a, b, n, n, recall=recall)
+            found.append(links.probabilities(weight).probability[400:].sum())
+    half = 1.96 * np.std(np.array(claimed[0.67]) - true, ddof=1) / np.sqrt(len(true))
+    assert abs(np.mean(claimed[0.67]) - np.mean(true)) < max(half, 10)
+    assert np.mean(claimed[1.0]) < np.mean(true) - 20

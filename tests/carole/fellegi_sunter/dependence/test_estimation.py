@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.carole.fellegi_sunter.populations import density, exact_population
 from tryst.carole.fellegi_sunter.dependence import fit_joint
 from tryst.carole.fellegi_sunter.em import fit
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
@@ -103,3 +104,22 @@ def test_all_pairs_u_stays_and_a_field_that_no_rule_leaves_out_keeps_its_default
     assert better.m[0].tolist() == pytest.approx([0.1, 0.9])
     assert better.matches_behind_m[0] == 0
     assert better.matches_behind_m[1] > 100
+
+
+def test_matches_that_blocking_lost_count_among_all_pairs():
+    """Counts without chance: 1 - (1 - .7)(1 - .8 * .9) of the matches are candidates, and p is of all."""
+    m, n = [[0.3, 0.7], [0.2, 0.8], [0.1, 0.9], [0.15, 0.85], [0.1, 0.9], [0.1, 0.9]], 50_000
+    u = [[0.99, 0.01], [0.95, 0.05], [0.9, 0.1], [0.97, 0.03], [0.98, 0.02], [0.95, 0.05]]
+    p = 20_000 / n**2
+    patterns, everywhere = exact_population(m, u, p, n, n, rules=[(0,), (1, 2)])
+    fields = [FieldLevels(f"f{q}", 2) for q in range(6)]
+    rules = [RuleFields("one", (0,)), RuleFields("two", (1, 2))]
+    settings = Estimation(u="corrected")
+    model = fit(patterns, fields, n, n, settings, rules, everywhere)
+    _, joint, _ = fit_joint(model, patterns, "none", settings, rules, everywhere, max_kin=0)
+    assert joint.recall == pytest.approx(1 - 0.3 * (1 - 0.72), abs=0.005)
+    assert joint.p == pytest.approx(p, rel=0.01)
+    true, others = density(patterns.gamma, m, u, p)
+    found = joint.match_probabilities(patterns.gamma)
+    np.testing.assert_allclose(found @ patterns.count, true.sum() * n**2, rtol=0.01)
+    np.testing.assert_allclose(found, true / (true + others), atol=0.02)
