@@ -82,10 +82,10 @@ def main(arguments: list[str]) -> int:
     spec, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "survey", True, "block_keyed", gate=assess)
     print(f"drafted in {time.perf_counter() - started:.0f} s: {comments['blocking'].splitlines()[-1]}")
     started = time.perf_counter()
-    run, found, oracle = _linked(alice, bob, spec)
+    run, judgements = _linked(alice, bob, spec)
     print(f"linked and judged in {time.perf_counter() - started:.0f} s, {run.n_candidates:,} candidates")
     print("\n| model | links | precision | claimed | recall | claimed | F1 |\n|---|---|---|---|---|---|---|")
-    for name, one in (("as drafted", found), ("knows the truth", oracle)):
+    for name, one in judgements.items():
         print(
             f"| {name} | {one.links:,} | {one.precision:.4f} | {one.claimed_precision:.4f} | {one.recall:.4f} "
             f"| {one.claimed_recall:.4f} | {one.f1:.4f} |"
@@ -94,13 +94,19 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _linked(alice: pl.DataFrame, bob: pl.DataFrame, drafted: Specification) -> tuple[Linkage, JudgedLinks, JudgedLinks]:
-    """The linkage, and what it and a model that knows the truth claim."""
+def _linked(alice: pl.DataFrame, bob: pl.DataFrame, drafted: Specification) -> tuple[Linkage, dict[str, JudgedLinks]]:
+    """The linkage, and what it, one that counts rare values for more, and a model that knows the truth claim."""
     spec = drafted.model_copy(update={"mode": "open"})
     (set_a, of_a), (set_b, of_b) = signed(alice, spec, Side.ALICE), signed(bob, spec, Side.BOB)
     person_a, person_b = persons(of_a, of_b)
-    run = link(set_a, set_b, plan_of(spec), Resources(MEMORY, THREADS), lambda stage, fraction: None)
-    return run, judged(run, person_a, person_b), _oracle(run, person_a, person_b)
+    plan = plan_of(spec)
+    rare = replace(plan, fields=tuple(replace(field, value_frequencies=True) for field in plan.fields))
+    runs = [link(set_a, set_b, each, Resources(MEMORY, THREADS), lambda *_: None) for each in (plan, rare)]
+    return runs[0], {
+        "as drafted": judged(runs[0], person_a, person_b),
+        "with value_frequencies, which mode open allows": judged(runs[1], person_a, person_b),
+        "knows the truth": _oracle(runs[0], person_a, person_b),
+    }
 
 
 def _oracle(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:

@@ -79,8 +79,8 @@ def conclude_padded(
     posterior = None
     if plan.competing:
         n_a, n_b = found.n_a + _dummies(a, records[0]), found.n_b + _dummies(b, records[1])
-        links = LinkPosterior(plan.assignment, a, b, n_a, n_b, recall=linkage.scheme.recall)
-        posterior = links.probabilities(scored.weight[found.pattern])
+        competing = LinkPosterior(plan.assignment, a, b, n_a, n_b, recall=linkage.scheme.recall)
+        posterior = competing.probabilities(scored.weight[found.pattern])
     every = decide(KeptPairs(a, b, found.pattern), scored, posterior, plan)
     link = np.empty(len(a))
     link[every.order] = every.pairs.link_probability

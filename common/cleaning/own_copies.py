@@ -6,11 +6,15 @@ the fields hardly distinguish agree too: how many pairs chance explains follows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+
+from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
 
 FEW = 0.005
 """Share of a file's records, above what chance explains, from which a file counts as one with copies."""
@@ -76,6 +80,23 @@ def own_copies(columns: Mapping[str, pl.Series]) -> OwnCopies:
     agree = np.array([_pairs(table, [name]) / max(1.0, n_pairs) for name in every])
     missing_one = sum(np.delete(agree, q).prod() * (1 - agree[q]) for q in range(len(agree))) if every[1:] else 0.0
     return OwnCopies(table.height, equal, near, float(n_pairs * agree.prod()), float(n_pairs * missing_one))
+
+
+def copies_warnings(columns: Mapping[str, pl.Series], spec: Specification, side: Side) -> Iterator[ResultWarning]:
+    """A warning where a file has copies and the assignment links one of each only.
+
+    Parameters
+    ----------
+    columns
+        As for `own_copies`.
+    spec, side
+        What is linked, and whose file it is.
+    """
+    if spec.links.allows_several(side):
+        return
+    found = own_copies(columns)
+    if found.several:
+        yield result_warning("own_copies", equal=found.equal, near=found.near, assignment=spec.links.assignment)
 
 
 def _pairs(table: pl.DataFrame, names: list[str]) -> int:

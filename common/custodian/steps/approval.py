@@ -11,7 +11,8 @@ import time
 
 import structlog
 
-from tryst.common.cleaning import Profile
+from tryst.common.cleaning import Cleaned
+from tryst.common.cleaning.own_copies import copies_warnings
 from tryst.common.custodian.source.reading import read_cleaned, source_stamp
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task
 from tryst.common.keys.signing_purpose import SigningPurpose
@@ -73,15 +74,16 @@ def profile(context: StepContext, task: Task) -> None:
     """Read and clean the source and store the counts; the records are dropped."""
     with context.progress.stage(task.project, "reading and cleaning, to show the profile"):
         records = read_cleaned(context.configuration.source, task.spec, context.party.side)
-    keep_profile(context, task.project, records.cleaned.profile)
+    keep_profile(context, task, records.cleaned)
 
 
-def keep_profile(context: StepContext, project: str, profile: Profile) -> None:
+def keep_profile(context: StepContext, task: Task, cleaned: Cleaned) -> None:
     """Store a profile for the operator's screen: counts and warnings, no value."""
-    stamp = source_stamp(context.configuration.source)
-    warnings = [warning.plain() for warning in profile.warnings()]
+    stamp, profile = source_stamp(context.configuration.source), cleaned.profile
+    copies = copies_warnings(cleaned.columns, task.spec, context.party.side)
+    warnings = [warning.plain() for warning in (*profile.warnings(), *copies)]
     text = json.dumps({**profile.as_dict(), "warnings": warnings, "source_stamp": stamp})
-    context.state.update(project, profile=text, rows=profile.rows)
+    context.state.update(task.project, profile=text, rows=profile.rows)
 
 
 def _is_current(profile: str, context: StepContext) -> bool:

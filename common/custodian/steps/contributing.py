@@ -77,7 +77,7 @@ def _prepare(context: StepContext, task: Task) -> Upload:
     with progress.stage(task.project, _STAGES["read"]):
         records = read_cleaned(context.configuration.source, task.spec, side, stage)
         cleaned, identifiers = records.cleaned, records.identifiers
-        keep_profile(context, task.project, cleaned.profile)
+        keep_profile(context, task, cleaned)
         context.check_stop()
         pass_gate(context, task, cleaned)
         context.check_stop()

@@ -4,6 +4,15 @@ from tryst.common.documents.warning_codes.warning_code import WarningCode
 
 CONTRIBUTION = (
     WarningCode(
+        code="own_copies",
+        severity="warning",
+        meaning="A custodian's file seems to have people more than once, of whose records one only would be linked.",
+        text="{equal:,} pairs of records are equal in every field and {near:,} in all but one, more than by chance: the"
+        " file has people more than once, and links.assignment {assignment} links one record of each.",
+        remedy="Find them by `tryst duplicates` and take them out, or have links.assignment changed to one that allows"
+        " several.",
+    ),
+    WarningCode(
         code="field_without_values",
         severity="serious",
         meaning="A compared field has no value in the file.",

@@ -149,6 +149,11 @@ class LinkSpec(Section):
         """Least match probability of a link, as far as it is known before the run."""
         return self.cost.threshold if self.cost is not None else self.threshold
 
+    def allows_several(self, side: Side) -> bool:
+        """Whether a person may have several linked records in a party's file."""
+        one = {"many_to_one": Side.BOB, "one_to_many": Side.ALICE, "one_to_one": side, "greedy": side}
+        return one.get(self.assignment) != side
+
 
 CRITERIA = ("threshold", "false_link_rate", "cost")
 """What may decide how probable a link must be."""

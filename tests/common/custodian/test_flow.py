@@ -203,6 +203,14 @@ def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) ->
         eventually(lambda: shown(world.alice).rows == 121)
         with Control.open(world.alice.config, world.alice.party) as control:
             assert json.loads(control.profile("people"))["rows"] == 121
+            assert "own_copies" not in [
+                warning["code"] for warning in json.loads(control.profile("people"))["warnings"]
+            ]
+        people = "".join(f"twice{k},Another{k % 6},1950-01-0{1 + k % 6},99999{k % 6}\n" for k in range(12))
+        world.alice.source.write_text(world.alice.source.read_text() + people)
+        eventually(lambda: shown(world.alice).rows == 133)
+        with Control.open(world.alice.config, world.alice.party) as control:
+            assert "own_copies" in [warning["code"] for warning in json.loads(control.profile("people"))["warnings"]]
 
 
 def test_duplicate_identifiers_are_an_error_without_the_identifier(make_world) -> None:
