@@ -28,12 +28,13 @@ from tryst.carole.evaluation.decoys import DecoyCount
 from tryst.carole.fellegi_sunter.link_posterior import group_means
 from tryst.carole.fellegi_sunter.model import probability as logistic
 
+CERTAIN = 1e-9
+"""Probability of no link below which a record's link is taken to have no rival."""
+
 
 def floor_of_decoys(fit: Estimated) -> float:
     """The weight below which no pair can become a link, in bits, at the run's prior odds."""
-    log_prior_odds = _log_odds(fit.scheme.model.p)
-    if fit.posterior is not None:
-        log_prior_odds = max(log_prior_odds, fit.posterior.log_prior_odds)
+    log_prior_odds = max(_log_odds(fit.scheme.model.p), _log_prior_odds(fit))
     return float((np.log(KEPT_PROBABILITY) - log_prior_odds) / np.log(2.0))
 
 
@@ -106,11 +107,14 @@ class _Persons:
         _, once = np.unique(_joined(persons[0], persons[1]), return_index=True)
         made = []
         for first, person, n in zip(firsts, persons, (found.n_a, found.n_b), strict=True):
-            has_link = np.bincount(person[once], pairs.link_probability[once], minlength=n)
-            rival = np.zeros(n)
+            free = 1 - np.bincount(person[once], pairs.link_probability[once], minlength=n)
+            rival, its_odds = np.zeros(n), np.full(n, -np.inf)
             rival[person[links]] = pairs.link_probability[links]
+            its_odds[person[links]] = pairs.weight[links] * np.log(2.0) + _log_prior_odds(fit)
+            # The difference is lost where a link is nearly certain; then its odds are to all other linkages.
+            free = np.where(free < CERTAIN, logistic(-its_odds), free)
             number = n if first is None else len(np.unique(first))
-            made.append(cls(first, number, np.clip(1 - has_link, 0.0, 1.0), rival))
+            made.append(cls(first, number, free, rival))
         return made[0], made[1]
 
 
@@ -123,9 +127,8 @@ def _linked(pairs: DecoyPairs, other: _Persons, fit: Estimated, plan: LinkagePla
     if plan.assignment == "greedy":
         probability, rival = logistic(log_ratio + _log_odds(fit.scheme.model.p)), other.rival[person]
     else:
-        assert fit.posterior is not None  # noqa: S101 - where records have one link at most there is one
         with np.errstate(divide="ignore"):
-            log_odds = log_ratio + fit.posterior.log_prior_odds + np.log(other.free[person])
+            log_odds = log_ratio + _log_prior_odds(fit) + np.log(other.free[person])
         probability = of_one(decoy, log_odds)
         rival = other.rival[person] * (1 - probability)
     reached = (probability >= fit.decision.threshold) & (probability > rival)
@@ -149,6 +152,12 @@ def of_one(decoy: NDArray[np.int64], log_odds: NDArray[np.float64]) -> NDArray[n
 def _joined(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
     """Two numbers of 31 bits as one."""
     return first.astype(np.int64) << 32 | second.astype(np.int64)
+
+
+def _log_prior_odds(fit: Estimated) -> float:
+    """Of a link beside the run's, as `LinkPosterior.probabilities` has them."""
+    assert fit.posterior is not None  # noqa: S101 - where records have one link at most there is one
+    return fit.posterior.log_prior_odds - float(np.log(fit.links.recall))
 
 
 def _log_odds(p: float) -> float:

@@ -3,8 +3,9 @@
 A false link joins two people who are alike, and most who are alike are kin. So a decoy is an invented member of a
 household of the file: its `personal` fields, a given name and a date of birth, are those of one record, and all other
 fields, such as surname and address, those of another. Within either part values keep together as they do in the file:
-a given name with its sex, a street with its postcode. Where no field is personal, or all are, a random half of the
-fields comes from either record.
+a given name with its sex, a street with its postcode. Where fewer than two fields are personal, or all but one are, a
+random half of the fields comes from either record: with nothing but its birthday changed a decoy would be a copy of the
+record, and be linked with the record's own match.
 
 A decoy is equal to no record of the file. The draws come from a key that is the custodian's own: the other custodian
 and the linkage unit must not be able to make the same ones. The same file, rows in the same order, has the same decoys
@@ -24,6 +25,9 @@ from tryst.common.encoding.dummies import Draws
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import Specification
+
+MIN_PART = 2
+"""Fields of the smaller part of a household's invented member."""
 
 _REDRAWS = 100
 """A file of which nine invented records in ten exist already still has its decoys, all but one in 40,000."""
@@ -83,7 +87,7 @@ def _invented(records: pl.DataFrame, personal: NDArray[np.bool_], n: int, draws:
     household = (draws.uniform(n) * n_records).astype(np.int64)
     steps = 1 + (draws.uniform(n) * (n_records - 1)).astype(np.int64)
     person = (household + steps) % n_records
-    if personal.any() and not personal.all():
+    if min(personal.sum(), (~personal).sum()) >= MIN_PART:
         of_person = np.tile(personal, (n, 1))
     else:
         rank = draws.uniform(n * n_fields).reshape(n, n_fields).argsort(axis=1).argsort(axis=1)

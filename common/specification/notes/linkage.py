@@ -131,6 +131,13 @@ def _quality(spec: Specification) -> Iterator[str]:
             f" released. {known} learns which they are. In a file of n records each link to a decoy stands for up to"
             f" n/{quality.decoys:,} false links: with too few decoys the interval is wide."
         )
+        personal = sum(field.personal for field in spec.fields)
+        if min(personal, len(spec.fields) - personal) < 2:
+            yield (
+                "Decoys: fewer than two fields are marked `personal`, or all but one, so that a random half of the"
+                " fields of each is from either of two records. With given name, date of birth and sex marked they are"
+                " invented members of households, and resemble kin."
+            )
         yield (
             "Decoys: a custodian that made all of its own of one person would read from the estimate whether the other"
             " file has that person. It would read as much from the number of links by adding that person to its file;"

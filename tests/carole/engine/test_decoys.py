@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations, pairwise
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,13 +15,20 @@ from benchmarks._built_files import BuiltFiles, built_files, built_plan, with_bu
 from benchmarks.modes import people
 from tests.carole.engine.test_block_keyed import SEED
 from tryst.carole.engine import Linkage, LinkagePlan, Resources, compare, link, rows_of_sets
-from tryst.carole.engine.decoy_pairs import records_and_decoys
-from tryst.carole.engine.decoys import of_one
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.decoy_pairs import DecoyPairs, records_and_decoys
+from tryst.carole.engine.decoys import count_linked, of_one
+from tryst.carole.engine.estimated import Estimated
+from tryst.carole.engine.links import Decision
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.evaluation.decoys import DecoyCount
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
+from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.common.cleaning import clean
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import Encoded, encode_records
@@ -134,11 +143,31 @@ def test_a_decoy_beside_a_linkage_has_its_exact_probability() -> None:
     assert of_one(decoy[:0], log_odds[:0]).shape == (0,)
 
 
+def test_a_decoy_as_like_as_a_certain_link_is_not_linked_and_a_better_one_is() -> None:
+    """Three records of either file are equal but for two errors; odds of 2^60 leave no difference of 1 and P."""
+    weight = np.array([60.0, 60.0, 60.0])
+    row = np.arange(3, dtype=np.int32)
+    pairs = ScoredPairs(row, row, row, weight, np.ones(3), np.ones(3))
+    decision = Decision(pairs, np.arange(3), np.arange(3), 0.5)
+    posterior = LinkProbabilities(np.ones(3), 3.0, -5.0, True, 1, ())
+    fit = cast(Estimated, SimpleNamespace(decision=decision, posterior=posterior, links=SimpleNamespace(recall=1.0)))
+    found = cast(Candidates, SimpleNamespace(n_a=9, n_b=3, counted=lambda plan: (None, None)))
+    decoy = np.arange(3, dtype=np.int32)
+    of_a = DecoyPairs(decoy, row, np.array([59.9, 60.0, 60.5]))
+    none = DecoyPairs(decoy[:0], row[:0], np.empty(0))
+    counts = count_linked((of_a, none), found, KeptPairs(row, row, row), fit, replace(PLAN, decoys=DECOYS))
+    assert counts == (DecoyCount(DECOYS, 1, 0, 9, 3), DecoyCount(DECOYS, 0, 0, 3, 3))
+
+
 def block_keyed(padding: int | None, decoys: int | None) -> Linkage:
     """As the resolver decides; the handle of a record is its row."""
     spec, given = people(PEOPLE, 0.2, 3)
     quality = None if decoys is None else QualitySpec(decoys=decoys)
-    spec = spec.model_copy(update={"mode": "block_keyed", "padding": padding, "quality": quality})
+    fields = tuple(
+        field.model_copy(update={"personal": field.name in ("given_name", "sex", "date_of_birth")})
+        for field in spec.fields
+    )
+    spec = spec.model_copy(update={"mode": "block_keyed", "padding": padding, "quality": quality, "fields": fields})
     made: list[Encoded] = []
     for side in Side:
         columns = clean(given[side], spec, side).columns

@@ -142,5 +142,10 @@ def test_notes_state_who_learns_which_records_are_decoys_and_what_they_could_be_
     assert "adds 1,000 invented records" in notes
     assert "The linkage unit learns which" in notes
     assert "whether the other file has that person" in notes
+    assert "random half" in notes
+    marked = " ".join(
+        specification_notes(load_specification(text("quality: {decoys: 1000}\n", sex=", personal: true")))
+    )
+    assert "random half" not in marked
     keyed = text("quality: {decoys: 1000}\n" + BLOCKED % ("born", ""), "block_keyed")
     assert "The resolver learns which" in " ".join(specification_notes(load_specification(keyed)))
