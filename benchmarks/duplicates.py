@@ -2,18 +2,22 @@
 
 Invented people; some are again in their file, as an equal record or with errors. Between two files every pair of one
 person's records counts as a match, as in the truth of a rehearsal. What the model claims stands beside what is true:
-precision, and the sum of the link probabilities as a share of the matches.
+precision, and the sum of the link probabilities as a share of the matches. Where both files have people more than once
+the other assignments stand beside the drafted one, and the last column is F1 of the entities: over all pairs of records
+between the files and within them, two records being one entity's where links join them.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from benchmarks._in_process import persons, signed
 from tryst.carole.engine import Resources, link
@@ -21,6 +25,7 @@ from tryst.carole.engine.one_file import deduplicate
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.corruption import corrupt
@@ -80,14 +85,36 @@ def copied(
     return together[rng.permutation(together.height)]
 
 
-def between(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[Found, str]:
-    """Two files linked as drafted, and the assignment of the draft."""
+def between(alice: pl.DataFrame, bob: pl.DataFrame, assignment: Assignment | None = None) -> tuple[Found, str, float]:
+    """Two files linked as drafted or by an assignment, that assignment, and F1 of the entities."""
     spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "duplicates")
+    chosen = assignment or spec.links.assignment
     (set_a, of_a), (set_b, of_b) = (signed(t, spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
     person_a, person_b = persons(of_a, of_b)
-    run = link(set_a, set_b, plan_of(spec), RESOURCES, lambda stage, done: None)
+    run = link(set_a, set_b, replace(plan_of(spec), assignment=chosen), RESOURCES, lambda stage, done: None)
     match = matching_pairs(person_a, person_b, run.pairs.row_a, run.pairs.row_b)
-    return Found(run, match, number_of_matches(person_a, person_b)), spec.links.assignment
+    joined = f1_of_entities(np.concatenate([person_a, person_b]), entities(run))
+    return Found(run, match, number_of_matches(person_a, person_b)), chosen, joined
+
+
+def entities(run: Linkage) -> NDArray[np.int64]:
+    """The entity of each record of Alice's, then of Bob's: as found, or as links join them."""
+    if run.entities is not None:
+        return np.concatenate([run.entities.a, run.entities.b])
+    n_a, n_b = run.records
+    links = run.pairs.row_a[run.links], n_a + run.pairs.row_b[run.links]
+    graph = coo_array((np.ones(len(run.links)), links), shape=(n_a + n_b, n_a + n_b))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def f1_of_entities(person: NDArray[np.integer], entity: NDArray[np.integer]) -> float:
+    """F1 over all pairs of records: those of one person, and those of one entity."""
+
+    def pairs(label: NDArray[np.integer]) -> int:
+        size = np.unique(label, return_counts=True, axis=0)[1]
+        return int((size * (size - 1) // 2).sum())
+
+    return 2 * pairs(np.stack([person, entity], axis=1)) / (pairs(person) + pairs(entity))
 
 
 def inside(table: pl.DataFrame, block: bool | None = None) -> Found:
@@ -115,8 +142,20 @@ def shapes(seed: int) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
             yield f"{share:.0%} twice in Bob's{suffix}", alice, copied(bob, share, errors, rng)
 
 
+def in_both(seed: int) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    """Pairs of files that both have people more than once: who, and the two files."""
+    rng = np.random.default_rng(2000 + seed)
+    for common in (1000, 100):
+        for share in (0.2, 0.7):
+            for errors in (0.0, 0.3):
+                alice, bob = (
+                    copied(t, share, errors, rng, thrice=0.2) for t in two_files(2000, 2000, common, 0.2, rng)
+                )
+                yield f"{share:.0%} of each, {errors:.0%} of the copies with errors, {common} in common", alice, bob
+
+
 def main(arguments: list[str]) -> int:
-    """Print both tables."""
+    """Print the three tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks duplicates", description=__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="files of each shape, from seed 0")
     given = parser.parse_args(arguments)
@@ -124,8 +163,16 @@ def main(arguments: list[str]) -> int:
     print(f"| between two files, as drafted | assignment | seed | {figures}\n|---|---|---|---|---|---|---|---|---|")
     for seed in range(given.seeds):
         for name, alice, bob in shapes(seed):
-            found, assignment = between(alice, bob)
+            found, assignment, _ = between(alice, bob)
             print(f"| {name} | {assignment} | {seed} | {found.row()} |", flush=True)
+    print(f"\n| twice in both files, a fifth of them thrice | assignment | seed | {figures} F1 of entities |"
+          "\n|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip
+    for seed in range(given.seeds):
+        for name, alice, bob in in_both(seed):
+            for other in (None, "none", "many_to_one", "one_to_one"):
+                found, assignment, joined = between(alice, bob, other)
+                drafted = ", as drafted" if other is None else ""
+                print(f"| {name} | {assignment}{drafted} | {seed} | {found.row()} | {joined:.4f} |", flush=True)
     print(f"\n| inside one file | copies with errors | seed | {figures}\n|---|---|---|---|---|---|---|---|---|")
     for seed in range(given.seeds):
         rng = np.random.default_rng(1000 + seed)

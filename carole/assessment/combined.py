@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.coded_links import GROUP
 from tryst.carole.engine.resolution_request import ResolutionResult
 from tryst.carole.engine.result import Linkage
+from tryst.carole.fellegi_sunter.entities import Entities
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
@@ -146,8 +147,11 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
 
     Notes
     -----
-    O(rows * variables + pairs).
+    Under the assignment clusters a record of either file is a person, with the codes of the record in his most probable
+    pair: records of one person with equal codes would hide that he is unique. O(rows * variables + pairs).
     """
+    if linkage.entities is not None:
+        return _of_persons(linkage, linkage.entities, alice, bob, spec)
     pairs = linkage.pairs
     chance = np.clip(pairs.link_probability, 0.0, 1.0)
     near = chance >= MIN_PROBABILITY
@@ -162,6 +166,38 @@ def combine(linkage: Linkage, alice: SignatureSet, bob: SignatureSet, spec: Spec
         pairs.row_a[near].astype(np.int64),
         pairs.row_b[near].astype(np.int64),
         chance[near].astype(np.float64),
+    )
+
+
+def _of_persons(
+    linkage: Linkage, entities: Entities, alice: SignatureSet, bob: SignatureSet, spec: Specification
+) -> Combined:
+    """The combined output of persons: of all pairs of their records the most probable one stands for two persons."""
+    pairs = linkage.pairs
+    order = np.argsort(-pairs.link_probability, kind="stable")
+    persons, shown = [], []
+    for entity, rows in ((entities.a, pairs.row_a), (entities.b, pairs.row_b)):
+        ranked = np.concatenate([rows[order], np.arange(len(entity))])
+        _, first, person = np.unique(entity[ranked], return_index=True, return_inverse=True)
+        persons.append(person[len(order) :])
+        shown.append(ranked[first])
+    person_a, person_b = persons[0][pairs.row_a], persons[1][pairs.row_b]
+    _, best = np.unique(person_a[order] * len(shown[1]) + person_b[order], return_index=True)
+    best = order[np.sort(best)]
+    chance = np.clip(pairs.link_probability[best], 0.0, 1.0)
+    person_a, person_b = person_a[best], person_b[best]
+    linked = entities.a[pairs.row_a[best]] == entities.b[pairs.row_b[best]]
+    near = linked | (chance >= MIN_PROBABILITY)
+    return Combined(
+        tuple(spec.variables),
+        _codes(alice, spec.variables, Side.ALICE)[shown[0]],
+        _codes(bob, spec.variables, Side.BOB)[shown[1]],
+        person_a[linked],
+        person_b[linked],
+        chance[linked],
+        person_a[near],
+        person_b[near],
+        chance[near],
     )
 
 

@@ -8,7 +8,8 @@ which sees signatures, and `conclude`, which sees which rows are one record. No 
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows, rows_of_sets
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.local import compare, link
+from tryst.carole.engine.linking import link
+from tryst.carole.engine.local import compare
 from tryst.carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 

@@ -80,7 +80,7 @@ class Candidates:
     within: bool = False
 
     def counted(self, plan: LinkagePlan) -> Copies:
-        """The copies that count as one under the plan: in a file that may have several records of a person none do."""
+        """The copies that count as one under the plan: in a file that may have several links of a record none do."""
         allowed = MANY_ALLOWED.get(plan.assignment, ())
         copies_a, copies_b = self.copies
         return None if "Alice" in allowed else copies_a, None if "Bob" in allowed else copies_b

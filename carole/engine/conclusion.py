@@ -106,7 +106,7 @@ def conclude(
             *fitted.warnings,
             *model.warnings,
             *(() if posterior is None else posterior.warnings),
-            *number_warnings(len(decision.links), found.n_a, found.n_b),
+            *(() if plan.assignment == "clusters" else number_warnings(len(decision.links), found.n_a, found.n_b)),
             *duplicate_warnings(twice, plan),
             *quality_warnings(claim, quality, plan),
             *(() if drawn is None else drawn.warnings),

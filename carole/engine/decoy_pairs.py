@@ -64,7 +64,7 @@ def records_and_decoys(part: SignatureSet, decoys: int) -> tuple[SignatureSet, S
         EMPTY_SOURCE if there are no other rows.
     """
     n_records = part.n_rows - decoys
-    if n_records < 1:
+    if decoys and n_records < 1:
         raise TrystError(
             ErrorCode.EMPTY_SOURCE, "a contribution has no records beside its decoys", where="quality.decoys",
             got=f"{part.n_rows} rows", remedy="contribute again under the specification that all have approved",

@@ -107,12 +107,12 @@ class _Persons:
         _, once = np.unique(_joined(persons[0], persons[1]), return_index=True)
         made = []
         for first, person, n in zip(firsts, persons, (found.n_a, found.n_b), strict=True):
-            free = 1 - np.bincount(person[once], pairs.link_probability[once], minlength=n)
+            free: NDArray[np.float64] = 1 - np.bincount(person[once], pairs.link_probability[once], minlength=n)
             rival, its_odds = np.zeros(n), np.full(n, -np.inf)
             rival[person[links]] = pairs.link_probability[links]
             its_odds[person[links]] = pairs.weight[links] * np.log(2.0) + _log_prior_odds(fit)
             # The difference is lost where a link is nearly certain; then its odds are to all other linkages.
-            free = np.where(free < CERTAIN, logistic(-its_odds), free)
+            free[free < CERTAIN] = logistic(-its_odds)[free < CERTAIN]
             number = n if first is None else len(np.unique(first))
             made.append(cls(first, number, free, rival))
         return made[0], made[1]

@@ -92,6 +92,8 @@ def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, 
 def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) -> Iterator[ResultWarning]:
     """Warnings about duplicates where a record should have one match at most, with the assignment for them."""
     chosen = plan.assignment
+    if chosen == "clusters":
+        return
     for side, one, other in zip(("Alice", "Bob"), found, ("many_to_one", "one_to_many"), strict=True):
         if side in MANY_ALLOWED.get(chosen, ()):
             continue

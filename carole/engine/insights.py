@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage
@@ -40,13 +41,15 @@ def history(linkage: Linkage) -> dict[str, Any]:
 
 def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
     """At each of some thresholds the links there would be, and what the model expects of them; from kept pairs."""
-    pairs = linkage.pairs
+    pairs, entities = linkage.pairs, linkage.entities
+    a: NDArray[np.integer] = pairs.row_a if entities is None else entities.a[pairs.row_a]
+    b: NDArray[np.integer] = pairs.row_b if entities is None else entities.b[pairs.row_b]
     matches = float(pairs.link_probability.sum()) + linkage.matches_below_floor
     rows = []
     for threshold in sorted({*THRESHOLDS, round(float(linkage.threshold), 6)}):
         if not 0 < threshold < 1:
             continue
-        links = assigned(pairs.row_a, pairs.row_b, pairs.link_probability, threshold, plan.assignment)
+        links = assigned(a, b, pairs.link_probability, threshold, plan.assignment)
         if len(links) > linkage.plausible_links:
             continue  # more than people can explain: what the model expects of them means nothing
         right = float(pairs.link_probability[links].sum())

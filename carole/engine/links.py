@@ -11,6 +11,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import ScoredPairs, ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
+from tryst.carole.fellegi_sunter.link_posterior import Copies, of_persons
 from tryst.carole.fellegi_sunter.link_rule import assigned, within_rate
 from tryst.carole.fellegi_sunter.model import probability as logistic
 
@@ -47,6 +48,7 @@ def decide(
     plan: LinkagePlan,
     extra: NDArray[np.float64] | None = None,
     p: float = 0.5,
+    copies: Copies = (None, None),
 ) -> Decision:
     """Put the kept pairs in order and choose the links.
 
@@ -65,6 +67,8 @@ def decide(
         What is added to each kept pair's weight besides its pattern's, in bits.
     p : float
         Share of matches among all pairs; used only with `extra`.
+    copies : pair of ndarray of int, optional
+        Of each record the first of its file that is the same person; used under clusters only, which links persons.
     """
     weight = scored.weight[kept.pattern] if extra is None else scored.weight[kept.pattern] + extra
     order = np.lexsort((kept.row_b, kept.row_a, -weight))
@@ -76,11 +80,12 @@ def decide(
     given_rivals = probability
     if posterior is not None and plan.assignment != "greedy":
         given_rivals = posterior.probability[order]
+    a, b = (row_a, row_b) if plan.assignment != "clusters" else of_persons(row_a, row_b, copies)
     if plan.false_link_rate is None:
         threshold = plan.threshold
-        links = assigned(row_a, row_b, given_rivals, threshold, plan.assignment)
+        links = assigned(a, b, given_rivals, threshold, plan.assignment)
     else:
-        possible = assigned(row_a, row_b, given_rivals, MIN_LINK, plan.assignment)
+        possible = assigned(a, b, given_rivals, MIN_LINK, plan.assignment)
         links, threshold = within_rate(given_rivals, possible, plan.false_link_rate)
     pairs = ScoredPairs(row_a, row_b, pattern, weight, probability, given_rivals)
     return Decision(pairs, order.astype(np.int64, copy=False), links, threshold)

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +22,8 @@ from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement, check_agreement
-from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.decoy_pairs import WeightedPairs, decoys_of_files, records_and_decoys
-from tryst.carole.engine.duplicates import copies, equal_records
+from tryst.carole.engine.decoy_pairs import WeightedPairs
+from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
@@ -48,9 +46,7 @@ from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from tryst.carole.engine.unlinkable import fields_present
 from tryst.carole.engine.value_frequencies import rarity
 from tryst.carole.engine.vectors import ComparisonVectors
-from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
-from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import Progress, StageProgress
 
 PATTERNS_SHARE = 0.25
@@ -67,50 +63,6 @@ STORED_SHARE = 0.5
 
 KEPT_BYTES = 180
 """Memory of a kept pair, its scores and its part in the one-to-one decision."""
-
-
-def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Linkage:
-    """Link two signature sets.
-
-    Parameters
-    ----------
-    a, b : SignatureSet
-        Of the whole files, with their decoys where the plan has any.
-    plan : LinkagePlan
-        What to compare, and how to decide.
-    resources : Resources
-        Memory and threads.
-    progress : callable
-        Called with the stage ("tables", "levels", "count", "model", "keep", "decide",
-        and "latent" where there is such a step) and the fraction of it done, on
-        the calling thread. An exception from it ends the run.
-
-    Returns
-    -------
-    Linkage
-        The same for a given plan whatever the number of threads; memory only changes the floor of the kept pairs.
-
-    Raises
-    ------
-    TrystError
-        EMPTY_SOURCE, ENCODING_MISMATCH or PARAMETER if the inputs cannot be linked under the plan, NOT_IDENTIFIED
-        if the model's parameters cannot be estimated from them, MEMORY if the run would need more than it may use.
-
-    Notes
-    -----
-    Time is that of comparing distinct values (or candidate pairs, where that is less) and of two passes over the
-    pairs, at some 10 ns per pair and pass on a core; estimation depends on the distinct comparison vectors only.
-    """
-    whole = a, b
-    if plan.decoys:
-        a, b = (records_and_decoys(part, plan.decoys)[0] for part in whole)
-    run = Run(WholeFiles(a, b), plan, resources, progress)
-    with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
-        found, kept, fitted = run.compared(pool)
-        found = replace(found, copies=(copies(a, plan, fitted.model), copies(b, plan, fitted.model)))
-        decoys = decoys_of_files(whole, plan, partial(run.above, pool)) if plan.decoys else None
-        linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted, decoys)
-        return linkage if plan.latent is None else run.extended(linkage, found)
 
 
 def compare(

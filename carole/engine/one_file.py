@@ -2,7 +2,8 @@
 
 A file is linked with itself, the earlier record of a pair in the place of Alice's and the later one in that of Bob's.
 A record is a copy of one earlier record at most (`antecedents`), which is the assignment one_to_many, and so m, u, p
-and the dependence of fields are estimated as between two files, with the same protection against households.
+and the dependence of fields are estimated as between two files, with the same protection against households; and a pair
+that may be of kin as well as of one person is judged by the personal fields in the end (`own_kin`).
 
 The n (n - 1) / 2 pairs of n records are as many as those of two files of (n - 1) / 2 and of n records, which is what
 the model is given; the prior of the number of copies is then that of n records with (n - 1) / 2 candidates each. For
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.plan import LinkagePlan, Resources
-from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.fellegi_sunter.antecedents import persons
+from tryst.carole.fellegi_sunter.own_kin import without_kin
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.progress import Progress
 
@@ -92,6 +94,7 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         found, kept, fitted = run.compared(pool)
     linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
     pairs = linkage.pairs.of(linkage.pairs.row_b < part.n_rows)  # the empty record comes last
+    pairs = replace(pairs, link_probability=without_kin(pairs.link_probability, _personal(linkage, pairs, plan)))
     threshold = linkage.threshold if plan.false_link_rate is None else max(linkage.threshold, 0.5)
     person = persons(pairs.row_a, pairs.row_b, pairs.link_probability, part.n_rows, threshold)
     linkage = replace(
@@ -102,6 +105,16 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         one_file=part.n_rows,
     )
     return Deduplication(linkage, person)
+
+
+def _personal(linkage: Linkage, pairs: ScoredPairs, plan: LinkagePlan) -> NDArray[np.float64]:
+    """Weight of each pair's personal fields in bits; without any, nothing distinguishes kin."""
+    fields = [q for q, field in enumerate(plan.fields) if field.personal]
+    if not fields:
+        return np.full(len(pairs.row_a), np.inf)
+    level = linkage.patterns.gamma[pairs.pattern][:, fields]
+    weight = linkage.scheme.weights[fields, np.maximum(level, 0)]
+    return np.asarray(np.where(level >= 0, weight, 0.0).sum(axis=1))
 
 
 def _with_an_empty_record(part: SignatureSet) -> SignatureSet:

@@ -170,8 +170,8 @@ class LinkagePlan:
         share of it is taken out. "free": u is estimated.
     assignment
         "one_to_one": the best set of links with no record in two. "greedy": the same, most probable pair first.
-        "many_to_one": a record of A is linked at most once. "one_to_many": a record of B is. "none": every pair
-        separately.
+        "many_to_one": a record of A is linked at most once. "one_to_many": a record of B is. "clusters": the persons
+        of each file, found within it, one to one. "none": every pair separately.
     scheme
         How similarity enters the model: a name of `carole.fellegi_sunter.schemes`.
     dependence
@@ -233,6 +233,14 @@ class LinkagePlan:
         if self.latent is not None and not set(self.latent.keys) <= {field.name for field in self.fields}:
             raise _wrong("latent.keys", "compared fields only", "others", "name fields that are compared")
         self._check_quality()
+        one_each = (self.latent, self.check_field, self.replicates or None, self.draws or None)
+        if self.assignment == "clusters" and any(setting is not None for setting in one_each):
+            raise _wrong(
+                "links.assignment",
+                "clusters without the latent step, estimates of quality and draws, which suppose one link of a record",
+                "one of them",
+                "drop it",
+            )
 
     def _check_fields(self) -> None:
         if not self.fields:
@@ -280,6 +288,7 @@ class LinkagePlan:
         """Raise PARAMETER if more matches are believed than these files can have."""
         possible = {
             "one_to_one": min(n_a, n_b), "greedy": min(n_a, n_b), "many_to_one": n_a, "one_to_many": n_b,
+            "clusters": min(n_a, n_b),
         }.get(self.assignment, n_a * n_b)  # fmt: skip
         if self.expected_matches is not None and self.expected_matches > possible:
             raise _wrong(

@@ -29,6 +29,7 @@ _ONCE: dict[Assignment, tuple[bool, bool]] = {
     "greedy": (True, True),
     "many_to_one": (True, False),
     "one_to_many": (False, True),
+    "clusters": (False, False),
     "none": (False, False),
 }
 

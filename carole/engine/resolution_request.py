@@ -79,6 +79,10 @@ class ResolutionResult:
         """None: the resolver sees no values, and so no copies."""
         return None, None
 
+    @property
+    def entities(self) -> None:
+        """None: there are no entities in mode block_keyed."""
+
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
     """The request for a comparison, its pairs in an order other than that in which Carole found them.

@@ -9,10 +9,14 @@ from numpy.typing import NDArray
 
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
+from tryst.carole.fellegi_sunter.entities import Entities
 from tryst.carole.fellegi_sunter.link_posterior import Copies
 from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.risk.models import JointDistribution
+
+TIMES = 3
+"""Records of a person in each file, on average, above which what is linked by entities is not taken for people."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +237,8 @@ class Linkage:
         Drawn linkages, by positions of `pairs`, where they are to be released.
     one_file
         Records of the file, where it was linked with itself (`one_file.deduplicate`).
+    entities
+        Of both files' records, under the assignment clusters; the links are all pairs of an entity's records.
     """
 
     model: Model
@@ -257,6 +263,7 @@ class Linkage:
     quality: tuple[QualityEstimate, ...] = ()
     draws: LinkageDraws | None = None
     one_file: int | None = None
+    entities: Entities | None = None
 
     @property
     def records(self) -> tuple[int, int]:
@@ -266,7 +273,9 @@ class Linkage:
     @property
     def plausible_links(self) -> int:
         """Links of which there cannot be more if the model describes people: in one file its pairs."""
-        return max(self.records) if self.one_file is None else self.one_file * (self.one_file - 1) // 2
+        if self.one_file is not None:
+            return self.one_file * (self.one_file - 1) // 2
+        return max(self.records) * (1 if self.entities is None else TIMES)
 
     @property
     def blocking_recall(self) -> float | None:

@@ -18,6 +18,7 @@ from tryst.carole.engine.quality import claim_of
 from tryst.carole.engine.result import LatentResult, Linkage
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter.dependence import Distribution
+from tryst.carole.fellegi_sunter.entities import Entities
 from tryst.carole.fellegi_sunter.model import Model, log2_ratios
 from tryst.common.documents.result_warning import by_severity
 from tryst.common.documents.statistics_document import StatisticsDocument
@@ -168,6 +169,8 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     }
     if linkage.latent is not None:
         counts["latent"] = _latent(linkage.latent)
+    if linkage.entities is not None:
+        counts["entities"] = _entities(linkage.entities)
     floor = _probability(linkage.floor, model.p)
     if math.isfinite(floor):
         counts["floor"] = floor
@@ -191,6 +194,17 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         # Blocked pairs agree on their keys by construction, so the model does not predict how often.
         counts["patterns"] = _patterns(linkage, plan)
     return counts
+
+
+def _entities(entities: Entities) -> dict[str, Any]:
+    in_a, in_b = entities.sizes
+    return {
+        "number": entities.n,
+        "linked": int(((in_a > 0) & (in_b > 0)).sum()),
+        "several": {"alice": int((in_a > 1).sum()), "bob": int((in_b > 1).sum())},
+        "largest": {"alice": int(in_a.max(initial=0)), "bob": int(in_b.max(initial=0))},
+        "pairs": int(np.dot(in_a, in_b)),
+    }
 
 
 def _latent(found: LatentResult) -> dict[str, Any]:

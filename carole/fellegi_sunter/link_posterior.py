@@ -41,9 +41,9 @@ class LinkPosterior:
 
     Parameters
     ----------
-    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "none"}
+    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"}
         one_to_one, greedy: no record has two links. many_to_one: no record of A has. one_to_many: no record of B has.
-        none: pairs do not exclude each other.
+        clusters: no person has, and the copies are all records of one. none: pairs do not exclude each other.
     row_a, row_b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice.
     n_a, n_b : int
@@ -160,11 +160,7 @@ class LinkPosterior:
 
     def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """The two persons of each pair, as the first rows of theirs."""
-        first_a, first_b = self.copies
-        return (
-            self.row_a if first_a is None else first_a[self.row_a],
-            self.row_b if first_b is None else first_b[self.row_b],
-        )
+        return of_persons(self.row_a, self.row_b, self.copies)
 
     def is_exclusive(self, chosen: NDArray[np.bool_]) -> bool:
         """Whether some pairs exclude each other far less often than as many pairs at random would.
@@ -204,6 +200,14 @@ class LinkPosterior:
                 excluded |= taken[person]
                 free *= 1.0 - float((taken if first is None else taken[first]).mean())
         return excluded & ~linked, 1.0 - free
+
+
+def of_persons(
+    row_a: NDArray[np.integer], row_b: NDArray[np.integer], copies: Copies
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """The two persons of each pair, as the first records of theirs."""
+    first_a, first_b = copies
+    return row_a if first_a is None else first_a[row_a], row_b if first_b is None else first_b[row_b]
 
 
 def group_means(weight: NDArray[np.float64], group: NDArray[np.integer], n: int) -> NDArray[np.float64]:

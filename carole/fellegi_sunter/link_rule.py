@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tryst.carole.fellegi_sunter.assignment import optimal_assignment
 from tryst.common.errors import ErrorCode, TrystError
 
-Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "none"]
+Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 
 
 def assigned(
@@ -30,15 +30,16 @@ def assigned(
     Parameters
     ----------
     a, b : ndarray of int, shape (n_pairs,)
-        Rows of the two files; no pair twice.
+        Rows of the two files, no pair twice; under clusters the persons of the two records.
     probability : ndarray of float64, shape (n_pairs,)
     threshold : float
         Smallest probability of a link, in (0, 1].
-    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "none"}
+    assignment : {"one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"}
         one_to_one: the set of links with the largest gain, where a link gains its probability and costs `threshold`;
         from .5 up, probabilities that obey one-to-one determine it. greedy: the most probable pair first, then the next
         that touches no linked record. many_to_one: each record of A takes its most probable partner; one_to_many:
-        each record of B does. Ties fall to the pair that comes first.
+        each record of B does. clusters: persons are linked one to one, by the most probable pair of their records, and
+        all pairs of linked persons are links. Ties fall to the pair that comes first.
 
     Returns
     -------
@@ -47,6 +48,8 @@ def assigned(
     """
     if not 0 < threshold <= 1:
         raise _wrong("links.threshold", "a threshold in (0, 1]", str(threshold), "change links.threshold")
+    if assignment == "clusters":
+        return _of_persons(a, b, probability, threshold)
     reached = np.flatnonzero(probability >= threshold).astype(np.int64)
     if assignment == "none":
         return reached
@@ -95,6 +98,19 @@ def within_rate(
         return links[:0], 1.0
     chosen = order[: fitting[-1] + 1]
     return np.sort(chosen), float(ordered[fitting[-1]])
+
+
+def _of_persons(
+    a: NDArray[np.integer], b: NDArray[np.integer], probability: NDArray[np.float64], threshold: float
+) -> NDArray[np.int64]:
+    """All pairs of the persons that one_to_one links."""
+    _, first, persons = np.unique(np.stack([a, b], axis=1), axis=0, return_index=True, return_inverse=True)
+    persons = persons.ravel()
+    highest = np.zeros(len(first))
+    np.maximum.at(highest, persons, probability)
+    linked = np.zeros(len(first), dtype=np.bool_)
+    linked[assigned(a[first], b[first], highest, threshold, "one_to_one")] = True
+    return np.flatnonzero(linked[persons]).astype(np.int64)
 
 
 @njit(nogil=True, cache=True)

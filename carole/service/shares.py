@@ -7,6 +7,11 @@ records of its own counted as one person (row, id of the person), and of ``stati
 grants it also of ``joint.json``, in codes. Ids are random, and rows are in the order of the custodian's own upload, so
 that neither discloses anything about the other's rows. The share is sealed to its recipient before it is written to
 disk.
+
+Under the assignment clusters the id of a link is that of its entity, and a record has one line in ``links.parquet``,
+with the probabilities of its most probable pair: how many records the other file has of the person does not show.
+``entities.parquet`` (row, id of the entity) also has the custodian's own records that are of one person without a link;
+a record alone is in neither.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.carole.engine.result import ScoredPairs
+from tryst.carole.fellegi_sunter.entities import Entities
 from tryst.carole.fellegi_sunter.link_posterior import Copies
 from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.carole.projects import Grant
@@ -55,6 +61,10 @@ class Decided(Protocol):
     def draws(self) -> DrawnLinks | None:
         """Drawn linkages, where they are granted."""
 
+    @property
+    def entities(self) -> Entities | None:
+        """Of the records of both files, under the assignment clusters."""
+
 
 def shares(
     project: str,
@@ -74,20 +84,23 @@ def shares(
     """
     statistics = json.dumps(document.plain(), allow_nan=False, sort_keys=True).encode()
     ids = _ids(linkage.pairs.weight.size)
+    entity_ids = _ids(0 if linkage.entities is None else linkage.entities.n)
     made: dict[str, Iterable[bytes]] = {}
     for side in Side:
         grant = grants.get(side.role, Grant.NOTHING)
         if grant is Grant.NOTHING:
             continue
         member = members.in_role(side.role)
-        content = _archive(_tables(linkage, side, grant, ids), statistics, joint.get(side))
+        content = _archive(_tables(linkage, side, grant, ids, entity_ids), statistics, joint.get(side))
         made[str(side.role)] = seal(member.sealing, SealContext(project, run, member.name), rechunked([content]))
     if grants.get(Role.COORDINATOR, Grant.NOTHING) is not Grant.NOTHING:
         made[str(Role.COORDINATOR)] = (statistics,)
     return made
 
 
-def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -> dict[str, pl.DataFrame]:
+def _tables(
+    linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_], entity_ids: NDArray[np.str_]
+) -> dict[str, pl.DataFrame]:
     if grant is Grant.STATISTICS:
         return {}
     pairs = linkage.pairs
@@ -109,8 +122,26 @@ def _tables(linkage: Decided, side: Side, grant: Grant, ids: NDArray[np.str_]) -
         tables["pairs"] = kept
     if grant is Grant.DRAWS and linkage.draws is not None:
         tables["draws"] = _draws(linkage.draws, pairs, rows, ids)
+    if linkage.entities is not None:
+        own, other = (linkage.entities.a, linkage.entities.b)[:: 1 if side is Side.ALICE else -1]
+        entities = _entities(own, other, entity_ids)
+        return {**tables, "links": _by_entity(tables["links"], entities), "entities": entities}
     copies = linkage.copies[0 if side is Side.ALICE else 1]
     return tables if copies is None else {**tables, "copies": _copies(copies)}
+
+
+def _entities(own: NDArray[np.int64], other: NDArray[np.int64], ids: NDArray[np.str_]) -> pl.DataFrame:
+    """The records of one file whose entity has another record, of either file."""
+    together = (np.bincount(own, minlength=len(ids)) > 1) | (np.bincount(other, minlength=len(ids)) > 0)
+    rows = np.flatnonzero(together[own])
+    return pl.DataFrame({"row": rows.astype(np.uint32), "entity_id": pl.Series(ids[own[rows]], dtype=pl.String)})
+
+
+def _by_entity(links: pl.DataFrame, entities: pl.DataFrame) -> pl.DataFrame:
+    """A line for each linked record, that of its most probable pair, under the id of its entity."""
+    ranked = links.sort(["link_probability", "match_weight"], descending=True, maintain_order=True)
+    one_each = ranked.unique("row", keep="first").drop("link_id").join(entities, on="row")
+    return one_each.rename({"entity_id": "link_id"}).select(links.columns).sort("row")
 
 
 def _copies(first: NDArray[np.integer]) -> pl.DataFrame:

@@ -117,6 +117,21 @@ class BothDuplicates(Part):
     bob: Duplicates
 
 
+class Entities(Part):
+    """The entities that the records of both files were assigned to."""
+
+    number: Count
+    """Those of one record included."""
+    linked: Count
+    """Those with records of both files."""
+    several: Counts
+    """Those with several records of a file."""
+    largest: Counts
+    """The largest number of records of a file in one entity; of each file by itself."""
+    pairs: Count
+    """Pairs of records, one of each file, that are of one entity: the links."""
+
+
 class Expected(Part):
     """What the model expects of its own decision; recall among the candidates."""
 
@@ -235,7 +250,9 @@ class LinkageDocument(Document):
     examples: list[Example] = Field(default_factory=list)
     latent: Latent | None = None
     duplicates: BothDuplicates | None = None
-    assignment: Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "none"] | None = None
+    entities: Entities | None = None
+    """Under the assignment clusters."""
+    assignment: Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"] | None = None
     false_link_rate: float | None = None
     """The target."""
     blocking: Blocking | None

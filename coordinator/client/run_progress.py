@@ -15,6 +15,7 @@ RESOLVE = "resolve"
 
 STAGE_WORDS = {
     "read": "decrypt the two uploads",
+    "persons": "find the people who are in a file more than once",
     "tables": "compare distinct signatures, field by field",
     "levels": "see how often values agree by chance",
     "count": "count the agreement patterns of the pairs",

@@ -6,22 +6,24 @@ from collections.abc import Mapping
 
 from tryst.common.cleaning.own_copies import OwnCopies
 from tryst.common.parties import Side
-from tryst.common.specification.model.defaults import Assignment
+from tryst.common.specification.model.defaults import Assignment, Mode
 
 
-def propose_assignment(copies: Mapping[Side, OwnCopies]) -> tuple[Assignment, str]:
+def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") -> tuple[Assignment, str]:
     """The assignment and its reason, in counts.
 
     Parameters
     ----------
     copies
         What each file has of equal and near-equal records.
+    mode
+        In mode block_keyed the rows of one file are not compared with each other, so that there are no clusters.
 
     Returns
     -------
     assignment
-        many_to_one where Alice's file has copies, one_to_many where Bob's has; where both have, that of the file with
-        more. one_to_one otherwise.
+        many_to_one where Alice's file has copies, one_to_many where Bob's has; where both have, clusters, or in mode
+        block_keyed that of the file with more. one_to_one otherwise.
     reason
         Empty where neither file has copies.
     """
@@ -33,15 +35,21 @@ def propose_assignment(copies: Mapping[Side, OwnCopies]) -> tuple[Assignment, st
         " equal in all but one field"
         for side in several
     )
+    counted += ": people who are in it more than once."
+    if len(several) > 1 and mode != "block_keyed":
+        return "clusters", (
+            f"{counted} With clusters the persons of each file are found, and all their records in both are linked;"
+            " one_to_one would link one of each."
+        )
     worse = max(several, key=lambda side: copies[side].equal + copies[side].near)
     assignment: Assignment = "many_to_one" if worse is Side.ALICE else "one_to_many"
     reason = (
-        f"{counted}: people who are in it more than once. With {assignment} all their records in {worse.title()}'s file"
-        " may be linked; one_to_one would link one of each."
+        f"{counted} With {assignment} all their records in {worse.title()}'s file may be linked; one_to_one would link"
+        " one of each."
     )
     if len(several) > 1:
         reason += (
-            f" No assignment allows several in both files: take those in {worse.other.title()}'s out first, which"
-            " `tryst duplicates` finds."
+            " Mode block_keyed has no assignment that allows several in both files: take those in"
+            f" {worse.other.title()}'s out first, which `tryst duplicates` finds, or link in mode open by clusters."
         )
     return assignment, reason

@@ -128,11 +128,8 @@ def draft(
     if hold_the_same(alice, bob, drafted.fields):
         drafted.left_out.insert(0, SAME_RECORDS)
     cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
-    assignment, reason = propose_assignment({side: own_copies(columns) for side, columns in cleaned.items()})
-    links = LinkSpec(assignment=assignment)
+    copies = {side: own_copies(columns) for side, columns in cleaned.items()}
     comments = _comments(drafted, identifiers)
-    if reason:
-        comments["links"] = reason
     pairs = alice.height * bob.height
     if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
@@ -140,10 +137,14 @@ def draft(
             f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"
             " proposes rules."
         )
+        assignment, reason = propose_assignment(copies)
+        comments |= {"links": reason} if reason else {}
+        links = LinkSpec(assignment=assignment)
         return _specification(project, identifiers, drafted.fields, (), "open", links), comments
 
     def with_rules(proposals: Sequence[Proposal]) -> Specification:
         chosen = mode or ("block_keyed" if proposals else "open")
+        links = LinkSpec(assignment=propose_assignment(copies, chosen)[0])
         return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), chosen, links)
 
     judged = accepted_rules(drafted.fields, cleaned, with_rules, gate, block_keyed=mode != "open")
@@ -153,6 +154,8 @@ def draft(
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
     if spec.mode == "block_keyed":
         comments["mode"] = _MODE_BLOCK_KEYED
+    _, reason = propose_assignment(copies, spec.mode)
+    comments |= {"links": reason} if reason else {}
     return spec, comments
 
 

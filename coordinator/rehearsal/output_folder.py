@@ -136,8 +136,8 @@ def rehearse_into(
 
 
 def _links_and_pairs(rehearsed: Rehearsed) -> tuple[pl.DataFrame, pl.DataFrame]:
-    links, pairs = (_joined(rehearsed.shares, name, key) for name, key in _TABLES)
-    return links, pairs
+    pairs = _joined(rehearsed.shares)
+    return pairs.filter("linked").drop("linked"), pairs
 
 
 def _write_result(folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, *, invented: bool) -> None:
@@ -219,8 +219,6 @@ WRITTEN = (
 )
 """What a rehearsal leaves behind; the evaluation only when the truth is known, the last two only where the
 specification has a section `assessment`."""
-
-_TABLES = (("links.parquet", "link_id"), ("pairs.parquet", "pair_id"))
 
 
 def report_content(
@@ -327,12 +325,13 @@ def _persons(source: Source, spec: Specification, side: Side, truth: Truth) -> p
     return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
 
 
-def _joined(shares: dict[Side, Path], name: str, key: str) -> pl.DataFrame:
-    """One table with both identifiers, from the two custodians' shares of it."""
-    numbers = ["match_probability", "link_probability", "match_weight"]
-    alice, bob = (pl.read_parquet(shares[side] / name) for side in (Side.ALICE, Side.BOB))
-    own = alice.rename({"identifier": "alice"}).join(bob.select(key, bob=pl.col("identifier")), on=key, how="inner")
-    return own.select("alice", "bob", *[column for column in (*numbers, "linked") if column in own.columns]).sort(
+def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
+    """The pairs with both identifiers, from the two custodians' shares of them."""
+    alice, bob = (pl.read_parquet(shares[side] / "pairs.parquet") for side in (Side.ALICE, Side.BOB))
+    own = alice.rename({"identifier": "alice"}).join(
+        bob.select("pair_id", bob=pl.col("identifier")), on="pair_id", how="inner"
+    )
+    return own.select("alice", "bob", "match_probability", "link_probability", "match_weight", "linked").sort(
         ["match_weight", "alice", "bob"], descending=[True, False, False]
     )
 

@@ -3,7 +3,8 @@
 A share is an uncompressed zip of ``statistics.json`` and of the tables that were granted: ``links.parquet``, and
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
 an id (random, the same for both custodians) and the three numbers of the pair; of the pairs, also whether it is a link.
-``copies.parquet`` names the custodian's own records that counted as one person, of which one is linked.
+``copies.parquet`` names the custodian's own records that counted as one person, of which one is linked;
+``entities.parquet``, under the assignment clusters, the entity of each own record that is linked or has a copy.
 ``draws.parquet`` has for each link of each drawn linkage the row, the pair's id, the number of the draw and the pair's
 link probability.
 Where it was granted there is also ``joint.json``, the joint distribution of both files' variables in codes.
@@ -40,6 +41,7 @@ SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
         "links": {**_ROW, "link_id": pl.String(), **_VALUES},
         "pairs": {**_ROW, "pair_id": pl.String(), **_VALUES, "linked": pl.Boolean()},
         "copies": {**_ROW, "copy_id": pl.String()},
+        "entities": {**_ROW, "entity_id": pl.String()},
         "draws": {**_ROW, "pair_id": pl.String(), "draw": pl.UInt32(), "link_probability": pl.Float64()},
     }
 )
@@ -108,7 +110,7 @@ def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     -------
     DataFrame
         Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked); of copies
-        identifier and copy_id; of draws identifier, pair_id, draw and link_probability.
+        and entities identifier and copy_id or entity_id; of draws identifier, pair_id, draw and link_probability.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")

@@ -121,7 +121,8 @@ class LinkSpec(Section):
     """one_to_one: a row has at most one link, and the links are the best set of such. greedy: at most one link too, the
     most probable pair first, each pair judged by itself. many_to_one: a row of Alice's has at most one link, a row of
     Bob's may have several, as where a person may be twice in Alice's file. one_to_many: the same with the files
-    exchanged. none: every pair stands alone."""
+    exchanged. clusters: a person may have several rows in either file; the persons are found within each file and
+    linked one to one, and all rows of linked persons are linked. none: every pair stands alone."""
     threshold: float | None = Field(default=None, gt=0, lt=1, allow_inf_nan=False)
     """Smallest match probability of a link. Default: 0.5, unless one of the next two is given; exactly one of the three
     holds."""

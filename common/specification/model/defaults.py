@@ -21,7 +21,7 @@ Step = Literal[
     "unicode", "case", "accents", "punctuation", "stop_words", "whitespace", "alphanumeric", "digits", "leading_zeros"
 ]
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
-Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "none"]
+Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 LevelTable = Literal["em8", "em15", "exact"]
 Mode = Literal["open", "trusted", "block_keyed"]
 Comparator = Literal["jaro", "jaro_winkler"]

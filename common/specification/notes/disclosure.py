@@ -203,6 +203,22 @@ def _repeated(spec: Specification) -> Iterator[str]:
             f"links.assignment {spec.links.assignment}: {side.title()} learns which of the linked people are in"
             f" {side.other.title()}'s file more than once, and how often."
         )
+    if spec.links.assignment == "clusters":
+        yield from _clustered(spec)
+
+
+def _clustered(spec: Specification) -> Iterator[str]:
+    yield (
+        "links.assignment clusters: Carole compares the rows of each file with each other too, and finds which are one"
+        " person; each custodian with the grant links learns this of its own rows. The statistics state how many people"
+        " are in each file more than once, and how many rows of a file one person has at most."
+    )
+    for side in Side:
+        if getattr(spec.release, str(side)) == "pairs":
+            yield (
+                f"links.assignment clusters with the grant pairs: {side.title()} also learns which of the linked people"
+                f" are in {side.other.title()}'s file more than once, and how often. The grant links keeps that back."
+            )
 
 
 def _harmonised(spec: Specification) -> Iterator[str]:

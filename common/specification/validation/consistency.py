@@ -18,6 +18,7 @@ from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.validation.assessment import assessment_issues
+from tryst.common.specification.validation.assignment import assignment_issues
 from tryst.common.specification.validation.block_keyed import block_keyed_issues
 from tryst.common.specification.validation.blocking import repeated_rules, rule_issues
 from tryst.common.specification.validation.estimation import estimation_issues
@@ -90,6 +91,7 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     )
     yield from resolution_issues(content.resolution, content.mode, content.padding, content.quality)
     yield from release_issues(content.release, content.latent, content.model.scheme)
+    yield from assignment_issues(content)
 
 
 def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:

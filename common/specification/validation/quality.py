@@ -39,7 +39,7 @@ def quality_issues(
             "the extended latent step decides again, and these estimates are of the decision before it",
             remedy="drop `quality`, or `latent`",
         )
-    if quality.decoys is not None and assignment not in ("one_to_one", "greedy"):
+    if quality.decoys is not None and assignment in ("many_to_one", "one_to_many", "none"):
         yield ValidationIssue(
             ("quality", "decoys"),
             "where a record may have several links, a decoy is linked with the match of the record it was made from",

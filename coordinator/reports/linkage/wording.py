@@ -71,6 +71,7 @@ ASSIGNMENTS = {
     "greedy": "one to one, the most probable pair first",
     "many_to_one": "a record of Alice's has one link at most, one of Bob's any number",
     "one_to_many": "a record of Bob's has one link at most, one of Alice's any number",
+    "clusters": "a person one to one, with all records that are his in either file",
     "none": "every pair above the threshold",
 }
 

@@ -80,6 +80,60 @@ def test_a_custodian_is_given_its_own_copies_and_none_of_the_other(blocked: Link
     assert sorted(map(list, groups)) == [[3, 7, 9], [11, 20]]
 
 
+@pytest.fixture(scope="module")
+def clustered() -> Linkage:
+    """The first 40 of Alice's people and the first 30 of Bob's are in their file twice; 200 are in both files."""
+    tables = people(N), people(N, offset=N - COMMON)
+    alice, bob = pl.concat([tables[0], tables[0].head(40)]), pl.concat([tables[1], tables[1].head(30)])
+    a = make_upload(Side.ALICE, alice, "a" * 32)[0].sets
+    b = make_upload(Side.BOB, bob, "b" * 32)[0].sets
+    plan = replace(plan_of(SPEC.model_copy(update={"blocking": ()})), assignment="clusters")
+    return link(a, b, plan, RESOURCES, lambda stage, fraction: None)
+
+
+def test_a_share_of_clusters_names_entities_and_hides_how_many_records_the_other_has(
+    clustered: Linkage, parties: Provisioned
+) -> None:
+    """Those whom Bob has twice are linked, and Alice's lines of them are like those of the others."""
+    found = made(clustered, parties, Grant.LINKS, Grant.LINKS, Grant.NOTHING)
+    tables = []
+    for role, owner in (("custodian-a", "alice"), ("custodian-b", "bob")):
+        share = opened(found[role], parties, owner)
+        assert set(share) == {"links.parquet", "entities.parquet", "statistics.json"}
+        tables.append([pl.read_parquet(share[f"{name}.parquet"]) for name in ("links", "entities")])
+    (alice, ours), (bob, theirs) = tables
+    assert alice["row"].is_unique().all()
+    assert bob["row"].is_unique().all()
+    assert alice["link_id"].is_unique().all()
+    assert (alice.height, bob.height) == (COMMON, COMMON + 30)
+    entities = clustered.entities
+    assert entities is not None
+    both = alice.join(bob, on="link_id", suffix="_bob")
+    assert set(both.select("row", "row_bob").iter_rows()) == set(
+        zip(*(rows.tolist() for rows in entities.pairs()), strict=True)
+    )
+    assert dict(ours.schema) == {"row": pl.UInt32(), "entity_id": pl.String()}
+    assert ours["entity_id"].str.contains("^[0-9a-f]{16}$").all()
+    assert alice.join(ours, on="row").select((pl.col("link_id") == pl.col("entity_id")).all()).item()
+    # Alice's own copies, whom Bob does not have: 40 persons of two records each. Records alone are left out.
+    unlinked = ours.join(alice, on="row", how="anti").group_by("entity_id").len()["len"]
+    assert unlinked.to_list() == [2] * 40
+    assert set(theirs["row"]) == set(bob["row"])
+    pairs = clustered.pairs
+    for row, chance in bob.select("row", "link_probability").iter_rows():
+        assert chance == pairs.link_probability[clustered.links][pairs.row_b[clustered.links] == row].max()
+
+
+def test_with_the_grant_pairs_each_pair_of_an_entity_has_a_line(clustered: Linkage, parties: Provisioned) -> None:
+    found = made(clustered, parties, Grant.PAIRS, Grant.PAIRS, Grant.NOTHING)
+    alice, bob = (
+        pl.read_parquet(io.BytesIO(opened(found[role], parties, owner)["pairs.parquet"]))
+        for role, owner in (("custodian-a", "alice"), ("custodian-b", "bob"))
+    )
+    both = alice.join(bob, on="pair_id", suffix="_bob", validate="1:1").filter("linked")
+    assert both.height == clustered.links.size == COMMON + 30
+
+
 def test_a_recipient_of_draws_has_the_links_of_each_and_no_other_has(blocked: Linkage, parties: Provisioned) -> None:
     links = blocked.links
     drawn = DrawnLinks(np.repeat(np.arange(2, dtype=np.int32), [len(links), 1]), np.append(links, links[:1]))

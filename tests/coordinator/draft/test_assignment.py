@@ -55,10 +55,26 @@ def test_no_rows_and_one_field() -> None:
     ],
 )
 def test_who_has_copies_decides(alice: OwnCopies, bob: OwnCopies, assignment: str) -> None:
-    proposed, reason = propose_assignment({Side.ALICE: alice, Side.BOB: bob})
+    """Where both have, mode block_keyed has no clusters, and names what to do."""
+    copies = {Side.ALICE: alice, Side.BOB: bob}
+    both = alice.several and bob.several
+    proposed, reason = propose_assignment(copies, "block_keyed")
     assert proposed == assignment
     assert bool(reason) == (assignment != "one_to_one")
-    assert ("tryst duplicates" in reason) == (alice.several and bob.several)
+    assert ("tryst duplicates" in reason) == both
+    assert propose_assignment(copies, "open")[0] == ("clusters" if both else assignment)
+
+
+def test_clusters_are_drafted_in_mode_open_where_both_files_have_copies() -> None:
+    rng = np.random.default_rng(5)
+    alice, bob = (copied(table, 0.2, 0.3, rng).drop(TRUTH) for table in two_files(500, 500, 250, 0.2, rng, sampled=0.3))
+    spec, comments = draft(alice, bob, "both", block=True, mode="open")
+    assert spec.links.assignment == "clusters"
+    assert "Alice's file has" in comments["links"]
+    assert "Bob's file has" in comments["links"]
+    apart, comments = draft(alice, bob, "both", mode="block_keyed")
+    assert apart.links.assignment in ("many_to_one", "one_to_many")
+    assert "or link in mode open by clusters" in comments["links"]
 
 
 @pytest.mark.parametrize(("share", "errors"), [(0.02, 0.3), (0.2, 1.0)])

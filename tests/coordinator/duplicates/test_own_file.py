@@ -76,6 +76,7 @@ def test_what_is_for_the_eyes_of_others_is_left_out(own: tuple[Path, pl.DataFram
     _, _, spec = own
     noisy = spec.model_dump()
     noisy["mode"], noisy["padding"] = "block_keyed", "powers_of_two"
+    noisy["links"]["assignment"] = "one_to_one"
     noisy["fields"][0]["randomised_response"] = 0.05
     kept = at_home(Specification.model_validate(noisy))
     assert (kept.mode, kept.padding, kept.fields[0].randomised_response) == ("open", None, 0.0)

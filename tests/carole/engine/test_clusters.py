@@ -1,0 +1,192 @@
+"""Entities of two files in which people occur more than once: links, probabilities, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks._in_process import persons, signed
+from benchmarks.duplicates import copied, f1_of_entities
+from tryst.carole.engine import Linkage, Resources, link
+from tryst.carole.engine.clusters import both_persons, with_entities
+from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.carole.fellegi_sunter.entities import OwnPersons
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.draft.specification_draft import draft
+
+ENOUGH = Resources(memory_bytes=2**28, threads=1)
+
+
+def silent(stage, fraction):
+    """No progress."""
+
+
+class Files:
+    """Two files of 400 people, 200 in common, of whom some are again in their file, as signed."""
+
+    def __init__(self, share, *, seed=6):
+        rng = np.random.default_rng(seed)
+        tables = two_files(400, 400, 200, 0.2, rng, sampled=0.01)
+        alice, bob = (copied(table, share, 0.3, rng, thrice=0.3) for table in tables) if share else tables
+        self.spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "clusters", block=True, mode="open")
+        (self.a, of_a), (self.b, of_b) = (signed(t, self.spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
+        self.persons = persons(of_a, of_b)
+
+    def plan(self, assignment="clusters", *, block=False):
+        """As drafted, with its first two rules or none."""
+        plan = replace(plan_of(self.spec), assignment=assignment)
+        return replace(plan, rules=plan.rules[:2] if block else ())
+
+    def link(self, assignment="clusters", *, block=False, progress=silent):
+        return link(self.a, self.b, self.plan(assignment, block=block), ENOUGH, progress)
+
+
+@pytest.fixture(scope="module")
+def copies():
+    return Files(0.4)
+
+
+@pytest.fixture(scope="module")
+def every(copies) -> Linkage:
+    return copies.link()
+
+
+@pytest.fixture(scope="module")
+def blocked(copies) -> Linkage:
+    return copies.link(block=True)
+
+
+@pytest.mark.parametrize("which", ["every", "blocked"])
+def test_people_are_found_and_what_is_claimed_of_them_holds(which, copies, request):
+    run = request.getfixturevalue(which)
+    match = matching_pairs(*copies.persons, run.pairs.row_a, run.pairs.row_b)
+    matches = number_of_matches(*copies.persons)
+    assert quality(match[run.links], matches).f1 > 0.97
+    assert run.pairs.link_probability.sum() == pytest.approx(matches, rel=0.03)
+    entity = np.concatenate([run.entities.a, run.entities.b])
+    assert f1_of_entities(np.concatenate(copies.persons), entity) > 0.97
+    assert not {"equal_records", "shared_partner", "links_exceed_smaller_file"} & {w.code for w in run.warnings}
+
+
+@pytest.mark.parametrize("which", ["every", "blocked"])
+def test_the_links_are_all_pairs_of_an_entity(which, request):
+    run = request.getfixturevalue(which)
+    pairs = run.pairs
+    linked = set(zip(pairs.row_a[run.links].tolist(), pairs.row_b[run.links].tolist(), strict=True))
+    assert linked == set(zip(*(rows.tolist() for rows in run.entities.pairs()), strict=True))
+    every_pair = np.stack([pairs.row_a, pairs.row_b], axis=1)
+    assert len(np.unique(every_pair, axis=0)) == len(every_pair)
+    assert (np.diff(pairs.weight) <= 0).all()
+    assert pairs.link_probability.min() >= 0
+    assert pairs.link_probability.max() <= 1
+
+
+def test_a_pair_that_no_rule_compares_is_compared_for_its_entity(every, blocked):
+    """Its vector is that of a run that compares every pair, and no candidate is counted for it."""
+    vectors = {
+        (a, b): tuple(every.patterns.gamma[k])
+        for a, b, k in zip(every.pairs.row_a, every.pairs.row_b, every.pairs.pattern, strict=True)
+    }
+    pairs, patterns = blocked.pairs, blocked.patterns
+    new = np.flatnonzero(patterns.count == 0)
+    assert len(new)
+    compared = [
+        (tuple(patterns.gamma[k]), vectors[a, b])
+        for a, b, k in zip(pairs.row_a, pairs.row_b, pairs.pattern, strict=True)
+        if (a, b) in vectors
+    ]
+    assert len(compared) > len(blocked.links) / 2
+    assert all(own == other for own, other in compared)
+    assert patterns.count.sum() == blocked.n_candidates
+    assert np.isin(pairs.pattern[blocked.links], new).any()
+
+
+def test_the_document_counts_entities(every, copies):
+    document = findings(every, copies.plan(), ENOUGH, {}).plain()["linkage"]
+    entity = np.concatenate([every.entities.a, every.entities.b])
+    in_a, in_b = every.entities.sizes
+    assert document["entities"] == {
+        "number": len(np.unique(entity)),
+        "linked": len(np.intersect1d(every.entities.a, every.entities.b)),
+        "several": {"alice": int((in_a > 1).sum()), "bob": int((in_b > 1).sum())},
+        "largest": {"alice": int(in_a.max()), "bob": int(in_b.max())},
+        "pairs": len(every.links),
+    }
+    assert document["entities"]["several"]["alice"] == pytest.approx(160, abs=5)
+    assert document["expected"]["precision"] > 0.97
+
+
+def test_without_copies_the_links_are_those_of_one_to_one():
+    files = Files(0)
+    found, expected = files.link(), files.link("one_to_one")
+    assert found.links.size > 150
+    links = [
+        set(zip(r.pairs.row_a[r.links].tolist(), r.pairs.row_b[r.links].tolist(), strict=True))
+        for r in (found, expected)
+    ]
+    assert links[0] == links[1]
+    assert found.pairs.link_probability.sum() == pytest.approx(expected.pairs.link_probability.sum(), rel=0.01)
+
+
+def test_progress_never_goes_back(copies):
+    seen = []
+    copies.link(block=True, progress=lambda stage, fraction: seen.append((stage, fraction)))
+    stages = list(dict.fromkeys(stage for stage, _ in seen))
+    assert stages == ["persons", "tables", "levels", "count", "model", "keep", "decide"]
+    for stage in stages:
+        done = [fraction for name, fraction in seen if name == stage]
+        assert done == sorted(done)
+        assert done[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"latent": LatentPlan()}, {"check_field": "sex"}, {"replicates": 39}, {"draws": 20}], ids=str
+)
+def test_what_supposes_one_link_of_a_record_is_refused(setting, copies):
+    plan = copies.plan()
+    if "check_field" in setting:
+        held_out = plan.field(setting["check_field"])
+        fields = tuple(field for field in plan.fields if field != held_out)
+        plan, setting = replace(plan, fields=fields, assignment="none"), {"check_field": held_out}
+    with pytest.raises(TrystError, match="clusters") as caught:
+        replace(plan, assignment="clusters", **setting)
+    assert caught.value.code is ErrorCode.PARAMETER
+
+
+def test_entities_that_do_not_fit_into_memory_are_refused_before_their_pairs_are_made(copies, blocked):
+    """One person in each file, as where the fields distinguish no one."""
+    plan = copies.plan(block=True)
+    one = replace(copies.link("one_to_one", block=True), peak_bytes=0)
+    own = tuple(
+        OwnPersons.of(np.zeros(n, dtype=np.int32), *[np.zeros(0, np.int32)] * 2, np.zeros(0)) for n in one.records
+    )
+    with pytest.raises(TrystError, match="pairs of records of linked persons") as caught:
+        with_entities(one, own, copies.a, copies.b, plan, Resources(2**20, 1))
+    assert caught.value.code is ErrorCode.MEMORY
+
+
+def test_a_file_of_one_record_has_one_person(copies):
+    fields = {name: replace(field, codes=field.codes[:1]) for name, field in copies.a.fields.items()}
+    alone = replace(
+        copies.a, n_rows=1, fields=fields, blocks={name: keys[:1] for name, keys in copies.a.blocks.items()}
+    )
+    own = both_persons(alone, copies.b, copies.plan(), ENOUGH, silent)
+    assert own[0].first.tolist() == [0]
+    assert len(np.unique(own[1].first)) == pytest.approx(400, abs=10)
+
+
+def test_a_file_whose_persons_cannot_be_found_is_named(copies):
+    """All records of Bob's are equal in all fields: within the file nothing distinguishes them."""
+    fields = {name: replace(field, codes=np.zeros_like(field.codes)) for name, field in copies.b.fields.items()}
+    plan = copies.plan()
+    with pytest.raises(TrystError, match="within Bob's file") as caught:
+        link(copies.a, replace(copies.b, fields=fields), plan, ENOUGH, silent)
+    assert caught.value.code is ErrorCode.NOT_IDENTIFIED
+    assert "one_to_one" in caught.value.remedy
