@@ -107,7 +107,7 @@ class _Persons:
         _, once = np.unique(_joined(persons[0], persons[1]), return_index=True)
         made = []
         for first, person, n in zip(firsts, persons, (found.n_a, found.n_b), strict=True):
-            free: NDArray[np.float64] = 1 - np.bincount(person[once], pairs.link_probability[once], minlength=n)
+            free = np.ones(n) - np.bincount(person[once], pairs.link_probability[once], minlength=n)
             rival, its_odds = np.zeros(n), np.full(n, -np.inf)
             rival[person[links]] = pairs.link_probability[links]
             its_odds[person[links]] = pairs.weight[links] * np.log(2.0) + _log_prior_odds(fit)
