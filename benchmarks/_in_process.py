@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +26,10 @@ from tryst.carole.evaluation import (
 from tryst.carole.evaluation.quality_estimate import Claim
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
+from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 from tryst.coordinator.demonstration.people import TRUTH
@@ -103,10 +106,13 @@ def linked(
 
 
 def signed(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[SignatureSet, NDArray[np.object_]]:
-    """A file's signatures in mode open under a fixed key, and the person (`TRUTH`) of each row."""
+    """A file's signatures in mode open under a fixed key, and the person (`TRUTH`) of each row; decoys are none's."""
     cleaned = clean(table, spec, side)
-    made = encode_records(cleaned.columns, spec, KEY, 1, shuffle=np.arange, variables=cleaned.variables)
-    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order]
+    columns = cleaned.columns
+    if spec.decoys:
+        columns = with_decoys(columns, spec, NoiseKey(hashlib.sha256(side.encode()).digest()))
+    made = encode_records(columns, spec, KEY, 1, shuffle=np.arange, variables=cleaned.variables, decoys=spec.decoys)
+    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order[: table.height]]
 
 
 def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
