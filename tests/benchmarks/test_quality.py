@@ -66,3 +66,21 @@ def test_a_peer_that_fails_gives_its_reason() -> None:
     assert isinstance(absent, str)
     assert absent.startswith("failed: ModuleNotFoundError")
     assert by_peer("splink", alice, bob, spec, Limits(Path(sys.executable), 1e-6, 8.0)) == "no links in 1e-06 minutes"
+
+
+def test_a_peers_weights_are_linked_one_to_one(tmp_path: Path) -> None:
+    """A record of Alice's has two candidates; the peer takes both, the assignment the one with the larger weight."""
+    alice, bob = (file.sort(TRUTH) for file in KINDS["strangers"](40, 40, np.random.default_rng(1)))
+    found = [f"{k},{k},0.999999,30" for k in range(40)] + ["0,1,0.99,17"]
+    peer = tmp_path / "peer"
+    lines = "\\n".join(["alice,bob,probability,weight", *found])
+    peer.write_text(f'#!/bin/sh\nprintf \'{lines}\\n\' > "$3/pairs.csv"\necho \'{{"version": "1"}}\'\n')
+    peer.chmod(0o755)
+    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", False)
+    both = by_peer("splink", alice, bob, spec, Limits(peer, 1.0, 8.0))
+    assert isinstance(both, dict)
+    own, assigned = both["splink 1"], both["splink, one_to_one"]
+    assert (own.links, own.true_links, own.matches) == (41, 40, 40)
+    assert own.claimed_precision == pytest.approx((40 * 0.999999 + 0.99) / 41)
+    assert (assigned.links, assigned.true_links) == (40, 40)
+    assert assigned.claimed_matches == pytest.approx(40, abs=0.01)
