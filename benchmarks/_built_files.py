@@ -68,6 +68,22 @@ def built_files(n: int, common: int, rng: np.random.Generator, *, clustered: boo
     return BuiltFiles(SignatureSet("", n, sides[0], {}), SignatureSet("", n, sides[1], {}), common)
 
 
+def with_built_decoys(files: BuiltFiles, decoys: int, rng: np.random.Generator) -> BuiltFiles:
+    """The files with decoys after their records: a random half of each one's fields is from either of two records."""
+
+    def extended(part: SignatureSet) -> SignatureSet:
+        household = rng.integers(0, part.n_rows, decoys)
+        person = (household + rng.integers(1, part.n_rows, decoys)) % part.n_rows
+        of_person = rng.random((decoys, len(part.fields))).argsort(axis=1).argsort(axis=1) < len(part.fields) // 2
+        fields = {}
+        for q, (name, field) in enumerate(part.fields.items()):
+            codes = field.codes[np.where(of_person[:, q], person, household)]
+            fields[name] = FieldSignatures(field.bits, field.signatures, np.concatenate([field.codes, codes]))
+        return SignatureSet(part.rule, part.n_rows + decoys, fields, {})
+
+    return BuiltFiles(extended(files.a), extended(files.b), files.common)
+
+
 def built_plan(seed: int, replicates: int) -> LinkagePlan:
     """Of built files: the check field held out, no dependence, no blocking."""
     fields = tuple(FieldPlan(name, BITS, LEVELS["em8"]) for name in SIZES if name != CHECK)

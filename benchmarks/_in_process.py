@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +12,24 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.quality import claim_of
-from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import Quality, matching_pairs, number_of_matches, quality
+from tryst.carole.evaluation import (
+    Quality,
+    best_threshold,
+    calibration,
+    expected_precision_recall,
+    matching_pairs,
+    number_of_matches,
+    quality,
+)
 from tryst.carole.evaluation.quality_estimate import Claim
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
+from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 from tryst.coordinator.demonstration.people import TRUTH
@@ -40,10 +51,19 @@ class JudgedLinks(Quality):
         Precision and recall; None where nothing is claimed.
     claimed_matches
         Sum of all link probabilities.
+    best_f1
+        Greatest F1 of any threshold of the link probability.
+    auc
+        Expected area under precision and recall, the pairs not kept in random order after the kept.
+    largest_gap
+        Greatest difference between summed probabilities and true matches, as a share of the matches.
     """
 
     claimed: Claim | None
     claimed_matches: float
+    best_f1: float
+    auc: float
+    largest_gap: float
 
     @property
     def claimed_precision(self) -> float:
@@ -86,10 +106,13 @@ def linked(
 
 
 def signed(table: pl.DataFrame, spec: Specification, side: Side) -> tuple[SignatureSet, NDArray[np.object_]]:
-    """A file's signatures in mode open under a fixed key, and the person (`TRUTH`) of each row."""
+    """A file's signatures in mode open under a fixed key, and the person (`TRUTH`) of each row; decoys are none's."""
     cleaned = clean(table, spec, side)
-    made = encode_records(cleaned.columns, spec, KEY, 1, shuffle=np.arange, variables=cleaned.variables)
-    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order]
+    columns = cleaned.columns
+    if spec.decoys:
+        columns = with_decoys(columns, spec, NoiseKey(hashlib.sha256(side.encode()).digest()))
+    made = encode_records(columns, spec, KEY, 1, shuffle=np.arange, variables=cleaned.variables, decoys=spec.decoys)
+    return made.sets[0], table[TRUTH].cast(pl.String).to_numpy()[made.order[: table.height]]
 
 
 def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -100,13 +123,43 @@ def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[NDArr
 
 def judged(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:
     """What a linkage claims, and what is true."""
-    pairs = run.pairs
+    return judged_pairs(run.pairs, run.links, run.matches_below_floor, run.plausible_links, person_a, person_b)
+
+
+def judged_pairs(
+    pairs: ScoredPairs,
+    links: NDArray[np.int64],
+    matches_below_floor: float,
+    max_links: int,
+    person_a: NDArray[np.int64],
+    person_b: NDArray[np.int64],
+) -> JudgedLinks:
+    """What is claimed of links among scored pairs, whoever scored them, and what is true.
+
+    Parameters
+    ----------
+    pairs
+        Judged by `link_probability`.
+    links
+        Which of the pairs are linked.
+    matches_below_floor
+        Expected matches among the pairs that were not kept.
+    max_links
+        Links from which nothing is claimed.
+    person_a, person_b
+        The person of each row of the two files.
+    """
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
-    found = quality(true[run.links], number_of_matches(person_a, person_b))
+    n_matches = number_of_matches(person_a, person_b)
+    found, probability = quality(true[links], n_matches), pairs.link_probability
+    unscored = len(person_a) * len(person_b) - len(probability)
     return JudgedLinks(
         found.links,
         found.true_links,
         found.matches,
-        claim_of(pairs, run.links, run.matches_below_floor, run.plausible_links),
-        float(pairs.link_probability.sum()) + run.matches_below_floor,
+        claim_of(pairs, links, matches_below_floor, max_links),
+        float(probability.sum()) + matches_below_floor,
+        best_threshold(probability, true, n_matches).quality.f1,
+        expected_precision_recall(probability, true, n_matches, unscored).auc,
+        calibration(probability, true).largest_gap,
     )

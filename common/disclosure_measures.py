@@ -276,7 +276,7 @@ register(
             meaning="Estimated share of the links that join records of two people.",
             intruder="No intruder: whoever uses the combined output.",
             sentence="{value} of the links are estimated to be false.",
-            method="check field, or bootstrap, with a 95 % interval (section `quality`)",
+            method="check field, or decoys, or bootstrap, with a 95 % interval (section `quality`)",
             question=RIGHT,
             needs="quality",
             accumulates=False,

@@ -1,7 +1,7 @@
 """The share of false links as a measure with a limit, from the estimates that a run makes of its own quality.
 
 No release discloses more by false links, but whoever uses it takes two people for one. The estimate that supposes least
-is judged: the check field's, or else the bootstrap's.
+is judged: the check field's, or else the decoys', or else the bootstrap's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tryst.carole.assessment.measures import Measure
 from tryst.common.documents.linkage_document import LinkageDocument, ShareInterval
 from tryst.common.specification import Specification
 
-_PREFERRED = ("check_field", "bootstrap")
+_PREFERRED = ("check_field", "decoys", "bootstrap")
 
 
 def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping[str, Measure]:

@@ -107,7 +107,7 @@ class BlockKeyedFiles:
 
 
 def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
-    """Refuse more pairs than the files' records have, which only dummies can cause.
+    """Refuse more pairs than the files' records have, which only dummies and decoys can cause.
 
     Raises
     ------
@@ -117,10 +117,11 @@ def check_pairs(n_pairs: int, n_a: int, n_b: int) -> None:
     if n_pairs > n_a * n_b:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"with dummies in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
+            f"with dummies and decoys in them the blocks have more pairs than the {n_a:,} by {n_b:,} records",
             where="padding",
             got=f"{n_pairs:,} pairs",
-            remedy="pad less or block more finely; a linkage of so few records can do without blocking, in mode open",
+            remedy="pad less, block more finely or drop decoys; a linkage of so few records can do without blocking, in"
+            " mode open",
         )
 
 

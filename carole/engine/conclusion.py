@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.decoy_pairs import DecoySource
 from tryst.carole.engine.drawing import Drawing
 from tryst.carole.engine.duplicates import duplicate_warnings, duplicates
 from tryst.carole.engine.estimated import estimated, rule_fields
@@ -41,6 +42,7 @@ def conclude(
     plan: LinkagePlan,
     progress: Progress,
     fitted: FittedScheme | None = None,
+    decoys: DecoySource | None = None,
 ) -> tuple[Linkage, NDArray[np.int64]]:
     """Estimate under the assignment, score and decide.
 
@@ -54,6 +56,8 @@ def conclude(
         Called with the stage "decide" and the fraction of it done.
     fitted : FittedScheme, optional
         The pairwise fit of the same counts, where available.
+    decoys : callable, optional
+        Gives the pairs of both custodians' decoys, where the plan has any.
 
     Returns
     -------
@@ -72,7 +76,9 @@ def conclude(
     blocking = _recall(patterns.mask, fit.matches, model, found.missing, plan)
     claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
     quality = tuple(
-        quality_estimates(found, kept, fit, claim, plan, lambda part: progress("decide", last + (1 - last) * part))
+        quality_estimates(
+            found, kept, fit, claim, plan, lambda part: progress("decide", last + (1 - last) * part), decoys
+        )
     )
     progress("decide", 1.0)
     drawn = None

@@ -1,7 +1,7 @@
 """The link of two whole files: of records, or of persons where files have several records of one.
 
 A run compares and estimates (`local`) and decides (`conclusion`). Here is what goes before and after it: records of a
-file that count as one person, and the extended latent step.
+file that count as one person, decoys that are no records, and the extended latent step.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from tryst.carole.engine.clusters import both_persons, with_entities
 from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.decoy_pairs import decoys_of_files, records_and_decoys
 from tryst.carole.engine.duplicates import copies
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.plan import LinkagePlan, Resources
@@ -27,7 +29,7 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     Parameters
     ----------
     a, b : SignatureSet
-        Of the whole files.
+        Of the whole files, with their decoys where the plan has any.
     plan : LinkagePlan
         What to compare, and how to decide.
     resources : Resources
@@ -55,11 +57,14 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
     """
     if plan.assignment == "clusters":
         return _clustered(a, b, plan, resources, progress)
+    whole = a, b
+    a, b = (records_and_decoys(part, plan.decoys)[0] for part in whole)
     run = Run(WholeFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)
         found = replace(found, copies=(copies(a, plan, fitted.model), copies(b, plan, fitted.model)))
-        linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
+        decoys = decoys_of_files(whole, plan, partial(run.above, pool)) if plan.decoys else None
+        linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted, decoys)
         return linkage if plan.latent is None else run.extended(linkage, found)
 
 

@@ -22,6 +22,7 @@ from tryst.carole.engine.block_keyed_files import BlockKeyedFiles, check_pairs
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement, check_agreement
+from tryst.carole.engine.decoy_pairs import WeightedPairs
 from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent import extended, values_of
@@ -168,6 +169,21 @@ class Run:
         )
         return candidates, kept, fitted
 
+    def above(self, pool: ThreadPoolExecutor, files: LinkageInput, scheme: FittedScheme, floor: float) -> WeightedPairs:
+        """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
+        plan, budget = self._plan, MemoryBudget(self._budget.free)
+        budget.take(input_bytes(*files.rows), "the signatures of decoys", "use fewer decoys")
+        found = files.source(plan, budget, _quiet)
+        budget.take(PairStream.workspace_bytes(self._threads), "the threads' working space", "use fewer threads")
+        tables = level_tables(*files.rows, plan, found.pairs.n_pairs, budget, pool, _quiet)
+        stream = self._stream(found.pairs, files.rows, tables, pool, budget=budget)
+        code, mask, count = stream.count(_quiet)
+        weight = scheme.match_weights(self._packing.unpack(code))
+        selected = np.flatnonzero(weight >= floor)
+        budget.take(KEPT_BYTES * int(count[selected].sum()), "the pairs of decoys above the floor", "use fewer decoys")
+        kept = stream.keep(code[selected], mask[selected], selected, _quiet)
+        return kept.row_a, kept.row_b, weight[kept.pattern]
+
     def extended(self, linkage: Linkage, found: Candidates) -> Linkage:
         """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must exist."""
         assert self._plan.latent is not None  # noqa: S101 - requested only then
@@ -221,8 +237,9 @@ class Run:
         pool: ThreadPoolExecutor,
         *,
         twice: bool = True,
+        budget: MemoryBudget | None = None,
     ) -> PairStream:
-        budget = self._budget
+        budget = budget or self._budget
         # Their number is only known when they are counted; the memory set aside for them is reserved then.
         max_patterns = min(pairs.n_pairs, int(PATTERNS_SHARE * budget.free) // self._bytes_per_pattern)
         store = twice and budget.try_take(PairStream.stored_bytes(pairs.n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
@@ -238,3 +255,7 @@ class Run:
         yield lambda fraction: self._progress(name, fraction)
         self._progress(name, 1.0)
         self._seconds[name] = time.perf_counter() - started
+
+
+def _quiet(fraction: float) -> None:
+    """No progress."""

@@ -86,8 +86,9 @@ def deduplicate(part: SignatureSet, plan: LinkagePlan, resources: Resources, pro
         As `link`.
     """
     plan = replace(
-        plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, draws=0
-    )
+        plan, assignment="one_to_many", latent=None, expected_matches=None, check_field=None, replicates=0, decoys=0,
+        draws=0,
+    )  # fmt: skip
     run = Run(OneFile(part), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)

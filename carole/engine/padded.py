@@ -1,9 +1,10 @@
-"""The conclusion where blocks are padded: the resolver knows the dummies and concludes without them.
+"""The conclusion where rows are not all records': the resolver knows dummies and decoys and concludes without them.
 
-Carole counts and keeps pairs of dummies like any others. The resolver removes the kept ones, from the counts too, so
-that records compete with records only and no record is linked to a dummy; only pairs too dissimilar to be kept remain
-in the counts. Carole needs numbers for every pair of her request, and must not learn from them which pairs are of
-dummies: these get the link probabilities that they would have if dummies were records.
+Carole counts and keeps pairs of dummies and decoys like any others. The resolver removes the kept ones, from the counts
+too, so that records compete with records only and no record is linked to a dummy or a decoy; only pairs too dissimilar
+to be kept remain in the counts. Carole needs numbers for every pair of her request, and must not learn from them which
+pairs are of dummies and decoys: these get the link probabilities that they would have if all were records. How many
+decoys would be linked is counted beside the decision (`decoys`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.decoy_pairs import DecoyPairs
 from tryst.carole.engine.estimated import scored_patterns
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.fellegi_sunter import PatternCounts
+from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.progress import Progress
@@ -33,8 +35,9 @@ def conclude_padded(
     records: tuple[int, int],
     plan: LinkagePlan,
     progress: Progress,
+    decoys: tuple[int, int] = (0, 0),
 ) -> tuple[Linkage, Linkage, NDArray[np.int64]]:
-    """Conclude from candidate pairs of which some are of dummies.
+    """Conclude from candidate pairs of which some are of dummies and decoys.
 
     Parameters
     ----------
@@ -43,22 +46,35 @@ def conclude_padded(
     a, b : ndarray of int32, shape (n_kept,)
         Handles of each kept pair.
     records
-        Handles of A's, and of B's, records are below these numbers; the others are dummies'.
+        Handles of A's, and of B's, records are below these numbers.
+    decoys
+        So many handles from there on are decoys'; the others are dummies'.
 
     Returns
     -------
     Linkage
-        Of the records, in which no dummy occurs.
+        Of the records, in which no dummy and no decoy occurs.
     Linkage
         The same with all pairs, as reported to Carole.
     ndarray of int64, shape (n_kept,)
         Which kept pair each of all pairs is.
     """
     real = (a < records[0]) & (b < records[1])
+    of_a, of_b = (
+        (own >= records[side]) & (own < records[side] + decoys[side]) & (other < records[1 - side])
+        for side, own, other in ((0, a, b), (1, b, a))
+    )
+
+    def decoy_pairs(scheme: FittedScheme, floor: float) -> tuple[DecoyPairs, DecoyPairs]:
+        weight = scheme.match_weights(found.patterns.gamma)[found.pattern]
+        at_a, at_b = of_a & (weight >= floor), of_b & (weight >= floor)
+        return DecoyPairs(a[at_a], b[at_a], weight[at_a]), DecoyPairs(b[at_b], a[at_b], weight[at_b])
+
+    source = decoy_pairs if plan.decoys else None
     if real.all():
-        linkage, order = conclude(found, a, b, plan, progress)
+        linkage, order = conclude(found, a, b, plan, progress, decoys=source)
         return linkage, linkage, order
-    linkage, order = conclude(without(found, real), a[real], b[real], plan, progress)
+    linkage, order = conclude(without(found, real), a[real], b[real], plan, progress, decoys=source)
     scored = scored_patterns(linkage.scheme, found.patterns)
     posterior = None
     if plan.competing:
@@ -71,9 +87,10 @@ def conclude_padded(
     among_all = np.flatnonzero(real)[order]
     link[among_all] = linkage.pairs.link_probability
     pairs = ScoredPairs(a, b, found.pattern, scored.weight[found.pattern], scored.probability[found.pattern], link)
-    n_left_out = len(a) - int(real.sum())
-    warning = result_warning("pairs_with_dummies", dummies=n_left_out, pairs=len(a))
-    linkage = replace(linkage, warnings=(*linkage.warnings, warning))
+    dummies_a, dummies_b = records[0] + decoys[0], records[1] + decoys[1]
+    if n_with_dummies := int(((a >= dummies_a) | (b >= dummies_b)).sum()):
+        warning = result_warning("pairs_with_dummies", dummies=n_with_dummies, pairs=len(a))
+        linkage = replace(linkage, warnings=(*linkage.warnings, warning))
     links = np.sort(among_all[linkage.links])
     draws = None if linkage.draws is None else linkage.draws.at(among_all[linkage.draws.pair])
     return linkage, replace(linkage, pairs=pairs, links=links, draws=draws), np.arange(len(a), dtype=np.int64)

@@ -198,6 +198,9 @@ class LinkagePlan:
         A field that both sets carry but no link is made by; its agreement shows the share of false links.
     replicates
         Of the bootstrap of the run; 0: none.
+    decoys
+        Records that each custodian has added to its file and knows to be no person's; 0: none. In modes open and
+        trusted they are the last rows of its set.
     draws
         Linkages to draw from the posterior beside the links.
     """
@@ -220,6 +223,7 @@ class LinkagePlan:
     latent: LatentPlan | None = None
     check_field: FieldPlan | None = None
     replicates: int = 0
+    decoys: int = 0
     draws: int = 0
 
     def __post_init__(self) -> None:
@@ -275,8 +279,10 @@ class LinkagePlan:
         used = {name for rule in self.rules for name in (*rule.fields, rule.split)} | {f.name for f in self.fields}
         if check is not None and check in used:
             raise _wrong("quality.check_field", "a field that nothing else uses", str(check), "choose another")
-        if self.latent is not None and (check is not None or self.replicates):
+        if self.latent is not None and (check is not None or self.replicates or self.decoys):
             raise _wrong("quality", "no estimates with the extended latent step", "both", "drop one of the two")
+        if self.decoys and not self.one_to_one:
+            raise _wrong("quality.decoys", "links of one record to one", self.assignment, "drop one of the two")
 
     def check_expected_matches(self, n_a: int, n_b: int) -> None:
         """Raise PARAMETER if more matches are believed than these files can have."""

@@ -13,6 +13,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.evaluation.check_field import SURE, FalseLinks, false_links, sure_links
 from tryst.carole.evaluation.checked_pairs import FAR, MISSING, NEAR, SAME, CheckedPairs
+from tryst.carole.evaluation.decoys import DecoyCount, precision_by_decoys
 from tryst.carole.evaluation.quality_estimate import Claim, Interval, QualityEstimate, corrected_claim
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import Assignment
@@ -91,6 +92,30 @@ def by_check_field(
     return QualityEstimate("check_field", precision, None, found.in_doubt, supposed)
 
 
+def by_decoys(
+    counts: tuple[DecoyCount, DecoyCount], links: int, missed: float, plan: LinkagePlan
+) -> QualityEstimate | None:
+    """The links' precision by decoys; None where nearly all records are linked.
+
+    Parameters
+    ----------
+    counts : pair of DecoyCount
+        Of A and of B.
+    links : int
+    missed : float
+        Matches among records without a link, as the model expects.
+    plan : LinkagePlan
+    """
+    precision = precision_by_decoys(counts, links, missed, np.random.default_rng([plan.seed, 8]))
+    if precision is None:
+        return None
+    supposed = (
+        "people of either file who are not in the other resemble its records as decoys do",
+        "there are no false links among people whose matches are both in the other file",
+    )
+    return QualityEstimate("decoys", precision, None, sum(side.decoys for side in counts), supposed)
+
+
 def by_bootstrap(claim: Claim, found: Replicates) -> QualityEstimate:
     """The links' precision and recall by replicates of the run."""
     return QualityEstimate(
@@ -109,9 +134,11 @@ def by_bootstrap(claim: Claim, found: Replicates) -> QualityEstimate:
 def quality_warnings(
     claim: Claim | None, estimates: tuple[QualityEstimate, ...], plan: LinkagePlan
 ) -> Iterator[ResultWarning]:
-    """Warnings where an estimate contradicts the claim, or where the check field shows nothing."""
+    """Warnings where an estimate contradicts the claim, or where the check field or decoys show nothing."""
     if plan.check_field is not None and not any(estimate.method == "check_field" for estimate in estimates):
         yield result_warning("check_field_shows_nothing", field=plan.check_field.name)
+    if plan.decoys and not any(estimate.method == "decoys" for estimate in estimates):
+        yield result_warning("decoys_show_nothing")
     for estimate in estimates:
         for of, interval in (("precision", estimate.precision), ("recall", estimate.recall)):
             if claim is not None and interval is not None and interval.excludes(getattr(claim, of)):
@@ -126,7 +153,7 @@ def quality_warnings(
                 )
 
 
-NAMES = {"check_field": "the check field", "bootstrap": "the bootstrap"}
+NAMES = {"check_field": "the check field", "decoys": "decoys", "bootstrap": "the bootstrap"}
 
 
 def _likeness(gamma: NDArray[np.int8], plan: LinkagePlan) -> NDArray[np.int8]:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.bootstrap import Decided, Fitted, replicates
 from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.decoy_pairs import DecoySource
+from tryst.carole.engine.decoys import count_linked, floor_of_decoys
 from tryst.carole.engine.estimated import Estimated, estimated
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.quality import by_bootstrap, by_check_field, claim_of, one_match
+from tryst.carole.engine.quality import by_bootstrap, by_check_field, by_decoys, claim_of, one_match
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.evaluation.quality_estimate import Claim, QualityEstimate
 from tryst.carole.fellegi_sunter import PatternCounts
@@ -29,6 +31,7 @@ def quality_estimates(
     claim: Claim | None,
     plan: LinkagePlan,
     progress: StageProgress,
+    decoys: DecoySource | None = None,
 ) -> Iterator[QualityEstimate]:
     """The estimates that the plan requests, as far as there are links to judge.
 
@@ -44,10 +47,19 @@ def quality_estimates(
     plan : LinkagePlan
     progress : callable
         Called with the fraction of the bootstrap done.
+    decoys : callable, optional
+        Gives the pairs of both custodians' decoys, where the plan has any.
     """
     if claim is None:
         return
     decision = fit.decision
+    if decoys is not None:
+        counts = count_linked(decoys(fit.scheme, floor_of_decoys(fit)), found, kept, fit, plan)
+        expected = float(decision.pairs.link_probability.sum()) + fit.matches_below_floor(found.selected)
+        missed = max(expected - float(decision.pairs.link_probability[decision.links].sum()), 0.0)
+        by_decoy = by_decoys(counts, len(decision.links), missed, plan)
+        if by_decoy is not None:
+            yield by_decoy
     if found.checked is not None:
         checked = found.checked.rows(decision.order)
         links = found.posterior(decision.pairs.row_a, decision.pairs.row_b, plan)

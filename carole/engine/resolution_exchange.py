@@ -25,7 +25,7 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
-from tryst.common.wire.row_handles import CODES_ROWS, HANDLES, RECORDS, About, open_row_handles
+from tryst.common.wire.row_handles import CODES_ROWS, DECOYS, HANDLES, RECORDS, About, open_row_handles
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,16 @@ class ResolvedHandles:
     handles : ndarray of int32, shape (n_pairs,)
         Whose record each pair's row is.
     records
-        Handles from this number on are of dummies.
+        Handles from this number on are of decoys and dummies.
+    decoys
+        So many of them, the first, are of decoys.
     codes : ndarray of int32, shape (records,), optional
         Row of each record in the set of codes, where the linked records are to be assessed.
     """
 
     handles: NDArray[np.int32] = dataclass_field(repr=False)
     records: int
+    decoys: int = 0
     codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
 
 
@@ -93,11 +96,15 @@ class Reader:
         reported = open_row_handles(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
         found = request.found
         n_records = (found.n_a, found.n_b)[at]
-        among = None if spec.padding is None else reported.get(RECORDS, np.empty(0, dtype=np.uint32))
-        handles, known = checked_handles(reported[HANDLES], len(found.pattern), n_records, among)
+        none = np.empty(0, dtype=np.uint32)
+        among = reported.get(RECORDS, none) if spec.padding is not None or spec.decoys else None
+        of_decoys = reported.get(DECOYS, none) if spec.decoys else None
+        handles, known, decoys = checked_handles(
+            reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
+        )
         if spec.assessment is None:
-            return ResolvedHandles(handles, known)
-        return ResolvedHandles(handles, known, checked_codes(reported.get(CODES_ROWS), known, n_records))
+            return ResolvedHandles(handles, known, decoys)
+        return ResolvedHandles(handles, known, decoys, checked_codes(reported.get(CODES_ROWS), known, n_records))
 
 
 def decide(
@@ -116,7 +123,9 @@ def decide(
         UPLOAD_CORRUPT if two pairs have the same two records.
     """
     _refuse_repeated(a.handles, b.handles, run)
-    linkage, whole, order = conclude_padded(request.found, a.handles, b.handles, (a.records, b.records), plan, progress)
+    linkage, whole, order = conclude_padded(
+        request.found, a.handles, b.handles, (a.records, b.records), plan, progress, (a.decoys, b.decoys)
+    )
     document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
     coded = None if a.codes is None or b.codes is None else coded_links(linkage, a.codes, b.codes)
     return pack_result(whole, order, document, coded)

@@ -9,8 +9,13 @@ from tryst.carole.engine.archive import malformed
 
 
 def checked_handles(
-    handles: NDArray[np.uint32], n_pairs: int, n_records: int, among: NDArray[np.uint32] | None = None
-) -> tuple[NDArray[np.int32], int]:
+    handles: NDArray[np.uint32],
+    n_pairs: int,
+    n_records: int,
+    among: NDArray[np.uint32] | None = None,
+    decoys: NDArray[np.uint32] | None = None,
+    max_decoys: int = 0,
+) -> tuple[NDArray[np.int32], int, int]:
     """A custodian's handles: one for each candidate pair, in the order of the request.
 
     Parameters
@@ -18,13 +23,19 @@ def checked_handles(
     n_pairs, n_records
         Pairs of the request, and records of the custodian's file.
     among
-        Where blocks are padded, the number from which on handles are of dummies, as given by the custodian.
+        Where blocks are padded or there are decoys, the number of different records, as given by the custodian.
+    decoys
+        Where there are decoys, how many different ones there are, as given by the custodian.
+    max_decoys
+        Decoys of the specification.
 
     Returns
     -------
     ndarray of int32, shape (n_pairs,)
     int
         Handles of records are below this number.
+    int
+        So many from there on are of decoys.
 
     Raises
     ------
@@ -37,10 +48,15 @@ def checked_handles(
     if among is None:
         if n_pairs and highest >= n_records:
             raise malformed("a handle that is not below the number of records")
-        return handles.astype(np.int32), highest + 1 if n_pairs else 0
-    if len(among) != 1 or int(among[0]) > n_records or highest >= int(among[0]) + max(1, n_pairs):
-        raise malformed("more handles of records or dummies than possible")
-    return handles.astype(np.int32), int(among[0])
+        return handles.astype(np.int32), highest + 1 if n_pairs else 0, 0
+    if decoys is None:
+        decoys = np.zeros(1, dtype=np.uint32)
+    if len(among) != 1 or len(decoys) != 1 or int(among[0]) > n_records or int(decoys[0]) > max_decoys:
+        raise malformed("more handles of records or decoys than possible")
+    known = int(among[0]) + int(decoys[0])
+    if highest >= known + max(1, n_pairs):
+        raise malformed("more handles of dummies than possible")
+    return handles.astype(np.int32), int(among[0]), int(decoys[0])
 
 
 def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> NDArray[np.int32]:

@@ -41,6 +41,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         latent=_latent(spec),
         check_field=_check_field(spec),
         replicates=0 if spec.quality is None else spec.quality.bootstrap or 0,
+        decoys=spec.decoys,
         draws=spec.release.drawn,
     )
 

@@ -3,7 +3,8 @@
 `truth` gives the pairs that are matches; `link_quality` precision, recall and F1 of a decision and of the best
 threshold; `curve` the expected precision-recall curve and its area; `reliability` the calibration of match
 probabilities. Without the truth: `check_field` estimates the share of false links from a field that links are made
-without, `quality_estimate` corrects a claim by simulations. No input or output.
+without, `decoys` from links to records of no person's; `quality_estimate` corrects a claim by simulations. No input or
+output.
 """
 
 from tryst.carole.evaluation.curve import PrecisionRecall, expected_precision_recall

@@ -34,18 +34,18 @@ class QualityEstimate:
     Attributes
     ----------
     method
-        Which: a check field, or a bootstrap of the fitted model.
+        Which: a check field, decoys, or a bootstrap of the fitted model.
     precision
         Share of the links that are true.
     recall
         Share of the matches among the compared pairs that are linked; None where the method does not give it.
     observations
-        What the interval rests on: links in doubt that were checked, or replicates.
+        What the interval rests on: links in doubt that were checked, decoys, or replicates.
     supposes
         What must hold for the interval to be right.
     """
 
-    method: Literal["check_field", "bootstrap"]
+    method: Literal["check_field", "decoys", "bootstrap"]
     precision: Interval
     recall: Interval | None
     observations: int

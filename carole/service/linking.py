@@ -6,6 +6,7 @@ import time
 
 from tryst.carole.assessment import combine
 from tryst.carole.engine import link
+from tryst.carole.engine.decoy_pairs import records_and_decoys
 from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.run_documents import findings
@@ -55,8 +56,9 @@ def carry_out(
     seconds = {"read": time.perf_counter() - started}
     plan = plan_of(spec)
     linkage = link(alice, bob, plan, resources, progress)
-    combined = None if spec.assessment is None else combine(linkage, alice, bob, spec)
-    del alice, bob  # frees the signatures' memory for the assessment
+    records_a, records_b = (records_and_decoys(part, spec.decoys)[0] for part in (alice, bob))
+    combined = None if spec.assessment is None else combine(linkage, records_a, records_b, spec)
+    del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment
     joint = None
     if linkage.latent is not None and linkage.latent.joint is not None:
         joint = linkage.latent.joint.to_json().encode()

@@ -63,15 +63,18 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
         what = "the number of records must be given in mode block_keyed, and only there"
         raise _encoding("manifest.records", what, str(layout.records))
     if not separate:
+        if layout.sets[0].rows <= spec.decoys:
+            what = f"a contribution has records beside its {spec.decoys} decoys"
+            raise _encoding("manifest.sets", what, f"{layout.sets[0].rows} rows")
         return
     (sample,) = (part for part in layout.sets if part.rule == SAMPLE)
     if sample.rows != min(layout.records, SAMPLE_ROWS):
         what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
         raise _encoding("manifest.sets", what, f"{sample.rows} of {layout.records}")
-    maximum = layout.records * (1 if spec.padding is None else max_rows(spec.padding))
+    maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else max_rows(spec.padding))
     for part in layout.sets:
         if part.rows > maximum:
-            what = f"at most {maximum} rows under a rule, by {layout.records} records and padding {spec.padding}"
+            what = f"at most {maximum} rows under a rule, by {layout.records} records, {spec.decoys} decoys and padding"
             raise _encoding("manifest.sets", what, str(part.rows))
 
 

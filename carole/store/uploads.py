@@ -66,8 +66,11 @@ class Uploads:
         upload: str,
         layout: Layout,
         measured: Mapping[str, Detail] = MappingProxyType({}),
+        decoys: int = 0,
     ) -> UploadProgress:
         """Start an upload, or return its progress; the leakage that the custodian measured goes to the audit log.
+
+        In modes open and trusted `decoys` of the rows are no records.
 
         Raises
         ------
@@ -75,7 +78,7 @@ class Uploads:
             NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout.
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
-        rows = layout.records or max(part.rows for part in layout.sets)
+        rows = layout.records or max(part.rows for part in layout.sets) - decoys
         begun = Upload(upload, False, rows, layout.total_bytes, layout=layout_to_text(layout))
         with self._changes.of(name) as change:
             row = _find(change.connection, change.id, side, upload)

@@ -33,16 +33,19 @@ class RuleRows:
     Attributes
     ----------
     columns
-        Cleaned values per field, of the file's records and of all dummies after them.
+        Cleaned values per field, of the file's records, of its decoys after them, and of all dummies after those.
     rows
         By rule, its rows among these; a dummy is under one rule.
     n_records
-        Records of the file: rows with a greater number are dummies.
+        Records of the file: the rows after them are decoys and dummies.
+    decoys
+        Number of decoys.
     """
 
     columns: Mapping[str, pl.Series] = dataclass_field(repr=False)
     rows: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
     n_records: int
+    decoys: int = 0
 
 
 def padded_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
@@ -69,7 +72,7 @@ def min_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
 
 
 def rows_of_rules(
-    columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None
+    columns: Mapping[str, pl.Series], specification: Specification, noise: NoiseKey | None = None, decoys: int = 0
 ) -> RuleRows:
     """The rows to send under each rule, with dummies where the specification pads blocks.
 
@@ -81,6 +84,8 @@ def rows_of_rules(
         Of mode block_keyed.
     noise
         The custodian's own key, where blocks are padded.
+    decoys
+        How many of the last rows are decoys.
 
     Returns
     -------
@@ -100,10 +105,10 @@ def rows_of_rules(
             ErrorCode.PARAMETER, "dummies need the custodian's noise key", where="padding",
             got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
         )  # fmt: skip
-    n_records = max(len(column) for column in columns.values())
+    n_rows = max(len(column) for column in columns.values())
     rows: dict[str, NDArray[np.int64]] = {}
     parts = [dict(columns)]
-    total = n_records
+    total = n_rows
     for rule in specification.keyed_rules:
         keys, block = _in_order(*distinct_values(key_text(columns, specification, rule, split=True)))
         own = np.flatnonzero(block >= 0)
@@ -124,10 +129,10 @@ def rows_of_rules(
         blocks = RuleBlocks(own, block[own].astype(np.int64), sizes)
         sources = dummies(columns, specification, rule, blocks, missing, draws)
         parts.append({name: columns[name].gather(pl.Series(source)) for name, source in sources.items()})
-    if total == n_records:
-        return RuleRows(columns, rows, n_records)
+    if total == n_rows:
+        return RuleRows(columns, rows, n_rows - decoys, decoys)
     extended = {field.name: pl.concat([part[field.name] for part in parts]) for field in specification.fields}
-    return RuleRows(extended, rows, n_records)
+    return RuleRows(extended, rows, n_rows - decoys, decoys)
 
 
 def _in_order(keys: list[str], block: NDArray[np.int32]) -> tuple[list[str], NDArray[np.int32]]:

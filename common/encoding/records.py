@@ -47,14 +47,17 @@ class Encoded:
         specification has variables; otherwise one set.
     orders
         By set, for each row (its pseudonym) the row of the file; the sample has none. It never leaves the custodian.
-        Where blocks are padded a row number past the file's rows is a dummy.
+        Row numbers past the file's rows are decoys, and those past the decoys dummies.
     records
         Records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each.
+    decoys
+        Records of no person's among the rows; in the one set of another mode its last rows.
     """
 
     sets: tuple[SignatureSet, ...]
     orders: Mapping[str, NDArray[np.int64]] = dataclass_field(repr=False)
     records: int = 0
+    decoys: int = 0
 
     @property
     def layout(self) -> Layout:
@@ -74,7 +77,7 @@ class Encoded:
     @property
     def n_dummies(self) -> int:
         """Number of dummy rows."""
-        return int(np.count_nonzero(self.order >= self.records)) if self.records else 0
+        return int(np.count_nonzero(self.order >= self.records + self.decoys)) if self.records else 0
 
 
 def encode_records(
@@ -85,6 +88,7 @@ def encode_records(
     *,
     noise: NoiseKey | None = None,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
+    decoys: int = 0,
     shuffle: Callable[[int], NDArray[np.int64]] = random_order,
     threads: int = 2,
     progress: Progress | None = None,
@@ -102,7 +106,10 @@ def encode_records(
     noise
         The custodian's own noise key, where a field has randomised response or blocks are padded.
     variables
-        Places of the rows' categories, by name of the variables that this custodian holds: Int32, null where missing.
+        Places of the records' categories, by name of the variables that this custodian holds: Int32, null where
+        missing.
+    decoys
+        How many of the last rows are decoys, which have no categories.
     shuffle
         Makes the order of a given number of rows. Anything but the default is for fixed test records.
     threads
@@ -132,11 +139,12 @@ def encode_records(
     if block_keyed and not specification.keyed_rules:
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     n_rows = check_columns(columns, specification)
-    check_variables(variables, specification, n_rows)
+    n_records = n_rows - decoys
+    check_variables(variables, specification, n_records)
     if block_keyed:
-        sent = rows_of_rules(columns, specification, noise)
+        sent = rows_of_rules(columns, specification, noise, decoys)
     else:
-        sent = RuleRows(columns, {"": np.arange(n_rows)}, n_rows)
+        sent = RuleRows(columns, {"": np.arange(n_rows)}, n_records, decoys)
     encoded = encode_rows(
         sent, specification, seed, epoch, noise=noise, shuffle=shuffle, threads=threads, progress=progress
     )
@@ -144,11 +152,13 @@ def encode_records(
         return encoded
     if block_keyed:
         # Also where the other custodian holds all of them: a link is reported as two rows of these sets.
-        order = shuffle(n_rows)
+        order = shuffle(n_records)
         coded = coded_variables(variables, order, specification, seed, epoch)
-        codes = SignatureSet(CODES, n_rows, {}, {}, coded)
+        codes = SignatureSet(CODES, n_records, {}, {}, coded)
         return replace(encoded, sets=(*encoded.sets, codes), orders={**encoded.orders, CODES: order})
-    coded = coded_variables(variables, encoded.order, specification, seed, epoch)
+    none = pl.repeat(None, decoys, dtype=pl.Int32, eager=True)
+    extended = {name: pl.concat([places, none]) for name, places in variables.items()}
+    coded = coded_variables(extended, encoded.order, specification, seed, epoch)
     return replace(encoded, sets=(replace(encoded.sets[0], variables=coded),))
 
 
@@ -191,6 +201,9 @@ def encode_rows(
         signed[SAMPLE, name] = signer.sign(prepared[name], drawn, purpose=Purpose.SAMPLE)
 
     orders = {part: rows[shuffle(len(rows))] for part, rows in sent.rows.items()}
+    if sent.decoys and not block_keyed:
+        # Carole is to know which rows are decoys, and to link without them.
+        orders = {part: order[np.argsort(order >= sent.n_records, kind="stable")] for part, order in orders.items()}
     first: Jobs = {f"blocking keys {rule.name}": partial(block, rule) for rule in rules}
     then: Jobs
     if specification.mode == "trusted":
@@ -214,7 +227,7 @@ def encode_rows(
     if block_keyed:
         n_drawn = min(sent.n_records, SAMPLE_ROWS)
         sets.append(SignatureSet(SAMPLE, n_drawn, {name: signed[SAMPLE, name] for name in names}, {}))
-    return Encoded(tuple(sets), orders, sent.n_records if block_keyed else 0)
+    return Encoded(tuple(sets), orders, sent.n_records if block_keyed else 0, sent.decoys)
 
 
 def _packed(column: pl.Series, field: FieldSpec, order: NDArray[np.int64]) -> FieldSignatures:

@@ -39,9 +39,12 @@ CODES_ROWS = "codes"
 """Row of each handle's record in the custodian's set of codes, where the linked records are to be assessed."""
 
 RECORDS = "records"
-"""Where blocks are padded, one number: handles below it are records', the others dummies'."""
+"""Where blocks are padded or there are decoys, one number: handles below it are records'."""
 
-ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS)}
+DECOYS = "decoys"
+"""Where there are decoys, one number: so many handles from the records' on are decoys', and the others dummies'."""
+
+ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS, DECOYS)}
 """The arrays of a response, with their types. An array's number is its place here: append only."""
 
 UPLOAD_BYTES = 16

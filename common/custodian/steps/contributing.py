@@ -23,6 +23,7 @@ from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.encoding import to_bytes
+from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import NoiseKey, Seed, key_check_value
@@ -85,18 +86,22 @@ def _prepare(context: StepContext, task: Task) -> Upload:
             context.check_stop()
             progress.update(task.project, doing, done)
 
+        columns, noise = cleaned.columns, _noise(context, task)
         with watch.measure("encode"):
+            if task.spec.decoys and noise is not None:
+                columns = with_decoys(columns, task.spec, noise)
             encoded = encode_records(
-                cleaned.columns,
+                columns,
                 task.spec,
                 seed,
                 task.epoch,
-                noise=_noise(context, task),
+                noise=noise,
                 variables=cleaned.variables,
+                decoys=task.spec.decoys,
                 threads=os.cpu_count() or 1,
                 progress=report_progress,
             )
-        del cleaned, records
+        del cleaned, records, columns
         progress.update(task.project, "keeping the upload, encrypted", 1.0)
         layout = encoded.layout
         manifest = Manifest(
@@ -118,12 +123,14 @@ def _prepare(context: StepContext, task: Task) -> Upload:
                     total_bytes=layout.total_bytes,
                 ),
                 to_bytes(encoded.sets),
-                pack_map(identifiers, encoded.order),
+                pack_map(identifiers, encoded.order, encoded.decoys),
                 task.spec.retention.maps_days,
             )
     sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": _peak_memory()}
     if task.spec.padding is not None:
         sizes["dummies"] = encoded.n_dummies
+    if task.spec.decoys:
+        sizes["decoys"] = encoded.decoys
     context.state.add_timings(task.project, {**watch.seconds, **sizes})
     context.state.update(task.project, rows=upload.rows, stage="signed")
     log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)
@@ -131,7 +138,8 @@ def _prepare(context: StepContext, task: Task) -> Upload:
 
 
 def _noise(context: StepContext, task: Task) -> NoiseKey | None:
-    noisy = task.spec.padding is not None or any(field.randomised_response for field in task.spec.fields)
+    spec = task.spec
+    noisy = spec.padding is not None or spec.decoys or any(field.randomised_response for field in spec.fields)
     return context.state.noise_key() if noisy else None
 
 

@@ -5,7 +5,8 @@ names this custodian's row of each candidate pair; the custodian gives each reco
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
 approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`join_cap`).
-Where blocks are padded the resolver also receives which handles are dummies', which must not be linked.
+Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be
+linked.
 
 Where the linked records are to be assessed the resolver also receives each numbered record's row in the set of codes,
 so that it can give Carole links between rows of codes, which she cannot join to the rows she requested.
@@ -18,7 +19,7 @@ import polars as pl
 import structlog
 from numpy.typing import NDArray
 
-from tryst.common.custodian.state.row_map import unpack_map
+from tryst.common.custodian.state.row_map import unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
@@ -27,6 +28,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.transfer import Content, Fetch, send
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
+    DECOYS,
     HANDLES,
     RECORDS,
     About,
@@ -61,10 +63,13 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             )
         request = _fetch_request(context, task)
         rows = _rows(task, request, upload)
-        identifiers = unpack_map(context.state.uploads.row_map(upload))
-        reported = {HANDLES: handles_of(identifiers.head(upload.rows), rows)}
-        if task.spec.padding is not None:
-            reported[RECORDS] = np.array([records_among(identifiers, rows)], dtype=np.uint32)
+        row_map = context.state.uploads.row_map(upload)
+        identifiers, decoys = unpack_map(row_map), unpack_decoys(row_map)
+        reported = {HANDLES: handles_of(identifiers.head(upload.rows), rows, decoys.head(upload.rows))}
+        if task.spec.padding is not None or task.spec.decoys:
+            reported[RECORDS] = np.array([different_among(identifiers, rows)], dtype=np.uint32)
+        if task.spec.decoys:
+            reported[DECOYS] = np.array([different_among(decoys, rows)], dtype=np.uint32)
         if task.spec.assessment is not None:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
         reader = context.keyring.resolver
@@ -87,37 +92,42 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     return Outcome.DONE
 
 
-def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def handles_of(identifiers: pl.Series, rows: NDArray[np.uint32], decoys: pl.Series | None = None) -> NDArray[np.uint32]:
     """A random number for the record of each row, the same for rows of one record, from 0 without gaps.
 
     Parameters
     ----------
     identifiers
-        The custodian's own identifier of each signed row; null for a dummy.
+        The custodian's own identifier of each signed row; null for a decoy or a dummy.
     rows
         Some of these rows.
+    decoys
+        A number for the decoy of each signed row; null for a record or a dummy. None: there are no decoys.
 
     Returns
     -------
     ndarray of uint32, shape (n_rows,)
-        Records' numbers come first, then dummies', one for each.
+        Records' numbers come first, then decoys', then dummies', one for each.
     """
-    requested = identifiers.gather(pl.Series(rows))
-    dummy = requested.is_null().to_numpy()
-    # In the order of first appearance, which the order of the pairs would reveal.
-    place = requested.rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
-    n_records = int(place.max(initial=-1)) + 1
-    names = random_order(n_records)
     handles = np.empty(len(rows), dtype=np.uint32)
-    handles[~dummy] = names[place[~dummy]]
-    different, which = np.unique(rows[dummy], return_inverse=True)
-    handles[dummy] = n_records + random_order(len(different))[which]
+    left = np.ones(len(rows), dtype=np.bool_)
+    given = 0
+    for names in (identifiers, decoys, pl.Series(np.arange(len(identifiers)))):
+        if names is None:
+            continue
+        requested = names.gather(pl.Series(rows))
+        here = left & requested.is_not_null().to_numpy()
+        # Not in the order of first appearance, which the order of the pairs would reveal.
+        place = requested.filter(pl.Series(here)).rank("dense").to_numpy().astype(np.int64) - 1
+        order = random_order(int(place.max(initial=-1)) + 1)
+        handles[here] = given + order[place]
+        given, left = given + len(order), left & ~here
     return handles
 
 
-def records_among(identifiers: pl.Series, rows: NDArray[np.uint32]) -> int:
-    """How many different records some rows are: handles from this number on are dummies'."""
-    return identifiers.gather(pl.Series(rows)).drop_nulls().n_unique()
+def different_among(names: pl.Series, rows: NDArray[np.uint32]) -> int:
+    """How many different records, or decoys, some rows are."""
+    return names.gather(pl.Series(rows)).drop_nulls().n_unique()
 
 
 def codes_rows(
@@ -137,7 +147,7 @@ def codes_rows(
     Returns
     -------
     ndarray of uint32, shape (n_records,)
-        Of the handles of records; a dummy has no codes.
+        Of the handles of records; decoys and dummies have no codes.
 
     Raises
     ------

@@ -120,6 +120,14 @@ ESTIMATION = (
         remedy="Choose another check field, one that kin do not share, in quality.check_field.",
     ),
     WarningCode(
+        code="decoys_show_nothing",
+        severity="warning",
+        meaning="Decoys give no estimate of the share of false links.",
+        text="Decoys show nothing of the links' quality: nearly every record that could have a match is linked, and"
+        " decoys stand for people who have none.",
+        remedy="Use a check field (quality.check_field) instead.",
+    ),
+    WarningCode(
         code="second_solution",
         severity="warning",
         meaning="Another number of links explains the pairs nearly as well.",

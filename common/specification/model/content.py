@@ -282,6 +282,11 @@ class SpecificationContent(Section):
         return tuple(field for field in self.fields if field.name != held_out)
 
     @property
+    def decoys(self) -> int:
+        """Decoys that each custodian adds to its contribution."""
+        return 0 if self.quality is None else self.quality.decoys or 0
+
+    @property
     def keyed_rules(self) -> tuple[BlockingRule, ...]:
         """The rules for which custodians make blocking keys."""
         return tuple(rule for rule in self.blocking if rule.keys)

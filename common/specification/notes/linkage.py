@@ -124,6 +124,25 @@ def _quality(spec: Specification) -> Iterator[str]:
                 f"Check field {quality.check_field}: kin share their address, so that false links agree on it as true"
                 " ones do; a field that kin do not share, such as sex, shows more."
             )
+    if quality.decoys is not None:
+        known = "The resolver" if spec.mode == "block_keyed" else "The linkage unit"
+        yield (
+            f"Decoys: each custodian adds {quality.decoys:,} invented records, which are compared like others and never"
+            f" released. {known} learns which they are. In a file of n records each link to a decoy stands for up to"
+            f" n/{quality.decoys:,} false links: with too few decoys the interval is wide."
+        )
+        personal = sum(field.personal for field in spec.fields)
+        if min(personal, len(spec.fields) - personal) < 2:
+            yield (
+                "Decoys: fewer than two fields are marked `personal`, or all but one, so that a random half of the"
+                " fields of each is from either of two records. With given name, date of birth and sex marked they are"
+                " invented members of households, and resemble kin."
+            )
+        yield (
+            "Decoys: a custodian that made all of its own of one person would read from the estimate whether the other"
+            " file has that person. It would read as much from the number of links by adding that person to its file;"
+            " an agreement between the custodians must forbid both."
+        )
     if quality.bootstrap is not None:
         yield f"Bootstrap: estimation and decision are done again {quality.bootstrap} times, each as long as the first."
 

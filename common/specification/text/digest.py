@@ -31,8 +31,8 @@ def encoding_digest(spec: Specification) -> bytes:
     categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
     tables of this Python: a letter that one custodian's table has and the other's does not is cleaned differently. In
     mode block_keyed the rules' order and the fields they are split by decide signatures too. So do tables of
-    categorisation, salts, lists of similar values, the probability of randomised response and the padding of blocks,
-    where there are any.
+    categorisation, salts, lists of similar values, the probability of randomised response, the padding of blocks
+    and the number of decoys, where there are any.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -51,6 +51,8 @@ def encoding_digest(spec: Specification) -> bytes:
     }
     if spec.padding is not None:
         content["padding"] = spec.padding
+    if spec.decoys:
+        content["decoys"] = spec.decoys
     if spec.variables:
         content["variables"] = [_coded_part(variable) for variable in spec.variables]
     return hashlib.sha256(_ENCODING + canonical_json(content)).digest()

@@ -80,14 +80,14 @@ def assessment_issues(
         "tables": ("no table is to be published", "name the `tables`"),
         "quality": (
             "nothing estimates the share of false links",
-            "set quality.check_field or quality.bootstrap, or drop the limit",
+            "set quality.check_field, quality.decoys or quality.bootstrap, or drop the limit",
         ),
     }
     if any(variable.role == "sensitive" for variable in named.values()):
         del lacking["sensitive"]
     if assessment.tables:
         del lacking["tables"]
-    if quality is not None and (quality.check_field is not None or quality.bootstrap is not None):
+    if quality is not None and quality != QualitySpec():
         del lacking["quality"]
     for measure in assessment.limits.given:
         if (need := MEASURES[measure].needs) in lacking:

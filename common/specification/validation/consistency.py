@@ -83,11 +83,13 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     names = frozenset(field.name for field in content.fields)
     yield from issues_between(sections)
     yield from estimation_issues(content.model, sections.fields)
-    yield from quality_issues(content.quality, sections.fields, sections.rules, content.swaps, content.latent)
+    yield from quality_issues(
+        content.quality, sections.fields, sections.rules, content.swaps, content.latent, content.links.assignment
+    )
     yield from assessment_issues(
         content.assessment, content.release.assessment, sections.variables, names, content.quality
     )
-    yield from resolution_issues(content.resolution, content.mode, content.padding)
+    yield from resolution_issues(content.resolution, content.mode, content.padding, content.quality)
     yield from release_issues(content.release, content.latent, content.model.scheme)
     yield from assignment_issues(content)
 

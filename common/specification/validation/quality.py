@@ -1,4 +1,4 @@
-"""Checks of the check field: it must be held out of everything else, and something else must be compared."""
+"""Checks of the section `quality`: a check field must be held out, and decoys need links of one record to one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def quality_issues(
     rules: Mapping[int, BlockingRule],
     swaps: Sequence[tuple[str, str]],
     latent: LatentSpec | None,
+    assignment: str,
 ) -> Iterator[ValidationIssue]:
     """Every issue between the section `quality` and the rest of a specification.
 
@@ -27,7 +28,7 @@ def quality_issues(
         The section; None if there is none.
     fields, rules
         By their position in the document.
-    swaps, latent
+    swaps, latent, assignment
         The specification's.
     """
     if quality is None:
@@ -37,6 +38,13 @@ def quality_issues(
             ("quality",),
             "the extended latent step decides again, and these estimates are of the decision before it",
             remedy="drop `quality`, or `latent`",
+        )
+    if quality.decoys is not None and assignment in ("many_to_one", "one_to_many", "none"):
+        yield ValidationIssue(
+            ("quality", "decoys"),
+            "where a record may have several links, a decoy is linked with the match of the record it was made from",
+            f"links.assignment {assignment}",
+            "use a check field or the bootstrap, or link one_to_one",
         )
     name = quality.check_field
     if name is None:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.model.padding import Padding
+from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.resolution import ResolutionSpec
 from tryst.common.validation_issue import ValidationIssue
 
 
-def resolution_issues(resolution: ResolutionSpec, mode: Mode, padding: Padding | None) -> Iterator[ValidationIssue]:
-    """Every issue of the section, given the specification's mode and padding."""
+def resolution_issues(
+    resolution: ResolutionSpec, mode: Mode, padding: Padding | None, quality: QualitySpec | None
+) -> Iterator[ValidationIssue]:
+    """Every issue of the section, given the specification's mode, padding and decoys."""
     if resolution == ResolutionSpec():
         return
     if mode != "block_keyed":
@@ -36,3 +39,7 @@ def resolution_issues(resolution: ResolutionSpec, mode: Mode, padding: Padding |
         what = "the party that joins rows learns which are dummies, and the linkage unit must not know"
         remedy = "drop it, or let the coordinator's process resolve"
         yield ValidationIssue(("padding",), what, "resolution by carole", remedy)
+    if quality is not None and quality.decoys is not None and resolution.joined:
+        what = "the party that joins rows learns which are decoys, and their records under every rule"
+        remedy = "drop them, or let the coordinator's process resolve"
+        yield ValidationIssue(("quality", "decoys"), what, "resolution by carole", remedy)

@@ -90,6 +90,7 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "dependence": _dependence(content),
         "quality": wording.quality_rows(content),
         "quality_names": wording.QUALITY_NAMES,
+        "quality_units": wording.QUALITY_UNITS,
         "stages": _stages(content),
         "total_seconds": sum(stage.seconds for stage in content.timings.stages),
         "reduction": 1.0 - linkage.candidates / linkage.pairs if linkage.pairs else 0.0,

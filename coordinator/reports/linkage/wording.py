@@ -259,7 +259,9 @@ def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     return figures
 
 
-QUALITY_NAMES = {"check_field": "The check field", "bootstrap": "The bootstrap"}
+QUALITY_NAMES = {"check_field": "The check field", "decoys": "Decoys", "bootstrap": "The bootstrap"}
+QUALITY_UNITS = {"check_field": "links in doubt", "decoys": "decoys", "bootstrap": "runs drawn"}
+"""What the interval of each estimate rests on."""
 
 
 def quality_rows(content: ReportContent) -> list[dict[str, Any]]:

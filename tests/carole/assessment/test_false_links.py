@@ -47,6 +47,8 @@ def assessed(population: Built, of: LinkageDocument | None, earlier: tuple[bytes
     [
         (linkage(check_field=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
         (linkage(bootstrap=BOOTSTRAP), 0.001, 0.01, False),
+        (linkage(decoys=CHECK, bootstrap=BOOTSTRAP), 0.01, 0.05, True),
+        (linkage(check_field=BOOTSTRAP, decoys=CHECK), 0.001, 0.01, False),
         (linkage(), 0.02, 1.0, True),
         (linkage(links=0), 0.0, 0.0, False),
     ],

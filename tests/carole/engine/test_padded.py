@@ -130,5 +130,5 @@ def test_without_dummies_nothing_changes(plain: tuple) -> None:
 
 def test_more_pairs_than_the_records_have_are_refused() -> None:
     check_pairs(100, 10, 10)
-    with pytest.raises(TrystError, match="pad less or block more finely"):
+    with pytest.raises(TrystError, match="pad less, block more finely"):
         check_pairs(101, 10, 10)

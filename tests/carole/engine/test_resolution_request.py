@@ -157,19 +157,24 @@ def test_a_malformed_request_is_refused(requested: Asked, spoil: str) -> None:
 def test_invalid_handles_and_results_are_refused(requested: Asked) -> None:
     plan, found, kept, made = requested
     good = np.array([0, 1, 1], dtype=np.uint32)
-    numbers, n_known = checked_handles(good, 3, 2)
+    numbers, n_known, _ = checked_handles(good, 3, 2)
     assert (numbers.tolist(), n_known) == ([0, 1, 1], 2)
     for bad in (good[:-1], np.append(good, good[:1]), np.array([0, 1, 2], dtype=np.uint32)):
         with pytest.raises(TrystError):
             checked_handles(bad, 3, 2)
     with_dummies = np.array([0, 1, 2], dtype=np.uint32)
-    numbers, n_known = checked_handles(with_dummies, 3, 2, np.array([1], dtype=np.uint32))
+    numbers, n_known, _ = checked_handles(with_dummies, 3, 2, np.array([1], dtype=np.uint32))
     assert (numbers.tolist(), n_known) == ([0, 1, 2], 1)
     for among in ([], [3], [1, 1]):
         with pytest.raises(TrystError):
             checked_handles(with_dummies, 3, 2, np.array(among, dtype=np.uint32))
     with pytest.raises(TrystError):
         checked_handles(np.array([0, 1, 4], dtype=np.uint32), 3, 2, np.array([1], dtype=np.uint32))
+    one, two = (np.array([n], dtype=np.uint32) for n in (1, 2))
+    assert checked_handles(with_dummies, 3, 2, one, two, 5)[1:] == (1, 2)
+    for decoys, maximum in ((two, 1), (np.append(two, two), 5), (two[:0], 5)):
+        with pytest.raises(TrystError):
+            checked_handles(with_dummies, 3, 2, one, decoys, maximum)
     codes = np.array([4, 0], dtype=np.uint32)
     assert checked_codes(codes, 2, 5).tolist() == [4, 0]
     assert checked_codes(codes[:0], 0, 5).shape == (0,)

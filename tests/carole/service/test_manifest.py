@@ -69,6 +69,28 @@ def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
 
 
+def test_decoys_are_rows_beside_the_records() -> None:
+    text = TEXT.replace("prefix: 3}]}", "prefix: 3}]}\nquality: {decoys: 100}")
+    check(replace(RULE, rows=109), SAMPLE, CODED, text=text)
+    with pytest.raises(TrystError, match="at most 109 rows under a rule"):
+        check(replace(RULE, rows=110), SAMPLE, CODED, text=text)
+
+
+def test_in_mode_open_decoys_alone_are_refused() -> None:
+    text = TEXT.replace("block_keyed", "open").replace("retention", "quality: {decoys: 100}\nretention")
+    assert load_specification(text).mode == "open"
+    for rows, held in ((100, False), (101, True)):
+        project = SimpleNamespace(encoding_digest=b"e" * 32, epoch=1, reports={})
+        part = SetLayout("", rows, (FIELD,), ("start",), (REGION, AGE))
+        manifest = Manifest("keyed", Side.ALICE, 1, b"e" * 32, b"k" * 8, Layout((part,)))
+        if held:
+            check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
+            continue
+        with pytest.raises(TrystError, match="beside its 100 decoys") as caught:
+            check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
+        assert caught.value.code is ErrorCode.ENCODING_MISMATCH
+
+
 def test_more_rows_than_records_are_accepted_as_far_as_padding_causes_them() -> None:
     def rows(n: int) -> SetLayout:
         return replace(RULE, rows=n)

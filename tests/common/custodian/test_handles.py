@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.custodian.steps.handle_submission import codes_rows, handles_of, records_among
+from tryst.common.custodian.steps.handle_submission import codes_rows, different_among, handles_of
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -18,7 +18,7 @@ def test_rows_have_one_handle_where_they_are_one_record(data: st.DataObject) -> 
     identifiers = data.draw(st.lists(st.sampled_from(["a", "b", "c", "dd", "é", None]), min_size=1, max_size=12))
     rows = data.draw(st.lists(st.integers(0, len(identifiers) - 1), max_size=20))
     own, requested = pl.Series(identifiers, dtype=pl.String), np.array(rows, dtype=np.uint32)
-    handles, n_records = handles_of(own, requested), records_among(own, requested)
+    handles, n_records = handles_of(own, requested), different_among(own, requested)
     assert handles.dtype == np.uint32
     # A dummy is one row.
     whose = [identifiers[row] or row for row in rows]
@@ -28,6 +28,28 @@ def test_rows_have_one_handle_where_they_are_one_record(data: st.DataObject) -> 
         assert (handles[i] < n_records) == isinstance(who, str)
         for j, other in enumerate(whose):
             assert (handles[i] == handles[j]) == (who == other)
+
+
+@given(data=st.data())
+def test_a_decoy_has_one_handle_between_those_of_records_and_of_dummies(data: st.DataObject) -> None:
+    """Each row is a record's ("a", "b"), a decoy's (0, 1, 2) or a dummy's (None)."""
+    whose = data.draw(st.lists(st.sampled_from(["a", "b", 0, 1, 2, None]), min_size=1, max_size=12))
+    rows = data.draw(st.lists(st.integers(0, len(whose) - 1), max_size=20))
+    own = pl.Series([who if isinstance(who, str) else None for who in whose], dtype=pl.String)
+    decoys = pl.Series([who if isinstance(who, int) else None for who in whose], dtype=pl.Int64)
+    requested = np.array(rows, dtype=np.uint32)
+    handles = handles_of(own, requested, decoys)
+    n_records, n_decoys = different_among(own, requested), different_among(decoys, requested)
+    of_row = [row if whose[row] is None else whose[row] for row in rows]
+    of_row = [(kind(whose[row]), who) for row, who in zip(rows, of_row, strict=True)]
+    assert set(handles.tolist()) == set(range(len(set(of_row))))
+    for i, (what, who) in enumerate(of_row):
+        assert what == (0 if handles[i] < n_records else 1 if handles[i] < n_records + n_decoys else 2)
+        assert [handles[i] == other for other in handles] == [(what, who) == other for other in of_row]
+
+
+def kind(who: str | int | None) -> int:
+    return 2 if who is None else int(isinstance(who, int))
 
 
 def test_they_are_new_every_time() -> None:

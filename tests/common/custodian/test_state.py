@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
 from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
-from tryst.common.custodian.state.row_map import pack_map, unpack_map
+from tryst.common.custodian.state.row_map import pack_map, unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
@@ -240,3 +240,11 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, vault: Va
 def test_the_map_gives_each_row_its_identifier(order: list[int], names: list[str]) -> None:
     packed = pack_map(pl.Series(names, dtype=pl.String), np.array(order, dtype=np.int64))
     assert unpack_map(packed).to_list() == [names[row] for row in order]
+    assert unpack_decoys(packed).to_list() == [None] * len(order)
+
+
+def test_the_map_distinguishes_records_decoys_and_dummies() -> None:
+    """Two records, three decoys, and dummies after them; a decoy under two rules is one decoy."""
+    packed = pack_map(pl.Series(["a", "b"]), np.array([4, 1, 2, 7, 0, 5, 2], dtype=np.int64), 3)
+    assert unpack_map(packed).to_list() == [None, "b", None, None, "a", None, None]
+    assert unpack_decoys(packed).to_list() == [2, None, 0, None, None, None, 0]

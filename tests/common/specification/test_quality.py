@@ -41,6 +41,16 @@ def test_it_reads_back_and_changes_approvals_but_no_signature() -> None:
     assert specification_digest(checked) != specification_digest(plain)
 
 
+def test_decoys_change_what_is_sent() -> None:
+    plain, decoyed, more = (
+        load_specification(text(rest))
+        for rest in ("", "quality: {decoys: 1000}\n", "quality: {decoys: 2000, check_field: sex}\n")
+    )
+    assert [spec.decoys for spec in (plain, decoyed, more)] == [0, 1000, 2000]
+    assert load_specification(dump_specification(decoyed)) == decoyed
+    assert len({encoding_digest(spec) for spec in (plain, decoyed, more)}) == 3
+
+
 BLOCKED = "blocking:\n  - {name: by, keys: [{field: %s}]%s}\n"
 
 
@@ -69,6 +79,21 @@ BLOCKED = "blocking:\n  - {name: by, keys: [{field: %s}]%s}\n"
         ),
         (text("quality: {bootstrap: 39}\nlatent: {keys: [sex]}\n"), "quality", "decides again"),
         (text("quality: {bootstrap: 38}\n"), "quality.bootstrap", "39"),
+        (text("quality: {decoys: 99}\n"), "quality.decoys", "100"),
+        (text("quality: {decoys: 100001}\n"), "quality.decoys", "100000"),
+        (
+            text("quality: {decoys: 100}\nlinks: {assignment: many_to_one}\n"),
+            "quality.decoys",
+            "several links",
+        ),
+        (
+            text(
+                "quality: {decoys: 100}\nresolution: {by: carole, max_records: 100}\n" + BLOCKED % ("born", ""),
+                "block_keyed",
+            ),
+            "quality.decoys",
+            "joins rows",
+        ),
         (text("quality: {sample: 5}\n"), "quality.sample", ""),
     ],
 )
@@ -95,7 +120,7 @@ assessment: {fractions: {alice: 1, bob: 1, combined: 1}, limits: {false_links: 0
 def test_a_limit_on_false_links_needs_an_estimate() -> None:
     with pytest.raises(TrystErrors, match="nothing estimates the share of false links"):
         load_specification(text(ASSESSED))
-    for quality in ("{check_field: sex}", "{bootstrap: 39}"):
+    for quality in ("{check_field: sex}", "{decoys: 100}", "{bootstrap: 39}"):
         spec = load_specification(text(f"{ASSESSED}quality: {quality}\n"))
         assert spec.assessment is not None
         assert spec.assessment.limits.given == {"false_links": 0.02}
@@ -110,3 +135,17 @@ def test_notes_state_what_is_held_out_and_what_it_costs() -> None:
     assert "kin share their address" in address
     keyed = text("quality: {check_field: sex}\n" + BLOCKED % ("born", ""), "block_keyed")
     assert "The resolver learns for every candidate pair" in " ".join(specification_notes(load_specification(keyed)))
+
+
+def test_notes_state_who_learns_which_records_are_decoys_and_what_they_could_be_misused_for() -> None:
+    notes = " ".join(specification_notes(load_specification(text("quality: {decoys: 1000}\n"))))
+    assert "adds 1,000 invented records" in notes
+    assert "The linkage unit learns which" in notes
+    assert "whether the other file has that person" in notes
+    assert "random half" in notes
+    marked = " ".join(
+        specification_notes(load_specification(text("quality: {decoys: 1000}\n", sex=", personal: true")))
+    )
+    assert "random half" not in marked
+    keyed = text("quality: {decoys: 1000}\n" + BLOCKED % ("born", ""), "block_keyed")
+    assert "The resolver learns which" in " ".join(specification_notes(load_specification(keyed)))

@@ -446,6 +446,13 @@ def test_the_claim_is_shown_beside_what_checks_it(documents: dict[str, Any]) -> 
             "supposes": ["errors in sex are as elsewhere"],
         },
         {
+            "method": "decoys",
+            "precision": {"value": 0.9777, "lower": 0.9666, "upper": 0.9888},
+            "recall": None,
+            "observations": 2000,
+            "supposes": ["people resemble decoys"],
+        },
+        {
             "method": "bootstrap",
             "precision": {"value": 0.9834, "lower": 0.9745, "upper": 0.9956},
             "recall": {"value": 0.9667, "lower": 0.9578, "upper": 0.9789},
@@ -460,5 +467,6 @@ def test_the_claim_is_shown_beside_what_checks_it(documents: dict[str, Any]) -> 
         assert "96.67 % 95.78 % to 97.89 %" in page.replace("\xa0", " ")
         assert "57 links in doubt" in page
         assert "39 runs drawn" in page
+        assert "Decoys (2,000 decoys) supposes: people resemble decoys" in page
         assert "errors in sex are as elsewhere" in page
         assert ("The truth" in page) == with_truth
