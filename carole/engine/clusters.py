@@ -84,7 +84,7 @@ def own_persons(
         ) from error
     pairs = found.linkage.pairs
     warnings = tuple(
-        result_warning("persons_in_doubt", side=side, reason=warning.text)
+        result_warning("persons_in_doubt", side=side, reason=warning.text.removesuffix("."))
         for warning in found.linkage.warnings
         if warning.code in DOUBTS
     )

@@ -32,7 +32,7 @@ CANDIDATES = (
         code="persons_in_doubt",
         severity="warning",
         meaning="The persons within a file, of whom entities are made, were found by an estimate that is in doubt.",
-        text="Within {side}'s file: {reason}",
+        text="Within {side}'s file: {reason}.",
         remedy="Compare more fields that distinguish people; or take duplicates out by `tryst duplicates`, and set"
         " links.assignment to one_to_one.",
     ),
