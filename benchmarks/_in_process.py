@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.quality import claim_of
-from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import Quality, matching_pairs, number_of_matches, quality
+from tryst.carole.evaluation import (
+    Quality,
+    best_threshold,
+    calibration,
+    expected_precision_recall,
+    matching_pairs,
+    number_of_matches,
+    quality,
+)
 from tryst.carole.evaluation.quality_estimate import Claim
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
@@ -43,10 +51,19 @@ class JudgedLinks(Quality):
         Precision and recall; None where nothing is claimed.
     claimed_matches
         Sum of all link probabilities.
+    best_f1
+        Greatest F1 of any threshold of the link probability.
+    auc
+        Expected area under precision and recall, the pairs not kept in random order after the kept.
+    largest_gap
+        Greatest difference between summed probabilities and true matches, as a share of the matches.
     """
 
     claimed: Claim | None
     claimed_matches: float
+    best_f1: float
+    auc: float
+    largest_gap: float
 
     @property
     def claimed_precision(self) -> float:
@@ -106,13 +123,43 @@ def persons(of_a: NDArray[np.object_], of_b: NDArray[np.object_]) -> tuple[NDArr
 
 def judged(run: Linkage, person_a: NDArray[np.int64], person_b: NDArray[np.int64]) -> JudgedLinks:
     """What a linkage claims, and what is true."""
-    pairs = run.pairs
+    return judged_pairs(run.pairs, run.links, run.matches_below_floor, run.plausible_links, person_a, person_b)
+
+
+def judged_pairs(
+    pairs: ScoredPairs,
+    links: NDArray[np.int64],
+    matches_below_floor: float,
+    max_links: int,
+    person_a: NDArray[np.int64],
+    person_b: NDArray[np.int64],
+) -> JudgedLinks:
+    """What is claimed of links among scored pairs, whoever scored them, and what is true.
+
+    Parameters
+    ----------
+    pairs
+        Judged by `link_probability`.
+    links
+        Which of the pairs are linked.
+    matches_below_floor
+        Expected matches among the pairs that were not kept.
+    max_links
+        Links from which nothing is claimed.
+    person_a, person_b
+        The person of each row of the two files.
+    """
     true = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
-    found = quality(true[run.links], number_of_matches(person_a, person_b))
+    n_matches = number_of_matches(person_a, person_b)
+    found, probability = quality(true[links], n_matches), pairs.link_probability
+    unscored = len(person_a) * len(person_b) - len(probability)
     return JudgedLinks(
         found.links,
         found.true_links,
         found.matches,
-        claim_of(pairs, run.links, run.matches_below_floor, run.plausible_links),
-        float(pairs.link_probability.sum()) + run.matches_below_floor,
+        claim_of(pairs, links, matches_below_floor, max_links),
+        float(probability.sum()) + matches_below_floor,
+        best_threshold(probability, true, n_matches).quality.f1,
+        expected_precision_recall(probability, true, n_matches, unscored).auc,
+        calibration(probability, true).largest_gap,
     )

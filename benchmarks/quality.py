@@ -1,14 +1,11 @@
 """How well Tryst links data whose truth is known, beside Splink and recordlinkage: ``python -m benchmarks quality``.
 
-Tryst goes through its services, from the draft specification as it comes; nothing is tuned to the data, and the truth
-is used to judge only. The peers get the same records as Tryst cleaned them, the same fields, and where pairs are
-blocked the same blocking keys. Splink compares by its own comparisons for each kind of field and is trained as its
-tutorial does; recordlinkage runs its ECM classifier on binary comparisons. A decision is what each program calls a
-match: probability .5 or more, in Tryst's case after one-to-one. So that the peers are not judged by what they do not
-offer, the column *one-to-one* gives the F1 of their links when Tryst's assignment is applied to their probabilities.
-
-RLdata500 is one file with 50 people twice. Of each the first record goes to Alice and the second to Bob; the others go
-to Alice and Bob by turns, in the order of the file.
+Every program gets the same records as Tryst cleaned them, the same fields, and the same blocking keys. Tryst links by
+the draft specification as it comes; nothing is tuned to the data, and the truth is used to judge only. Splink compares
+by its own comparisons for each kind of field and is trained as its tutorial does; recordlinkage runs its ECM classifier
+on binary comparisons. A link is a pair of probability .5 or more, in Tryst's case after the assignment of the draft. So
+that the peers are not judged by what they do not offer, each has a second row: its match weights under that assignment,
+by the same program that does it for Tryst.
 
 The peers need packages that Tryst does not have, in an environment of their own:
 
@@ -18,178 +15,140 @@ The peers need packages that Tryst does not have, in an environment of their own
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import polars as pl
+import numpy as np
 
 from benchmarks import DATA, REPOSITORY
-from tryst.carole.fellegi_sunter import assigned
-from tryst.common.cleaning import clean
-from tryst.common.encoding.blocking_keys import key_text
-from tryst.common.specification import Specification
-from tryst.coordinator.client.terminal import console
-from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal.link_truth import evaluate
-from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.output_folder import rehearse_into
-from tryst.coordinator.truth_columns import Truth
+from benchmarks._in_process import JudgedLinks
+from benchmarks._quality_files import Case, large, overlapping, whole
+from benchmarks._quality_programs import PEERS, Limits, by_peer, by_tryst
 
 PEER_PYTHON = REPOSITORY / ".venv-peers" / "bin" / "python"
-PERSON = "person_truth"
+
 HEAD = (
-    "| data | program | F1 at the decision | precision | recall | one-to-one | best F1 | expected AUC "
-    "| calibration gap |\n|---|---|---|---|---|---|---|---|---|"
+    "| data | program | F1 | precision | claimed | recall | claimed | sum / matches | best F1 | AUC | gap |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
+CLAIMS = (
+    "| program | rows | sum within 3 % | claimed recall within .02 | claimed precision within .01 | lowest F1 |\n"
+    "|---|---|---|---|---|---|"
+)
 
-@dataclass(frozen=True)
-class Case:
-    """Two files with a column that names the person, and how they are to be linked."""
+SUM_WITHIN, RECALL_WITHIN, PRECISION_WITHIN = 0.03, 0.02, 0.01
+"""How near to what is true a claim is to be."""
 
-    title: str
-    alice: pl.DataFrame
-    bob: pl.DataFrame
-    identifier: str
-    spec: Specification
-    peers: bool = True
-
-
-def cases() -> Iterator[Case]:
-    """RLdata500, brl_sim's four files, FEBRL4 without its social security numbers: blocked, whole, on few fields."""
-    yield _case("RLdata500, every pair", *_rldata(), "id", block=False)
-    for errors in (1, 2):
-        for number in (0, 1):
-            both = _read(DATA / "brl_sim" / f"percdups50_nerrors{errors}_dataset{number}.csv")
-            both = both.with_columns(pl.col("rec-id").str.extract(r"^(rec-\d+)").alias(PERSON))
-            original = pl.col("rec-id").str.ends_with("-org")
-            title = f"brl_sim, {errors} error{'s' * (errors > 1)}, file {number}, every pair"
-            yield _case(title, both.filter(original), both.filter(~original), "rec-id", block=False)
-    febrl = [
-        _read(DATA / "febrl" / f"dataset4{part}.csv")
-        .drop("soc_sec_id")
-        .with_columns(pl.col("rec_id").str.extract(r"^(rec-\d+)").alias(PERSON))
-        for part in "ab"
-    ]
-    yield _case("FEBRL4 without soc_sec_id, blocked", *febrl, "rec_id", block=True)
-    yield _case("FEBRL4 without soc_sec_id, every pair", *febrl, "rec_id", block=False, peers=False)
-    yield from _few_fields(*(side.select("rec_id", PERSON, "given_name", "surname", "date_of_birth") for side in febrl))
-
-
-def _few_fields(alice: pl.DataFrame, bob: pl.DataFrame) -> Iterator[Case]:
-    """Names and date of birth only, where the 4 % of pairs with exchanged names matter."""
-    plain = _case("FEBRL4, names and birth only, every pair", alice, bob, "rec_id", block=False, peers=False)
-    yield plain
-    data = plain.spec.model_dump()
-    for field in data["fields"]:
-        if field["name"] in ("given_name", "surname"):
-            field["key_domain"] = "names"
-    crossed = Specification.model_validate({**data, "swaps": (("given_name", "surname"),)})
-    yield Case("the same, swaps: [[given_name, surname]]", alice, bob, "rec_id", crossed, peers=False)
+Linked = tuple[str, str, list[JudgedLinks]]
+"""A case, a program, and its links in each draw."""
 
 
 def main(arguments: list[str]) -> int:
-    """Link every case by every program and print a table as Markdown."""
+    """Link every case by every program and print the tables as Markdown."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks quality", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", default="", help="link only the cases whose title has this in it")
+    parser.add_argument("--draws", type=int, default=3, help="files of each kind that is drawn, seeds 1 to this")
+    parser.add_argument("--records", type=int, default=5000, help="invented people in each file")
+    parser.add_argument("--large", action="store_true", help="100,000 invented people in each file, and nothing else")
+    parser.add_argument("--minutes", type=float, default=20, help="time that a peer has")
+    parser.add_argument("--memory", type=float, default=8, help="GiB that a peer has")
     parser.add_argument("--peer-python", type=Path, default=PEER_PYTHON, help="interpreter that has the peers")
     options = parser.parse_args(arguments)
     if not DATA.is_dir():
         print("The reference data is not beside this checkout.")
         return 1
-    peers = ("splink", "recordlinkage") if options.peer_python.exists() else ()
-    print(HEAD)
-    for case in cases():
-        if options.only not in case.title:
-            continue
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            print(_row(case.title, "Tryst", _tryst(case, folder)), flush=True)
-            for program in peers if case.peers else ():
-                version, found = _peer(program, case, folder, options.peer_python)
-                print(_row(case.title, f"{program} {version}", found), flush=True)
-    if not peers:
+    limits = Limits(options.peer_python, options.minutes, options.memory)
+    tables = (large(100_000),) if options.large else (whole(), overlapping(options.records))
+    linked: list[Linked] = []
+    for cases in tables:
+        print(HEAD)
+        for case in cases:
+            if options.only in case.title:
+                for program, found in _linked(case, 1 if options.large or not case.drawn else options.draws, limits):
+                    print(_row(case.title, program, found), flush=True)
+                    if not isinstance(found, str):
+                        linked.append((case.title, program, found))
+        print()
+    _show_claims(linked)
+    if not options.peer_python.exists():
         print(f"\nThe peers are not installed:\n{(__doc__ or '').rsplit(':', 1)[-1].strip()}", file=sys.stderr)
     return 0
 
 
-def _tryst(case: Case, folder: Path) -> dict[str, Any]:
-    """Through the services."""
-    for name, table in (("alice", case.alice), ("bob", case.bob)):
-        table.write_csv(folder / f"{name}.csv")
-    files = folder / "alice.csv", folder / "bob.csv"
-    with contextlib.ExitStack() as stack:
-        if not console.is_terminal:
-            stack.enter_context(console.capture())
-        truth = Truth(PERSON, PERSON)
-        rehearse_into(folder / "run", case.spec, *files, truth, Narrator(explain=False), "3GiB", 0)
-    evaluation: dict[str, Any] = json.loads((folder / "run" / "evaluation.json").read_text())
-    return evaluation
+def _linked(case: Case, draws: int, limits: Limits) -> Iterator[tuple[str, list[JudgedLinks] | str]]:
+    """What each program finds in each draw, or why it does not."""
+    drawn = [case.files(np.random.default_rng(seed)) for seed in range(1, draws + 1)]
+    specs = [case.specification(*files) for files in drawn]
+    yield "Tryst", [by_tryst(*files, spec) for files, spec in zip(drawn, specs, strict=True)]
+    for peer in PEERS if case.peers and limits.python.exists() else ():
+        found: dict[str, list[JudgedLinks]] = {}
+        for seed, (files, spec) in enumerate(zip(drawn, specs, strict=True), 1):
+            one = by_peer(peer, *files, spec, limits)
+            if isinstance(one, str):
+                yield peer, one if draws == 1 else f"seed {seed}: {one}"
+                continue
+            for program, judged in one.items():
+                found.setdefault(program, []).append(judged)
+        yield from found.items()
 
 
-def _peer(program: str, case: Case, folder: Path, python: Path) -> tuple[str, dict[str, Any]]:
-    """In the peers' environment, on cleaned values."""
-    keys = [f"key_{number}" for number, _ in enumerate(case.spec.keyed_rules)]
-    for side, table in (("alice", case.alice), ("bob", case.bob)):
-        cleaned = clean(table, case.spec, side).columns
-        texts = {key: key_text(cleaned, case.spec, rule) for key, rule in zip(keys, case.spec.keyed_rules, strict=True)}
-        pl.DataFrame({"identifier": table[case.identifier], **cleaned, **texts}).write_csv(folder / f"{side}.csv")
-    fields = [{"name": field.name, "kind": field.kind} for field in case.spec.fields]
-    (folder / "case.json").write_text(json.dumps({"fields": fields, "keys": keys}))
-    script = Path(__file__).with_name("_quality_peers.py")
-    run = subprocess.run([str(python), str(script), program, str(folder)], capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise RuntimeError(f"{program} failed: {run.stderr[-2000:]}")
-    pairs = pl.read_csv(folder / "pairs.csv", schema_overrides={"alice": pl.String, "bob": pl.String})
-    pairs = pairs.select("alice", "bob", link_probability="probability").sort("link_probability", descending=True)
-    persons = [
-        table.select(pl.col(case.identifier).alias("identifier"), pl.col(PERSON).alias("person"))
-        for table in (case.alice, case.bob)
+def _row(title: str, program: str, found: list[JudgedLinks] | str) -> str:
+    if isinstance(found, str):
+        return f"| {title} | {program} | {found} |{' |' * 8}"
+
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(one, name) for one in found]))
+
+    figures = [
+        _interval([one.f1 for one in found]),
+        *(f"{mean(name):.4f}" for name in ("precision", "claimed_precision", "recall", "claimed_recall")),
+        f"{_sum(found):.4f}",
+        *(f"{mean(name):.4f}" for name in ("best_f1", "auc")),
+        f"{mean('largest_gap'):+.1%}",
     ]
-    found = evaluate(pairs.filter(pl.col("link_probability") >= 0.5), pairs, *persons).plain()
-    rows = [pairs[side].cast(pl.Categorical).to_physical().to_numpy() for side in ("alice", "bob")]
-    kept = assigned(rows[0], rows[1], pairs["link_probability"].to_numpy(), 0.5, "one_to_one")
-    found["one_to_one"] = evaluate(pairs[kept.tolist()], pairs, *persons).at_decision.f1
-    return json.loads(run.stdout.splitlines()[-1])["version"], found
+    return f"| {title} | {program} | {' | '.join(figures)} |"
 
 
-def _row(title: str, program: str, found: dict[str, Any]) -> str:
-    decision = found["at_decision"]
-    one_to_one = found.get("one_to_one", decision["f1"])
-    return (
-        f"| {title} | {program} | {decision['f1']:.4f} | {decision['precision']:.4f} | {decision['recall']:.4f} "
-        f"| {one_to_one:.4f} | {found['at_best']['f1']:.4f} | {found['auc']:.4f} "
-        f"| {found['calibration_largest_gap']:+.1%} |"
-    )
+def _interval(values: list[float]) -> str:
+    """Mean, with a 95 % interval of several draws."""
+    half = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    return f"{np.mean(values):.4f}" + (f" ± {half:.4f}" if half else "")
 
 
-def _case(
-    title: str, alice: pl.DataFrame, bob: pl.DataFrame, identifier: str, *, block: bool, peers: bool = True
-) -> Case:
-    spec, _ = draft(alice.drop(PERSON), bob.drop(PERSON), "quality", block)
-    return Case(title, alice, bob, identifier, spec, peers)
+def _sum(found: list[JudgedLinks]) -> float:
+    """Sum of the probabilities of all pairs, as a share of the matches."""
+    return sum(one.claimed_matches for one in found) / sum(one.matches for one in found)
 
 
-def _rldata() -> tuple[pl.DataFrame, pl.DataFrame]:
-    table = _read(DATA / "rldata" / "RLdata500.csv")
-    person = _read(DATA / "rldata" / "identity.RLdata500.csv").to_series()
-    table = table.with_columns(person.alias(PERSON)).with_row_index("id").with_columns(pl.col("id").cast(pl.String))
-    again = pl.col(PERSON).cum_count().over(PERSON) == 2
-    twice = pl.len().over(PERSON) == 2
-    turn = pl.when(twice).then(None).otherwise(1).cum_sum() % 2 == 0
-    table = table.with_columns(bobs=pl.when(twice).then(again).otherwise(turn))
-    return table.filter(~pl.col("bobs")).drop("bobs"), table.filter(pl.col("bobs")).drop("bobs")
+def _show_claims(linked: list[Linked]) -> None:
+    """How often each program's claims are near the truth, and where Tryst's are not."""
+    print(CLAIMS)
+    for kind in dict.fromkeys(_kind(program) for _, program, _ in linked):
+        rows = [found for _, program, found in linked if _kind(program) == kind]
+        near = [
+            sum(abs(_sum(found) - 1) <= SUM_WITHIN for found in rows),
+            sum(abs(_excess(found, "recall")) <= RECALL_WITHIN for found in rows),
+            sum(abs(_excess(found, "precision")) <= PRECISION_WITHIN for found in rows),
+        ]
+        lowest = min(float(np.mean([one.f1 for one in found])) for found in rows)
+        print(f"| {kind} | {len(rows)} | {' | '.join(map(str, near))} | {lowest:.4f} |")
+    print("\nTryst's outside of these, of the sum or the recall:\n")
+    for title, program, found in linked:
+        far = abs(_sum(found) - 1) > SUM_WITHIN or not abs(_excess(found, "recall")) <= RECALL_WITHIN
+        if program == "Tryst" and far:
+            print(f"- {title}: sum {_sum(found):.4f} of the matches, recall claimed {_excess(found, 'recall'):+.4f}")
 
 
-def _read(path: Path) -> pl.DataFrame:
-    table = pl.read_csv(path, infer_schema=False)
-    return table.rename({name: name.strip() for name in table.columns}).with_columns(pl.all().str.strip_chars())
+def _kind(program: str) -> str:
+    """A program whatever its version, and whether its weights were put through an assignment."""
+    name, comma, _ = program.partition(",")
+    return f"{name}, assigned" if comma else name
+
+
+def _excess(found: list[JudgedLinks], of: str) -> float:
+    """What is claimed of the links beyond what is true, on average; NaN where a draw claims nothing."""
+    return float(np.mean([getattr(one, f"claimed_{of}") - getattr(one, of) for one in found]))

@@ -107,9 +107,9 @@ def fit_joint(
     p, recall = min(start.matches / n_pairs, 1 - 1e-9), 1.0
     matches, posterior = _expected(start.weight, p, recall, patterns, pairs, None, _part(progress, 0))
     others = step.others(matches, pairs, posterior)
-    none = independent(len(model.fields))
     kin, strangers = step.strangers(start.kin, others)
-    graphs = none, step.graph_of_strangers(strangers)
+    of_matches = step.graph_of_matches(matches) if start.mixed else independent(len(model.fields))
+    graphs = of_matches, step.graph_of_strangers(strangers)
     choices, converged, rounds, since = 1, False, 0, 0
     while not converged and rounds < MAX_ROUNDS:
         if posterior is not None and not posterior.converged and rounds >= MAX_UNSETTLED_ROUNDS:

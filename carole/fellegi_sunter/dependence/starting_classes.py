@@ -9,14 +9,17 @@ the vectors and that of the expected counts. It charges a class for its paramete
 by the number of all pairs, as BIC has it, would never allow a class of forty households among a million strangers.
 
 The match class is the one that agrees as often as the belief has it, or more. There may be others, of records with
-errors, which differ from kin by the fields that distinguish the persons of a household.
+errors, which differ from kin by the fields that distinguish the persons of a household. A few who moved are not enough
+for a class of which nothing is believed, and would be taken with the relatives who live elsewhere: so a class is tried
+at last that agrees on those fields as matches do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +29,6 @@ from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
 from tryst.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
 from tryst.carole.fellegi_sunter.kernels import summed
 from tryst.carole.fellegi_sunter.prior import EXPECTATION_WORTH
-from tryst.carole.fellegi_sunter.u import shares
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)
 """Where each class of kin starts: share of the match class's distribution, the rest being the strangers'."""
@@ -48,6 +50,9 @@ MAX_DISAGREEMENT = 3.0
 HALF = 0.5
 """Share of the personal fields on which a class of matches agrees at least."""
 
+HELD = 1e12
+"""Prior pairs of a distribution that stays as it is believed."""
+
 FEWEST_STEPS = 20
 """Steps before it may end: a class can linger near its start."""
 
@@ -65,12 +70,15 @@ class StartingClasses:
         Match weight of each comparison vector, in bits.
     evidence : tuple of float
         Log evidence with 0, 1, ... classes of kin, relative to none, as far as it was tried.
+    mixed : bool
+        Whether matches are of several classes, so that their fields depend on each other.
     """
 
     matches: float
     kin: KinClasses
     weight: NDArray[np.float64]
     evidence: tuple[float, ...] = ()
+    mixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,47 +142,92 @@ def starting_classes(
     ----------
     .. [1] Cheeseman and Stutz, Bayesian classification (AutoClass), 1996.
     """
-    best = _fitted(pairs, pairs.belief[None])
+    best = _fitted(pairs, pairs.belief[None], (Role.MATCH,))
     evidence = [best.evidence]
     before = best
     for n in range(1, max_kin + 1):
-        between = [near * pairs.belief + (1 - near) * pairs.u for near in NEARNESS[:n]]
-        # Twice, as EM finds the nearest maximum: from classes at fixed places, and with what the match class had become
-        # as a class of kin beside a match class as it is believed.
-        tried = max(
-            _fitted(pairs, np.stack([pairs.belief, *between])),
-            _fitted(pairs, np.concatenate([pairs.belief[None], before.levels])),
-            key=lambda found: found.evidence,
-        )
+        tried = max((_fitted(pairs, *start) for start in _starts(pairs, before, n)), key=lambda fit: fit.evidence)
         evidence.append(tried.evidence)
         before = tried
         if tried.evidence > best.evidence:
             best = tried
         elif n > 1:
             break
+    for start in _with_errors(pairs, best):
+        best = max(best, _fitted(pairs, *start), key=lambda fit: fit.evidence)
     relative = tuple(value - evidence[0] for value in evidence)
     return _labelled(pairs, best, relative, exclusive)
 
 
+_Start = tuple[NDArray[np.float64], tuple["Role", ...]]
+"""Distributions of the classes but the strangers, and their roles."""
+
+
+class Role(Enum):
+    """What is believed of a class before."""
+
+    MATCH = "match"
+    """m."""
+    ERRORS = "errors"
+    """m of the personal fields: matches whose records differ in the others, as those of people who moved."""
+    KIN = "kin"
+    """Nothing."""
+
+
 @dataclass(frozen=True)
 class _Fit:
-    """Classes but the strangers, the match class first: distributions, sizes in pairs, and the log evidence."""
+    """Classes but the strangers, the match class first: distributions, roles, sizes in pairs, and the log evidence."""
 
     levels: NDArray[np.float64]
+    roles: tuple[Role, ...]
     sizes: NDArray[np.float64]
     evidence: float
 
 
-def _fitted(pairs: CountedPairs, levels: NDArray[np.float64]) -> _Fit:
+def _starts(pairs: CountedPairs, before: _Fit, n: int) -> Iterator[_Start]:
+    """Where a fit with `n` classes of kin starts, after one with a class less.
+
+    Twice, as EM finds the nearest maximum: from classes at fixed places, and with what the match class had become as a
+    class of kin beside a match class as it is believed.
+    """
+    roles = (Role.MATCH, *[Role.KIN] * n)
+    yield np.stack([pairs.belief, *(near * pairs.belief + (1 - near) * pairs.u for near in NEARNESS[:n])]), roles
+    yield np.concatenate([pairs.belief[None], before.levels]), roles
+
+
+def _with_errors(pairs: CountedPairs, fit: _Fit) -> Iterator[_Start]:
+    """The classes, and the part of one of kin that agrees on the personal fields as matches do, if there can be one."""
+    personal = np.flatnonzero(pairs.personal)
+    if len(fit.levels) > 1 and 0 < len(personal) < len(pairs.personal):
+        top = pairs.valid.sum(axis=1)[personal] - 1
+        mixed = fit.levels[1 + int(np.argmax(fit.levels[1:, personal, top].min(axis=1)))]
+        errors = np.where(pairs.personal[:, None], pairs.belief, mixed)
+        yield np.concatenate([fit.levels, errors[None]]), (*fit.roles, Role.ERRORS)
+
+
+def _fitted(pairs: CountedPairs, levels: NDArray[np.float64], roles: tuple[Role, ...]) -> _Fit:
     """The classes from given starts."""
-    levels, sizes, counted, value = _converged(pairs, levels, np.full(len(levels), FIRST_SIZE))
+    prior = np.stack([_prior(pairs, role) for role in roles])
+    levels, sizes, counted, value = _converged(pairs, levels, np.full(len(levels), FIRST_SIZE), prior)
     nearest = _nearest(pairs, levels, sizes)
     if nearest:
         # The classes have changed places: matches start again where the class is that is nearer to the belief.
         order = np.arange(len(levels))
         order[[0, nearest]] = nearest, 0
-        levels, sizes, counted, value = _converged(pairs, levels[order], sizes[order])
-    return _Fit(levels, sizes, value + _complete(pairs, levels, sizes, counted))
+        levels, sizes, counted, value = _converged(pairs, levels[order], sizes[order], prior)
+    return _Fit(levels, roles, sizes, value + _complete(pairs, levels, sizes, counted, prior))
+
+
+def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
+    """Prior pairs of a class by level: `HELD` of them where the belief stays."""
+    even = PRIOR * pairs.valid / pairs.valid.sum(axis=1, keepdims=True)
+    believed = np.minimum(pairs.worth, HELD)[:, None] * pairs.belief
+    if role is Role.KIN:
+        return np.asarray(even)
+    if role is Role.MATCH:
+        return believed
+    # A field in error is like a stranger's.
+    return np.where(pairs.personal[:, None], believed, PRIOR * (pairs.belief + pairs.u) / 2)
 
 
 def _labelled(
@@ -199,7 +252,7 @@ def _labelled(
     log_m = among.log_probability(pairs.gamma, summed(pairs.gamma, log_tables(fit.levels[:1])[0]))
     strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
     weight = (log_m - kin.log_probability(pairs.gamma, strangers)) / np.log(2.0)
-    return StartingClasses(matches, kin, weight, evidence)
+    return StartingClasses(matches, kin, weight, evidence, mixed=int(same.sum()) > 1)
 
 
 def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
@@ -218,7 +271,7 @@ def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
 
 
 def _converged(
-    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64]
+    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64], prior: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """EM from some distributions and sizes: both, the expected pairs by level, and the log likelihood."""
     n = len(levels)
@@ -239,15 +292,9 @@ def _converged(
             sizes[0] = (sizes[0] + EXPECTATION_WORTH) / (1 + EXPECTATION_WORTH / pairs.expected_matches)
         if step >= FEWEST_STEPS and float(np.abs(np.log(sizes / before)).max()) < TOLERANCE:
             break
-        levels = np.stack([_held(pairs, counted[0]), *(shares(one, pairs.valid, PRIOR) for one in counted[1:])])
+        smoothed = counted + prior
+        levels = smoothed / smoothed.sum(axis=2, keepdims=True)
     return levels, sizes, counted, value
-
-
-def _held(pairs: CountedPairs, counted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """m from expected matches by level and from the belief."""
-    known = np.isfinite(pairs.worth)
-    smoothed = counted + np.where(known, pairs.worth, 1.0)[:, None] * pairs.belief
-    return np.where(known[:, None], smoothed / smoothed.sum(axis=1, keepdims=True), pairs.belief)
 
 
 def _nearest(pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64]) -> int:
@@ -273,26 +320,23 @@ def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
 
 
 def _complete(
-    pairs: CountedPairs, levels: NDArray[np.float64], sizes: NDArray[np.float64], counted: NDArray[np.float64]
+    pairs: CountedPairs,
+    levels: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    counted: NDArray[np.float64],
+    prior: NDArray[np.float64],
 ) -> float:
     """Log marginal likelihood of the expected counts, less their log likelihood."""
     every = np.append(sizes, pairs.n_pairs - sizes.sum())
     total = _marginal(every, np.ones(len(every))) - float((every * np.log(every / pairs.n_pairs)).sum())
-    for c, (own, expected) in enumerate(zip(levels, counted, strict=True)):
+    for own, expected, before in zip(levels, counted, prior, strict=True):
         for q, valid in enumerate(pairs.valid):
-            if c == 0 and not np.isfinite(pairs.worth[q]):
-                continue
-            prior = pairs.worth[q] * pairs.belief[q, valid] if c == 0 else _even(valid)
-            n = expected[q, valid]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                likelihood = np.where(n > 0, n * np.log(own[q, valid]), 0.0).sum()
-            total += _marginal(n, prior) - float(likelihood)
+            if before[q].sum() < HELD / 2:
+                n = expected[q, valid]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    likelihood = np.where(n > 0, n * np.log(own[q, valid]), 0.0).sum()
+                total += _marginal(n, before[q, valid]) - float(likelihood)
     return total
-
-
-def _even(valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The prior of a class of which nothing is believed."""
-    return np.full(int(valid.sum()), PRIOR / int(valid.sum()))
 
 
 def _marginal(n: NDArray[np.float64], prior: NDArray[np.float64]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks._in_process import linked
 from benchmarks.dependence import kin
 from tryst.carole.blocking import CandidatePairs
 from tryst.carole.engine import LinkagePlan, Resources, link
@@ -12,6 +13,7 @@ from tryst.carole.engine.outside_blocks import RandomPairs
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.evaluation import quality
 from tryst.common.errors import TrystError
+from tryst.coordinator.demonstration.people import two_files
 
 ENOUGH = Resources(memory_bytes=2**28, threads=2)
 
@@ -103,3 +105,12 @@ def test_households_are_not_taken_for_persons_where_only_the_records_of_one_file
     """All kin are in the other file; F1 was .35 at 5,000 people while estimation treated each pair separately."""
     run, match, n = kin(800, 1.0, 1, False, "many_to_one")["both, by evidence"]
     assert quality(match[run.links], n).f1 > 0.97
+
+
+def test_people_who_moved_are_no_relatives_who_keep_the_telephone():
+    """100 of 1,000 people in common, whose relatives are all in the files: one in twenty moved, and counted as kin."""
+    files = two_files(1000, 1000, 100, 0.2, np.random.default_rng(9), sampled=1.0)
+    _, found = linked(*files, block=False)
+    assert found.recall > 0.98
+    assert found.precision > 0.98
+    assert found.claimed_matches == pytest.approx(100, abs=2)

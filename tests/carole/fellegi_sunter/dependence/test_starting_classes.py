@@ -117,7 +117,7 @@ def test_the_evidence_is_that_of_one_class_where_it_can_be_had_exactly():
         np.tile([1 - 1e-9, 1e-9], (6, 1)), np.tile([0.1, 0.9], (6, 1)), np.full(6, 20.0),
         np.zeros(6, dtype=np.bool_), n + rest,
     )  # fmt: skip
-    fit = module._fitted(pairs, pairs.belief[None])
+    fit = module._fitted(pairs, pairs.belief[None], (module.Role.MATCH,))
     exact = betaln(rest + 1, n + 1) + 6 * (betaln(2, 18 + n) - betaln(2, 18)) + rest * 6 * np.log1p(-1e-9)
     assert fit.evidence == pytest.approx(exact, abs=0.5)
 
