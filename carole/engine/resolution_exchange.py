@@ -38,16 +38,16 @@ class ResolvedHandles:
         Whose record each pair's row is.
     records
         Handles from this number on are of decoys and dummies.
-    decoys
-        So many of them, the first, are of decoys.
     codes : ndarray of int32, shape (records,), optional
         Row of each record in the set of codes, where the linked records are to be assessed.
+    decoys
+        So many of the handles after the records', the first, are of decoys.
     """
 
     handles: NDArray[np.int32] = dataclass_field(repr=False)
     records: int
-    decoys: int = 0
     codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
+    decoys: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class Reader:
             reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
         )
         if spec.assessment is None:
-            return ResolvedHandles(handles, known, decoys)
-        return ResolvedHandles(handles, known, decoys, checked_codes(reported.get(CODES_ROWS), known, n_records))
+            return ResolvedHandles(handles, known, decoys=decoys)
+        return ResolvedHandles(handles, known, checked_codes(reported.get(CODES_ROWS), known, n_records), decoys)
 
 
 def decide(
