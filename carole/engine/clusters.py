@@ -22,7 +22,7 @@ from tryst.carole.engine.value_frequencies import rarity
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.carole.fellegi_sunter.entities import Entities, OwnPersons, Pairs, same_entity
 from tryst.carole.fellegi_sunter.model import probability as logistic
-from tryst.common.documents.result_warning import result_warning
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress, StageProgress
@@ -30,11 +30,22 @@ from tryst.common.progress import Progress, StageProgress
 STAGES = ("tables", "levels", "count", "model", "keep", "decide")
 """Stages of a file's own run, each an equal part of the stage "persons"."""
 
+DOUBTS = frozenset(
+    {
+        "estimation_not_converged",
+        "m_below_belief",
+        "dependence_not_converged",
+        "second_solution",
+        "expected_links_not_converged",
+    }
+)
+"""Warnings on a file's own run that matter for its entities."""
+
 
 def own_persons(
     part: SignatureSet, side: str, plan: LinkagePlan, resources: Resources, progress: StageProgress
-) -> OwnPersons:
-    """The persons of a file.
+) -> tuple[OwnPersons, tuple[ResultWarning, ...]]:
+    """The persons of a file, and warnings where they are in doubt.
 
     Parameters
     ----------
@@ -53,13 +64,14 @@ def own_persons(
         As `deduplicate`, with the file's name.
     """
     if part.n_rows < 2:
-        return OwnPersons.alone(part.n_rows)
+        return OwnPersons.alone(part.n_rows), ()
 
     def of_stage(stage: str, fraction: float) -> None:
         progress((STAGES.index(stage) + fraction) / len(STAGES))
 
+    # A requested rate of false links is one of links between persons: these are then the most probable ones.
     try:
-        found = deduplicate(part, plan, resources, of_stage)
+        found = deduplicate(part, replace(plan, false_link_rate=None), resources, of_stage)
     except TrystError as error:
         if error.code is not ErrorCode.NOT_IDENTIFIED:
             raise
@@ -71,18 +83,23 @@ def own_persons(
             remedy="compare more fields, or set links.assignment to one_to_one",
         ) from error
     pairs = found.linkage.pairs
-    return OwnPersons.of(found.person, pairs.row_a, pairs.row_b, pairs.link_probability)
+    warnings = tuple(
+        result_warning("persons_in_doubt", side=side, reason=warning.text.removesuffix("."))
+        for warning in found.linkage.warnings
+        if warning.code in DOUBTS
+    )
+    return OwnPersons.of(found.person, pairs.row_a, pairs.row_b, pairs.link_probability), warnings
 
 
 def both_persons(
     a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress
-) -> tuple[OwnPersons, OwnPersons]:
-    """The persons of each file; `progress` is called with the stage "persons"."""
+) -> tuple[tuple[OwnPersons, OwnPersons], tuple[ResultWarning, ...]]:
+    """The persons of each file, and warnings where they are in doubt; `progress` is called with the stage "persons"."""
     progress("persons", 0.0)
-    of_a = own_persons(a, "Alice", plan, resources, lambda done: progress("persons", done / 2))
-    of_b = own_persons(b, "Bob", plan, resources, lambda done: progress("persons", 0.5 + done / 2))
+    of_a, doubts_a = own_persons(a, "Alice", plan, resources, lambda done: progress("persons", done / 2))
+    of_b, doubts_b = own_persons(b, "Bob", plan, resources, lambda done: progress("persons", 0.5 + done / 2))
     progress("persons", 1.0)
-    return of_a, of_b
+    return (of_a, of_b), (*doubts_a, *doubts_b)
 
 
 def with_entities(

@@ -74,11 +74,11 @@ def _clustered(
     """The persons of each file, then these linked one to one, then all pairs of their records."""
     started = time.perf_counter()
     run = Run(WholeFiles(a, b), plan, resources, progress)
-    own = both_persons(a, b, plan, resources, progress)
+    own, doubts = both_persons(a, b, plan, resources, progress)
     seconds = {"persons": time.perf_counter() - started}
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, fitted = run.compared(pool)
     found = replace(found, copies=(own[0].first, own[1].first))
     linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted)
-    linkage = replace(linkage, seconds={**seconds, **linkage.seconds})
+    linkage = replace(linkage, seconds={**seconds, **linkage.seconds}, warnings=(*linkage.warnings, *doubts))
     return with_entities(linkage, own, a, b, plan, resources)

@@ -16,7 +16,8 @@ CANDIDATES = (
         meaning="Records of one file are equal in every field, where each should have one match at most.",
         text="{records:,} of {side}'s records equal another of {side}'s in every field: they may be one person twice."
         " Of those that are, one is linked under links.assignment {assignment}; {other} links all.",
-        remedy="Set links.assignment as named, or take the duplicates out of the file.",
+        remedy="Set links.assignment as named, in mode open clusters if both files have such records; or take the"
+        " duplicates out of the file.",
     ),
     WarningCode(
         code="shared_partner",
@@ -24,7 +25,16 @@ CANDIDATES = (
         meaning="Records of one file match the same record of the other, where each should have one match at most.",
         text="{records:,} of {side}'s records match a record of the other file that another of {side}'s matches too; at"
         " most one of them is linked under links.assignment {assignment}; {other} links all.",
-        remedy="Look for duplicates in the file; where there are some, set links.assignment as named.",
+        remedy="Look for duplicates in the file; where there are some, set links.assignment as named, in mode open"
+        " clusters if both files have some.",
+    ),
+    WarningCode(
+        code="persons_in_doubt",
+        severity="warning",
+        meaning="The persons within a file, of whom entities are made, were found by an estimate that is in doubt.",
+        text="Within {side}'s file: {reason}.",
+        remedy="Compare more fields that distinguish people; or take duplicates out by `tryst duplicates`, and set"
+        " links.assignment to one_to_one.",
     ),
     WarningCode(
         code="links_exceed_smaller_file",

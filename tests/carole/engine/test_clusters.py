@@ -135,6 +135,17 @@ def test_without_copies_the_links_are_those_of_one_to_one():
     assert found.pairs.link_probability.sum() == pytest.approx(expected.pairs.link_probability.sum(), rel=0.01)
 
 
+def test_a_rate_of_false_links_takes_no_person_apart(blocked, copies):
+    """Persons are those of the threshold .5, and the links those of them that keep to the rate."""
+    plan = replace(copies.plan(block=True), false_link_rate=0.01)
+    run = link(copies.a, copies.b, plan, ENOUGH, silent)
+    np.testing.assert_array_equal(run.entities.a, blocked.entities.a)
+    linked = [set(zip(*(rows.tolist() for rows in r.entities.pairs()), strict=True)) for r in (run, blocked)]
+    assert linked[0] <= linked[1] or linked[1] <= linked[0]
+    assert len(run.links) > 0.95 * len(blocked.links)
+    assert 1 - run.pairs.link_probability[run.links].mean() < 0.015
+
+
 def test_progress_never_goes_back(copies):
     seen = []
     copies.link(block=True, progress=lambda stage, fraction: seen.append((stage, fraction)))
@@ -177,9 +188,16 @@ def test_a_file_of_one_record_has_one_person(copies):
     alone = replace(
         copies.a, n_rows=1, fields=fields, blocks={name: keys[:1] for name, keys in copies.a.blocks.items()}
     )
-    own = both_persons(alone, copies.b, copies.plan(), ENOUGH, silent)
+    own, _ = both_persons(alone, copies.b, copies.plan(), ENOUGH, silent)
     assert own[0].first.tolist() == [0]
     assert len(np.unique(own[1].first)) == pytest.approx(400, abs=10)
+
+
+def test_an_estimate_that_has_not_converged_within_a_file_is_named(copies):
+    _, doubts = both_persons(copies.a, copies.b, replace(copies.plan(), max_iterations=2), ENOUGH, silent)
+    assert {doubt.code for doubt in doubts} == {"persons_in_doubt"}
+    assert {doubt.text.split("'")[0] for doubt in doubts} == {"Within Alice", "Within Bob"}
+    assert not both_persons(copies.a, copies.b, copies.plan(), ENOUGH, silent)[1]
 
 
 def test_a_file_whose_persons_cannot_be_found_is_named(copies):
