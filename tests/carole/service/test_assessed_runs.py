@@ -27,8 +27,10 @@ from tryst.carole.service.linking import carry_out
 from tryst.carole.store.registry import NewProject
 from tryst.carole.store.runs import Lease
 from tryst.common.encoding import to_bytes
+from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Role, Side
 from tryst.common.specification import encoding_digest, load_specification, specification_digest
 from tryst.common.wire import chunk_slices, root_digest
@@ -77,7 +79,10 @@ class Contribution(trial.Contribution):
             if name in HOLDERS[side]
         }
         columns = {column: frame[column] for column in frame.columns}
-        self.encoded = encode_records(columns, load_specification(text), SEED, 1, variables=values)
+        spec = load_specification(text)
+        if spec.decoys:
+            columns = with_decoys(columns, spec, NoiseKey.generate())
+        self.encoded = encode_records(columns, spec, SEED, 1, variables=values, decoys=spec.decoys)
         self.sets = self.encoded.sets
         self.layout = self.encoded.layout
         self.payload = b"".join(to_bytes(self.sets))
@@ -133,6 +138,23 @@ def actions(carole: Deployment) -> list[str]:
 
 def herself(carole: Deployment) -> Reader:
     return Reader.load(carole.parties.parties["carole"], Role.LINKER)
+
+
+def test_decoys_are_no_records_of_the_assessment_and_a_limit_is_judged_by_them(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TEXT.replace("subtraction: 1", "subtraction: 1, false_links: 0.5").replace(
+        "retention:", "quality: {decoys: 200}\nretention:"
+    )
+    monkeypatch.setattr(sys.modules[__name__], "TEXT", text)
+    spec = load_specification(contributed(carole, "0.9", monkeypatch))
+    run = lease(carole, "a")
+    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    document = report(carole, run.run)
+    assert (document["verdict"], document["records"]) == ("within", COMMON)
+    assert [document["custodians"][str(side)]["records"] for side in Side] == [N, N]
+    assert "custodians_differ" not in {warning["code"] for warning in document["warnings"]}
+    assert document["measures"]["false_links"]["upper"] < 0.5
 
 
 def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it(
