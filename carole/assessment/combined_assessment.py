@@ -22,7 +22,7 @@ from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
 from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
-from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
 from tryst.common.documents.linkage_document import LinkageDocument

@@ -14,7 +14,7 @@ from tryst.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.measures import CONFIDENCE, Measure
-from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resources import Resources
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side

@@ -14,7 +14,7 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.options import SEARCHED
 from tryst.carole.assessment.publication import BASE_CELLS
 from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resources import Resources
 from tryst.common.specification.model.assessment import AssessmentSpec
 
 ROW_BYTES, ROW_BYTES_PER_VARIABLE = 128, 16

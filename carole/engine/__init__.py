@@ -10,7 +10,9 @@ from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.linking import link
 from tryst.carole.engine.local import compare
-from tryst.carole.engine.plan import FieldPlan, LinkagePlan, Resources, RulePlan
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import FieldPlan, RulePlan
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 
 __all__ = [

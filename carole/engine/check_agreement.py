@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.comparison import FieldComparison, level_distribution
 from tryst.carole.engine.linkage_input import LinkageInput
-from tryst.carole.engine.plan import FieldPlan
+from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
 from tryst.carole.engine.stream import KeptPairs
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tryst.carole.engine.local import KEPT_BYTES
 from tryst.carole.engine.one_file import deduplicate
 from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 from tryst.carole.engine.value_frequencies import rarity
 from tryst.carole.engine.vectors import ComparisonVectors

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.links import Decision, decide
-from tryst.carole.engine.plan import LinkagePlan, RulePlan
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import RulePlan
 from tryst.carole.engine.refinement import estimation, refine
 from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs

@@ -17,7 +17,8 @@ from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import LatentPlan, LinkagePlan
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
 from tryst.carole.engine.selection import choose_classes
 from tryst.carole.engine.stream import KeptPairs

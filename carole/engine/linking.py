@@ -16,7 +16,8 @@ from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.decoy_pairs import decoys_of_files, records_and_decoys
 from tryst.carole.engine.duplicates import copies
 from tryst.carole.engine.local import Run
-from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.whole_files import WholeFiles
 from tryst.common.encoding.signature_sets import SignatureSet

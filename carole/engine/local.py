@@ -30,7 +30,7 @@ from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.outside_blocks import sample_outside_blocks, selected_outside
 from tryst.carole.engine.packing import Packing
-from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import (
     all_pairs_levels,
     input_bytes,
@@ -39,6 +39,7 @@ from tryst.carole.engine.preparation import (
     without_diagonal,
 )
 from tryst.carole.engine.refinement import worth_keeping
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_warnings import run_warnings
 from tryst.carole.engine.selection import choose_patterns

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.local import Run
-from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.fellegi_sunter.antecedents import persons

@@ -1,4 +1,4 @@
-"""The input of a run and its resources: plain values, made from the specification by the caller."""
+"""What a run is to do: plain values, made from the specification by the caller."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tryst.carole.comparison.crosswise import crosswise_bounds
-from tryst.carole.comparison.levels import AnyComparator
+from tryst.carole.engine.plan_parts import PRESENT_BOUNDS, FieldPlan, LatentPlan, RulePlan
 from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
 from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.schemes import scheme_named
@@ -17,140 +17,6 @@ from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 
 U = Literal["all_pairs", "corrected", "free"]
 Dependence = Literal["auto", "none", "pairwise", "decomposable"]
-
-
-@dataclass(frozen=True)
-class FieldPlan:
-    """A compared field.
-
-    Attributes
-    ----------
-    name, bits
-        Its name, and bits per signature.
-    bounds
-        Inclusive upper bounds of its levels.
-    comparator
-        How values are compared.
-    value_frequencies
-        Whether agreement on a rare value has more weight.
-    missing_as_level
-        Whether a missing value is evidence; otherwise it is missing at random.
-    randomised_response
-        Probability with which each bit of its signatures was randomised, on either side.
-    personal
-        Whether it distinguishes the persons of a household.
-    """
-
-    name: str
-    bits: int
-    bounds: tuple[float, ...]
-    comparator: AnyComparator = "jaccard"
-    value_frequencies: bool = False
-    missing_as_level: bool = False
-    randomised_response: float = 0.0
-    personal: bool = False
-
-    def __post_init__(self) -> None:
-        ascending = all(low < high for low, high in zip(self.bounds, self.bounds[1:], strict=False))
-        if not self.bounds or not ascending or self.bounds[0] < 0 or self.bounds[-1] != 1:
-            raise _wrong(
-                f"fields.{self.name}.bounds",
-                "bounds must ascend from at least 0 to 1",
-                str(list(self.bounds)),
-                "give the levels' inclusive upper bounds, the last of them 1",
-            )
-        if len(self.bounds) > 100:
-            raise _wrong(f"fields.{self.name}.bounds", "at most 100 levels", str(len(self.bounds)), "use fewer levels")
-
-
-@dataclass(frozen=True)
-class Bands:
-    """Locality-sensitive hashing of a field: a number of bands, and of signature bits in each."""
-
-    field: str
-    bands: int
-    bits: int
-
-
-@dataclass(frozen=True)
-class Canopies:
-    """Canopies of a field's values."""
-
-    field: str
-    tight: float
-    loose: float
-
-
-@dataclass(frozen=True)
-class Similar:
-    """Values of a field with a minimum estimated similarity."""
-
-    field: str
-    minimum: float
-
-
-PRESENT_BOUNDS = (0.5, 1.0)
-"""Levels of the comparison of presence: missing on either side, present on both."""
-
-MAX_BLOCK_PAIRS = 100_000_000
-"""Pairs above which a block is split or dropped, unless the rule has a limit."""
-
-
-@dataclass(frozen=True)
-class RulePlan:
-    """A blocking rule.
-
-    Attributes
-    ----------
-    name
-        Its name.
-    fields
-        Its fields. Their m is never estimated from this rule's pairs, which agree on them by construction.
-    formed
-        How the linkage unit forms it from the signatures; None: from the keys in the contribution.
-    limit
-        Maximum number of pairs in a block.
-    split
-        Field by whose equality larger blocks are split; None: they are dropped.
-    """
-
-    name: str
-    fields: tuple[str, ...]
-    formed: Bands | Canopies | Similar | None = None
-    limit: int = MAX_BLOCK_PAIRS
-    split: str | None = None
-
-
-@dataclass(frozen=True)
-class VariablePlan:
-    """A category variable: its name, its holder, and its number of categories."""
-
-    name: str
-    holder: Literal["alice", "bob", "both"]
-    categories: int
-
-
-@dataclass(frozen=True)
-class LatentPlan:
-    """The extended latent step.
-
-    Attributes
-    ----------
-    variables
-        The category variables that the two sets carry.
-    keys
-        Compared fields whose value is evidence too where it agrees exactly.
-    search, p, separate, rounds, precision
-        As in `ExtendedSettings`.
-    """
-
-    variables: tuple[VariablePlan, ...] = ()
-    keys: tuple[str, ...] = ()
-    search: Literal["greedy", "annealing"] = "greedy"
-    p: Literal["held", "free"] = "held"
-    separate: bool = False
-    rounds: int = 0
-    precision: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -348,26 +214,6 @@ class LinkagePlan:
     def competing(self) -> bool:
         """Whether the records of a file may have one link at most, so that pairs compete."""
         return self.assignment != "none"
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What a run may use.
-
-    Attributes
-    ----------
-    memory_bytes
-        For the run's data, signatures included; the interpreter and its libraries need about 250 MB more.
-    threads
-        Threads that compare and count.
-    """
-
-    memory_bytes: int
-    threads: int
-
-    def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise _wrong("resources.threads", "at least one thread", str(self.threads), "give 1 or more")
 
 
 def _wrong(where: str, what: str, got: str, remedy: str) -> TrystError:

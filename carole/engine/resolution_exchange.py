@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import coded_links
 from tryst.carole.engine.padded import conclude_padded
-from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_result
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.run_documents import findings
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing_key import SealingKey

@@ -12,23 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.insights import examples, history, thresholds, unlinkable
-from tryst.carole.engine.plan import LinkagePlan, Resources
+from tryst.carole.engine.insights import examples, thresholds, unlinkable
+from tryst.carole.engine.model_section import floats, model_section
+from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.quality import claim_of
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import LatentResult, Linkage
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
-from tryst.carole.fellegi_sunter.dependence import Distribution
 from tryst.carole.fellegi_sunter.entities import Entities
-from tryst.carole.fellegi_sunter.model import Model, log2_ratios
+from tryst.carole.fellegi_sunter.model import Model
 from tryst.common.documents.result_warning import by_severity
 from tryst.common.documents.statistics_document import StatisticsDocument
 
 HISTOGRAM_BINS = 60
 MAX_PATTERNS = 500
 """Maximum number of comparison vectors reported, the most frequent ones first."""
-
-_STEEPEST = 99.0
-"""A larger weight, of a level that one side never has, is reported as this: JSON has no infinity."""
 
 
 def findings(
@@ -38,7 +36,7 @@ def findings(
     model = linkage.model
     own = [warning for warning in linkage.warnings if warning not in model.warnings]
     content = {
-        "model": _model(linkage, plan),
+        "model": model_section(linkage, plan),
         "linkage": {**_counts(linkage, plan), "warnings": own},
         "timings": {
             "stages": [
@@ -51,92 +49,6 @@ def findings(
         "warnings": by_severity([*model.warnings, *linkage.warnings]),
     }
     return StatisticsDocument.of(content, "statistics")
-
-
-def _model(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
-    model = linkage.model
-    weights = _finite(log2_ratios(model.m, model.u))
-    errors = linkage.scheme.standard_errors
-    fields = []
-    for q, field in enumerate(plan.compared):
-        n_levels = model.fields[q].n_levels
-        # A binary scheme has the top level and the rest.
-        bounds = field.bounds if n_levels == len(field.bounds) else field.bounds[-2:]
-        missing = linkage.missing.get(field.name, (0.0, 0.0))
-        fields.append(
-            {
-                "name": field.name,
-                "bounds": list(bounds),
-                "m": _floats(model.m[q, :n_levels]),
-                "u": _floats(model.u[q, :n_levels]),
-                "weights": _floats(weights[q, :n_levels]),
-                "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
-            }
-        )
-        if errors is not None:
-            fields[-1]["standard_errors"] = {
-                "m": _known(errors.m[q, :n_levels]),
-                "u": _known(errors.u[q, :n_levels]),
-            }
-        if not linkage.scheme.scheme.facts.calibrated:
-            shaded = _finite(linkage.scheme.weights[q, : len(field.bounds)])
-            fields[-1]["shaded"] = {"bounds": list(field.bounds), "weights": _floats(shaded)}
-    return {
-        "fields": fields,
-        "p": float(model.p),
-        "expected_matches": float(model.expected_matches),
-        "standard_errors": None if errors is None else {"p": _known(np.array([errors.p]))[0], "of": errors.note},
-        "scheme": plan.scheme,
-        "u_method": plan.u,
-        "value_frequencies": [field.name for field in plan.fields if field.value_frequencies],
-        "dependence": _dependence(linkage, plan),
-        "history": history(linkage),
-        "iterations": int(model.iterations),
-        "converged": bool(model.converged),
-        "warnings": list(model.warnings),
-    }
-
-
-def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
-    """Which fields depend on each other in each class: in the model, and where independence fails."""
-    joint = linkage.scheme.joint
-    names = [field.name for field in linkage.model.fields]
-
-    if joint is None:
-        return {"kind": "none", "matches": [], "others": [], "kin": [], "evidence_of_kin": [], "misfits": []}
-
-    def edges(distribution: Distribution) -> list[dict[str, Any]]:
-        return [
-            {"fields": [names[q] for q in edge.fields], "gain": float(edge.gain)}
-            for edge in distribution.structure.edges
-        ]
-
-    return {
-        "kind": joint.kind,
-        "matches": edges(joint.matches),
-        "others": edges(joint.strangers),
-        "kin": [
-            {
-                "pairs": float(share * (1.0 - joint.p) * linkage.model.n_a * linkage.model.n_b),
-                "agreement": {
-                    field.name: float(levels[q, field.n_levels - 1]) for q, field in enumerate(linkage.model.fields)
-                },
-            }
-            for levels, share in zip(joint.kin.levels, joint.kin.shares, strict=False)
-        ],
-        "evidence_of_kin": list(joint.evidence_of_kin),
-        "misfits": [
-            {
-                "within": misfit.within,
-                "fields": list(misfit.fields),
-                "gain": misfit.gain,
-                "observed": misfit.observed,
-                "expected": misfit.expected,
-                "words": misfit.words,
-            }
-            for misfit in linkage.scheme.misfits
-        ],
-    }
 
 
 def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
@@ -223,7 +135,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "iterations": found.iterations,
         "converged": found.converged,
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},
-        "bits": _floats(found.bits),
+        "bits": floats(found.bits),
         "explained": [
             {
                 "what": group.what,
@@ -259,7 +171,7 @@ def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[st
         return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
     edges = np.histogram_bin_edges(weight, bins=HISTOGRAM_BINS)
     return {
-        "edges": _floats(edges),
+        "edges": floats(edges),
         "counts": np.histogram(weight, edges)[0].tolist(),
         "links": np.histogram(weight[links], edges)[0].tolist(),
     }
@@ -315,17 +227,3 @@ def _probability(weight: float, p: float) -> float:
         return 1.0
     odds = math.pow(2.0, log2_odds)
     return odds / (1.0 + odds)
-
-
-def _finite(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    clipped: NDArray[np.float64] = np.clip(np.nan_to_num(weights), -_STEEPEST, _STEEPEST)
-    return clipped
-
-
-def _known(values: NDArray[np.float64]) -> list[float | None]:
-    """Numbers, and None for those that are not known."""
-    return [float(value) if np.isfinite(value) else None for value in values]
-
-
-def _floats(values: NDArray[np.float64]) -> list[float]:
-    return [float(value) for value in values]

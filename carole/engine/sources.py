@@ -12,7 +12,8 @@ from tryst.carole.blocking.bands import band_keys
 from tryst.carole.blocking.block_size_cap import Skew, value_keys, without_large_blocks
 from tryst.carole.blocking.value_relation import BYTES_EACH, canopy_pairs, similar_pairs
 from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import Bands, LinkagePlan, RulePlan, Similar
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import Bands, RulePlan, Similar
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import StageProgress
 

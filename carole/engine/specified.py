@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tryst.carole.engine.plan import (
-    Bands,
-    Canopies,
-    FieldPlan,
-    LatentPlan,
-    LinkagePlan,
-    RulePlan,
-    Similar,
-    VariablePlan,
-)
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import Bands, Canopies, FieldPlan, LatentPlan, RulePlan, Similar, VariablePlan
 from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
 from tryst.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tryst.carole.assessment import Combined, assess
-from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import PolicyDecision
 from tryst.carole.service.shares import Decided, shares
 from tryst.carole.store import Store

@@ -7,8 +7,8 @@ import time
 from tryst.carole.assessment import combine
 from tryst.carole.engine import link
 from tryst.carole.engine.decoy_pairs import records_and_decoys
-from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from tryst.carole.assessment import combine_coded
 from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
 from tryst.carole.engine.coded_links import Expected
-from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
+from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run

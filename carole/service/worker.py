@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader
+from tryst.carole.engine.resources import Resources
 from tryst.carole.service.linking import carry_out
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease

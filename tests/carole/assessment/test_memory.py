@@ -13,7 +13,7 @@ from benchmarks._built_population import SMALL, WIDE, Built, built
 from tryst.carole.assessment import Assessment, assess
 from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.memory import left_for_uniques, needed
-from tryst.carole.engine.plan import Resources
+from tryst.carole.engine.resources import Resources
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import suda
 from tryst.risk.identification.suda import largest_within

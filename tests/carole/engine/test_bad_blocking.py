@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tryst.carole.engine import Resources, RulePlan, link
-from tryst.carole.engine.plan import Bands, Canopies, Similar
+from tryst.carole.engine.plan_parts import Bands, Canopies, Similar
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 

@@ -13,7 +13,7 @@ from tests.specifications import heading
 from tryst.carole.engine import BlockKeyedRows, LinkagePlan, Resources, compare, rows_of_sets
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
 from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.plan import FieldPlan, RulePlan
+from tryst.carole.engine.plan_parts import FieldPlan, RulePlan
 from tryst.carole.engine.specified import plan_of
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import ErrorCode, TrystError

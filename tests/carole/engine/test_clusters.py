@@ -11,7 +11,7 @@ from benchmarks._in_process import persons, signed
 from benchmarks.duplicates import copied, f1_of_entities
 from tryst.carole.engine import Linkage, Resources, link
 from tryst.carole.engine.clusters import both_persons, with_entities
-from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import matching_pairs, number_of_matches, quality

@@ -9,7 +9,7 @@ import pytest
 
 from tryst.carole.engine import LinkagePlan, Resources, link
 from tryst.carole.engine.duplicates import copies
-from tryst.carole.engine.plan import FieldPlan
+from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.run_warnings import number_warnings
 from tryst.carole.fellegi_sunter import FieldLevels

@@ -21,7 +21,7 @@ from tryst.carole.engine.decoys import count_linked, of_one
 from tryst.carole.engine.estimated import Estimated
 from tryst.carole.engine.links import Decision
 from tryst.carole.engine.padded import conclude_padded
-from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of

@@ -9,7 +9,7 @@ import pytest
 
 from tests.carole.blocking.definition import banded_pairs, candidate_pairs, canopy_rows, similar_rows
 from tryst.carole.engine import Resources, RulePlan, link
-from tryst.carole.engine.plan import Bands, Canopies, Similar
+from tryst.carole.engine.plan_parts import Bands, Canopies, Similar
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 

@@ -9,7 +9,7 @@ import pytest
 
 from tryst.carole.engine import LinkagePlan, Resources, link
 from tryst.carole.engine.latent import values_of
-from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality

@@ -15,7 +15,7 @@ from tryst.carole.engine import Linkage, LinkagePlan, Resources, conclude, link
 from tryst.carole.engine.check_agreement import CheckAgreement
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.padded import without
-from tryst.carole.engine.plan import LatentPlan
+from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, pack_result, unpack_request
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.whole_files import WholeFiles

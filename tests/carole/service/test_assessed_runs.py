@@ -20,8 +20,8 @@ import pytest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.specifications import heading
-from tryst.carole.engine.plan import Resources
 from tryst.carole.engine.resolution_exchange import Reader
+from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import Grant, Policy, RunState, State
 from tryst.carole.service.linking import carry_out
 from tryst.carole.store.registry import NewProject

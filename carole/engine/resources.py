@@ -1,0 +1,33 @@
+"""What a run may use of the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tryst.common.errors import ErrorCode, TrystError
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a run may use.
+
+    Attributes
+    ----------
+    memory_bytes
+        For the run's data, signatures included; the interpreter and its libraries need about 250 MB more.
+    threads
+        Threads that compare and count.
+    """
+
+    memory_bytes: int
+    threads: int
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "at least one thread",
+                where="resources.threads",
+                got=str(self.threads),
+                remedy="give 1 or more",
+            )
