@@ -154,7 +154,10 @@ def starting_classes(
         elif n > 1:
             break
     for start in _with_errors(pairs, best):
-        best = max(best, _fitted(pairs, *start), key=lambda fit: fit.evidence)
+        tried = _fitted(pairs, *start)
+        # EM may have drawn it to strangers who were born on one day.
+        if tried.evidence > best.evidence and _personal_agreement(pairs, tried.levels[-1]) == 1:
+            best = tried
     relative = tuple(value - evidence[0] for value in evidence)
     return _labelled(pairs, best, relative, exclusive)
 
