@@ -50,6 +50,9 @@ MAX_DISAGREEMENT = 3.0
 HALF = 0.5
 """Share of the personal fields on which a class of matches agrees at least."""
 
+MANY_MATCHES = 1000.0
+"""Matches from which those with errors are enough for a class of which nothing is believed."""
+
 HELD = 1e12
 """Prior pairs of a distribution that stays as it is believed."""
 
@@ -71,7 +74,7 @@ class StartingClasses:
     evidence : tuple of float
         Log evidence with 0, 1, ... classes of kin, relative to none, as far as it was tried.
     mixed : bool
-        Whether matches are of several classes, so that their fields depend on each other.
+        Whether a class of matches with errors was needed, so that the fields of matches depend on each other.
     """
 
     matches: float
@@ -153,7 +156,7 @@ def starting_classes(
             best = tried
         elif n > 1:
             break
-    for start in _with_errors(pairs, best):
+    for start in _with_errors(pairs, best) if best.sizes[0] < MANY_MATCHES else ():
         tried = _fitted(pairs, *start)
         # EM may have drawn it to strangers who were born on one day.
         if tried.evidence > best.evidence and _personal_agreement(pairs, tried.levels[-1]) == 1:
@@ -255,7 +258,7 @@ def _labelled(
     log_m = among.log_probability(pairs.gamma, summed(pairs.gamma, log_tables(fit.levels[:1])[0]))
     strangers = summed(pairs.gamma, log_tables(pairs.u[None])[0])
     weight = (log_m - kin.log_probability(pairs.gamma, strangers)) / np.log(2.0)
-    return StartingClasses(matches, kin, weight, evidence, mixed=int(same.sum()) > 1)
+    return StartingClasses(matches, kin, weight, evidence, mixed=Role.ERRORS in fit.roles)
 
 
 def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
