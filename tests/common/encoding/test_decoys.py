@@ -125,7 +125,8 @@ def test_an_empty_file_is_refused_as_without_decoys() -> None:
 def test_the_same_key_gives_the_same_decoys_and_another_others() -> None:
     first, again = invented(specification()), invented(specification())
     assert first.equals(again)
-    assert not set(first.iter_rows()) & set(invented(specification(), NoiseKey.generate()).iter_rows())
+    # Of 160,000 that can be invented 150 each: one in common in a seventh of all keys.
+    assert len(set(first.iter_rows()) & set(invented(specification(), NoiseKey.generate()).iter_rows())) < 8
 
 
 def encoded(spec: Specification, decoys: bool = True, **options: object) -> Encoded:
