@@ -4,7 +4,8 @@ Ten variables with few values, most of which depend on age and schooling as a su
 in both files, and a share of the values is another in the second file. The specification is the draft as it comes for
 mode block_keyed, with the custodians' gate measured; the links are those of mode open under the same rules, since the
 engine is the same. Beside them stand the links with `value_frequencies` in every field, which mode block_keyed cannot
-have, and those of a model with independent fields whose m was counted with the truth in hand, among the same candidates.
+have, and those of a model with independent fields whose m was counted with the truth in hand, among the same
+candidates.
 """
 
 from __future__ import annotations
