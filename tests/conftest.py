@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Services run inside the tests' own process, and programs are started from it as another user, which takes a fork.
+# gRPC's handlers would start its threads again in the child, between the fork and the program: now and then it died.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 # No test judges by time. CI draws the same examples every time, so that a red run is the change's own; everywhere else
 # the examples are new in every run, and a failing one is printed with its seed.
 settings.register_profile("anywhere", deadline=None, print_blob=True)
