@@ -25,13 +25,11 @@ from tryst.carole.engine.run_warnings import number_warnings, recall_warnings
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import best_possible
 from tryst.carole.fellegi_sunter import (
-    BlockingRecall,
     FittedScheme,
-    Model,
     PatternCounts,
     blocking_recall,
 )
-from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
+from tryst.carole.fellegi_sunter.recall import key_agreement
 from tryst.common.progress import Progress
 
 
@@ -73,7 +71,10 @@ def conclude(
     fitted, posterior, decision = fit.scheme, fit.posterior, fit.decision
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
-    blocking = _recall(patterns.mask, fit.matches, model, found.missing, plan)
+    missing = np.array([found.missing[field.name] for field in model.fields])
+    blocking = blocking_recall(
+        patterns.mask, fit.matches, rule_fields(plan), key_agreement(model, (1 - missing).prod(axis=1))
+    )
     claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
     quality = tuple(
         quality_estimates(
@@ -118,30 +119,6 @@ def conclude(
         draws=None if drawn is None else drawn.among(decision.order),
     )
     return linkage, decision.order
-
-
-def _recall(
-    mask: NDArray[np.uint32],
-    matches: NDArray[np.float64],
-    model: Model,
-    missing: dict[str, tuple[float, float]],
-    plan: LinkagePlan,
-) -> BlockingRecall:
-    """What blocking lost, as far as it can be estimated."""
-    agreement = np.array(
-        [
-            (1 - missing[field.name][0]) * (1 - missing[field.name][1]) * model.m[q, field.n_levels - 1]
-            for q, field in enumerate(model.fields)
-        ]
-    )
-    # The statistics of a field's levels hold where it was not exchanged.
-    position = {field.name: q for q, field in enumerate(model.fields)}
-    for q, swap in zip(plan.swapped, plan.swaps, strict=True):
-        agreement[[position[name] for name in swap]] *= model.m[q, 0]
-    agreement[model.matches_behind_m < FEW_MATCHES] = np.nan
-    # Comparisons that a rule's pairs do not identify are among its fields too, and no part of its key.
-    agreement[[*plan.swapped, *plan.presence]] = 1.0
-    return blocking_recall(mask, matches, rule_fields(plan), agreement)
 
 
 def _per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:

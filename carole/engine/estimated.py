@@ -121,16 +121,24 @@ def rule_fields(plan: LinkagePlan) -> list[RuleFields]:
     """Rules by the positions of their fields; fields that are not compared have no m to estimate."""
     position = {field.name: q for q, field in enumerate(plan.fields)}
     return [
-        RuleFields(rule.name, (*(position[n] for n in rule.fields if n in position), *_exchanged(rule, plan)))
+        RuleFields(
+            rule.name,
+            (*(position[n] for n in rule.fields if n in position), *_exchanges(rule, plan), *_presence(rule, plan)),
+            implied=tuple(_presence(rule, plan)),
+        )
         for rule in plan.rules
     ]
 
 
-def _exchanged(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
-    """Positions of the comparisons that a rule's pairs do not identify: its fields are present and agree straight."""
+def _exchanges(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
+    """Positions of the comparisons of exchanged values: a rule's pairs agree straight."""
     for q, swap in zip(plan.swapped, plan.swaps, strict=True):
         if set(swap) & set(rule.fields):
             yield q
+
+
+def _presence(rule: RulePlan, plan: LinkagePlan) -> Iterator[int]:
+    """Positions of the comparisons of presence: a rule's pairs have its fields."""
     for q, name in zip(plan.presence, plan.present, strict=True):
         if name in rule.fields:
             yield q

@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from tryst.carole.fellegi_sunter.model import Model
+from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.carole.fellegi_sunter.settings import RuleFields
 
 MAX_RULES = 12
@@ -119,6 +121,29 @@ def blocking_recall(
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 
 
+def key_agreement(model: Model, present: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P(both records have the field, and agree on it exactly | match), as `blocking_recall` takes it.
+
+    Of a comparison of exchanged values: that both are present and not exchanged.
+
+    Parameters
+    ----------
+    model : Model
+    present : ndarray of float64, shape (n_fields,)
+        Share of the pairs in which both records have the field.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_fields,)
+        NaN where hardly a match is behind m.
+    """
+    # An exchange is compared where nothing is exchanged at its lowest level, and is rare also where it is not learnt.
+    exception = np.array([field.exception for field in model.fields])
+    agreeing = np.where(exception, 0, [field.n_levels - 1 for field in model.fields])
+    agreement = present * model.m[np.arange(len(agreeing)), agreeing]
+    return np.where((model.matches_behind_m < FEW_MATCHES) & ~exception, np.nan, agreement)
+
+
 def independent_lists(rules: Sequence[RuleFields]) -> list[int]:
     """Masks of the rules of each list, so that no two lists share a field.
 
@@ -185,12 +210,12 @@ def _by_model(rules: Sequence[RuleFields], agreement: NDArray[np.float64] | None
     """Probability that all fields of some rule agree, by inclusion and exclusion over sets of fields."""
     if agreement is None or len(rules) > MAX_RULES:
         return None
-    involved = sorted({q for rule in rules for q in rule.fields})
-    if not involved or any(not rule.fields for rule in rules) or np.isnan(agreement[involved]).any():
+    involved = sorted({q for rule in rules for q in rule.key})
+    if not involved or any(not rule.key for rule in rules) or np.isnan(agreement[involved]).any():
         return None
     total = 0.0
     for size in range(1, len(rules) + 1):
         for chosen in combinations(rules, size):
-            together = sorted({q for rule in chosen for q in rule.fields})
+            together = sorted({q for rule in chosen for q in rule.key})
             total += (-1) ** (size + 1) * float(np.prod(agreement[together]))
     return min(max(total, 0.0), 1.0) or None

@@ -68,10 +68,26 @@ class FieldLevels:
 
 @dataclass(frozen=True)
 class RuleFields:
-    """A blocking rule: its name and the positions of its fields."""
+    """A blocking rule.
+
+    Parameters
+    ----------
+    name : str
+    fields : tuple of int
+        Positions of the comparisons whose m the rule's pairs do not identify: those of the fields of its key, and those
+        that are constant where these agree, of their exchange and of their presence.
+    implied : tuple of int
+        Those of `fields` that agree wherever the others do: of presence.
+    """
 
     name: str
     fields: tuple[int, ...]
+    implied: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Positions of the comparisons on which a match must agree for the rule to find it."""
+        return tuple(q for q in self.fields if q not in self.implied)
 
 
 @dataclass(frozen=True)

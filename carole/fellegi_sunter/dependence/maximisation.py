@@ -41,7 +41,7 @@ from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.model import Model, probability
 from tryst.carole.fellegi_sunter.model_warnings import FEW_MATCHES
 from tryst.carole.fellegi_sunter.patterns import PatternCounts
-from tryst.carole.fellegi_sunter.recall import blocking_recall
+from tryst.carole.fellegi_sunter.recall import blocking_recall, key_agreement
 from tryst.carole.fellegi_sunter.settings import Estimation, RuleFields
 from tryst.carole.fellegi_sunter.u import corrected, shares, within_levels
 
@@ -224,13 +224,8 @@ class Maximisation:
 
     def recall(self, matches: NDArray[np.float64], model: Model) -> float:
         """Share of the matches that blocking kept; 1 where it is not estimable."""
-        present = self.level_counts.sum(axis=1) / self._n_pairs
-        # Where two values are exchanged the rule finds nothing; hardly any are.
-        agreement = [
-            1.0 if field.exception else present[q] * model.m[q, field.n_levels - 1]
-            for q, field in enumerate(model.fields)
-        ]
-        found = blocking_recall(self._patterns.mask, matches, self._rules, np.array(agreement)).recall
+        agreement = key_agreement(model, self.level_counts.sum(axis=1) / self._n_pairs)
+        found = blocking_recall(self._patterns.mask, matches, self._rules, agreement).recall
         return 1.0 if found is None else max(found, MIN_RECALL)
 
 

@@ -1,8 +1,13 @@
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.recall import blocking_recall, independent_lists
-from tryst.carole.fellegi_sunter.settings import RuleFields
+from tests.carole.fellegi_sunter.populations import exact_population
+from tryst.carole.fellegi_sunter.em import fit
+from tryst.carole.fellegi_sunter.recall import blocking_recall, independent_lists, key_agreement
+from tryst.carole.fellegi_sunter.settings import FieldLevels, RuleFields
 
 
 def caught(rates, total=1000.0):
@@ -99,3 +104,29 @@ def test_rules_that_chain_through_shared_fields_are_taken_two_at_a_time():
     assert "a and bc; a and b; ac and b" in estimate.assumptions[0]
     assert estimate.recall == pytest.approx(1 - lost / 1000, abs=1e-9)
     assert estimate.lost == pytest.approx(lost)
+
+
+def test_a_rule_finds_what_has_its_fields_and_agrees_without_an_exchange():
+    """Given name, surname, their exchange and the given name's presence, against every way that a match can turn out.
+
+    Names agree where they are not exchanged. That they are compared for presence changes nothing: a rule without the
+    name finds nothing.
+    """
+    agree, exchanged, present = (0.8, 0.9), 0.05, 0.7
+    found = 0.0
+    for given, surname, crossed, there in product((0, 1), repeat=4):
+        chance = np.prod([q if x else 1 - q for x, q in zip((given, surname), agree, strict=True)])
+        chance *= (exchanged if crossed else 1 - exchanged) * (present if there else 1 - present)
+        found += chance * (not crossed and (surname or (given and there)))
+    m = np.array([[0.2, 0.8], [0.1, 0.9], [0.95, 0.05], [0.02, 0.98]])
+    fields = tuple(
+        FieldLevels(name, 2, exception=name == "exchange") for name in ("given", "surname", "exchange", "present")
+    )
+    patterns, _ = exact_population(m, 1 - m, 0.1, 100, 100)
+    model = replace(fit(patterns, fields, 100, 100), m=m, matches_behind_m=np.array([500.0, 500.0, 0.0, 0.0]))
+    agreement = key_agreement(model, np.array([present, 1.0, 1.0, 1.0]))
+    assert np.isnan(agreement[3])
+    # The two rules share the exchange, so that they are one list and the model is asked.
+    rules = [RuleFields("given", (0, 2, 3), implied=(3,)), RuleFields("surname", (1, 2))]
+    estimate = blocking_recall(np.array([3], dtype=np.uint32), np.array([50.0]), rules, agreement)
+    assert (estimate.method, estimate.recall) == ("model", pytest.approx(found))
