@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.errors import ErrorCode, file_error
+from tryst.common.observability.settings import Observability, section
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")
@@ -31,7 +32,7 @@ limits:
   max_upload: 2GiB                     # per custodian, of signatures
   max_rows: 5000000                    # per custodian's file
 log_level: info
-"""
+{observability}"""
 
 
 def _size(text: str) -> str:
@@ -129,6 +130,7 @@ class CaroleConfiguration(Configuration):
     store: StoreConfiguration
     limits: LimitsConfiguration = LimitsConfiguration()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    observability: Observability = Observability()
 
     @model_validator(mode="before")
     @classmethod
@@ -160,12 +162,19 @@ def load_carole(path: Path) -> CaroleConfiguration:
     return configuration
 
 
-def template(listen: str, *, keys: str = ".", store: str = "store") -> str:
+def template(
+    listen: str, *, keys: str = ".", store: str = "store", observability: str = "", allow_remote: bool = False
+) -> str:
     """A commented ``carole.yaml`` for a Carole that listens on `listen`.
 
     Parameters
     ----------
     keys, store
         Folders, relative to the file or absolute: of her keys, and of her data.
+    observability
+        IP:port of her metrics and probes; none by default.
+    allow_remote
+        Whether that may be an address that other machines can reach.
     """
-    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store)
+    shown = section(observability, allow_remote=allow_remote)
+    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store, observability=shown)

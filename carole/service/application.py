@@ -15,6 +15,7 @@ from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
+from tryst.carole.service.observation import Observation
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
@@ -72,6 +73,9 @@ class Application:
             self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2)
         )
         self._supervisor = supervise(self.store, self._path)
+        self._observation = Observation(
+            self.configuration.observability, self.store, self._supervisor, members, folder
+        )
         self._server: RunningServer | None = None
 
     @property
@@ -80,6 +84,11 @@ class Application:
         host = self.configuration.listen.rpartition(":")[0]
         assert self._server is not None  # noqa: S101 - after `start` only
         return f"{host}:{self._server.port}"
+
+    @property
+    def observability(self) -> str:
+        """Where her metrics and probes are; empty if nowhere."""
+        return self._observation.address
 
     @property
     def worker_pid(self) -> int | None:
@@ -112,7 +121,9 @@ class Application:
                 self._admission,
                 ServerSettings(threads=THREADS),
                 denied=Denials(self.store),
+                recorder=self._observation.recorder,
             )
+            self._observation.start()
         except BaseException:
             self.stop()
             raise
@@ -120,6 +131,7 @@ class Application:
     def stop(self) -> None:
         """Report NOT_SERVING, let active calls end, stop the worker, close the store."""
         self._service.stopping.set()
+        self._observation.stop()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
         self._supervisor.stop()
@@ -147,7 +159,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     begin_log("carole", application.configuration.log_level)
     application.start()
     try:
-        ready = {"address": application.address}
+        ready = {"address": application.address, "observability": application.observability}
         if ready_file is not None:
             _write_whole(ready_file, json.dumps({**ready, "pid": os.getpid()}))
         log.info("ready", **ready, worker=application.worker_pid)

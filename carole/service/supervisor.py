@@ -53,6 +53,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = ""
+        self._starts = 0
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
 
     @property
@@ -60,6 +61,17 @@ class Supervisor:
         """Process id of the present worker."""
         process = self._process
         return None if process is None else process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether a worker is running now, and not the pause before the next one."""
+        process = self._process
+        return process is not None and process.poll() is None
+
+    @property
+    def starts(self) -> int:
+        """How many workers were started; more than one have ended unforeseen."""
+        return self._starts
 
     def start(self) -> None:
         """Start the worker, and watch it from now on."""
@@ -91,6 +103,7 @@ class Supervisor:
                 stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
                 stdout=subprocess.DEVNULL,
             )
+            self._starts += 1
         log.info("worker started", pid=self._process.pid)
 
     def _watch(self) -> None:

@@ -11,6 +11,7 @@ import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.outgoing_calls import OutgoingCalls
 from tryst.common.rpc.status import from_rpc_error
 
 CONTROL_SECONDS = 10.0
@@ -34,9 +35,18 @@ class Connection:
         The name the service's certificate must hold, if it is not the host of `address`.
     credentials
         This party's certificate and key, and the authorities it trusts.
+    share_request_ids
+        Whether the service receives the id that each call has in this side's log.
     """
 
-    def __init__(self, address: str, server_name: str | None, credentials: grpc.ChannelCredentials) -> None:
+    def __init__(
+        self,
+        address: str,
+        server_name: str | None,
+        credentials: grpc.ChannelCredentials,
+        *,
+        share_request_ids: bool = False,
+    ) -> None:
         self.address = address
         self._closed = False
         options: list[tuple[str, Any]] = [
@@ -50,7 +60,8 @@ class Connection:
         ]
         if server_name:
             options.append(("grpc.ssl_target_name_override", server_name))
-        self._channel = grpc.secure_channel(address, credentials, options=options)
+        channel = grpc.secure_channel(address, credentials, options=options)
+        self._channel = grpc.intercept_channel(channel, OutgoingCalls(share=share_request_ids))
 
     def __enter__(self) -> Connection:
         return self

@@ -19,6 +19,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
+from tryst.common.rpc.call_recorder import note_caller, note_error
 from tryst.common.rpc.status import status_of, to_metadata
 
 log = structlog.get_logger()
@@ -89,6 +90,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             self._enter(method, context)
             yield
         except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+            note_error(context, error.code if isinstance(error, TrystError) else ErrorCode.INTERNAL)
             self._answer_with(method, context, error)
             _refuse(method, context, error)
         finally:
@@ -98,6 +100,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         member = self._identify(method, context)
         if member is not None:
             _callers[id(context)] = member
+            note_caller(context, member)
         if member is None or member.role not in self._access.get(method, frozenset()):
             raise TrystError(
                 ErrorCode.NOT_ADMITTED,

@@ -13,6 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.rpc.access import ACCESS
+from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.interceptor import Admit, Denied, Gate, caller
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
 
@@ -55,6 +56,7 @@ def start_server(
     settings: ServerSettings | None = None,
     access: Mapping[str, frozenset[Role]] = ACCESS,
     denied: Denied | None = None,
+    recorder: CallRecorder | None = None,
 ) -> RunningServer:
     """Start serving.
 
@@ -70,6 +72,8 @@ def start_server(
         Finds the member a certificate belongs to.
     denied
         Called for every denied call.
+    recorder
+        Records every call; by default none is.
 
     Raises
     ------
@@ -79,7 +83,7 @@ def start_server(
     settings = settings or ServerSettings()
     server = grpc.server(
         ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="rpc"),
-        interceptors=[Gate(access, admit, denied)],
+        interceptors=[*([] if recorder is None else [recorder]), Gate(access, admit, denied)],
         maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

@@ -1,0 +1,155 @@
+"""Every metric of Carole's own, by name. Calls are counted by `common.rpc.call_metrics`.
+
+What her store holds is read from it when the page is requested, at most once in `REMEMBERED_SECONDS`, so that a scrape
+costs one transaction and many cost no more. While the database does not answer, `tryst_store_up` is 0 and the metrics
+that need it are absent. The worker is another process: what it does is read from the store too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tryst.carole.projects import RunState
+from tryst.carole.store.monitoring import Figures, Monitoring
+from tryst.common.errors import TrystError
+from tryst.common.observability.certificates import days_left
+from tryst.common.observability.readiness import Readiness, State
+from tryst.common.observability.recent import Recent
+from tryst.common.pki.members import Members
+
+REMEMBERED_SECONDS = 5.0
+
+
+class CaroleMetrics(Collector):
+    """What the page shows of Carole.
+
+    Parameters
+    ----------
+    members
+        To show a witness by its role instead of its name.
+    worker
+        Whether the worker is alive, and how often one was started.
+    ends
+        When the certificates end.
+    label_projects
+        Whether an active run's project is named.
+    """
+
+    def __init__(
+        self,
+        monitoring: Monitoring,
+        readiness: Readiness,
+        members: Members,
+        worker: Callable[[], tuple[bool, int]],
+        ends: Mapping[str, datetime],
+        *,
+        label_projects: bool,
+    ) -> None:
+        self._monitoring = monitoring
+        self._readiness = readiness
+        self._roles = {member.name: str(member.role) for member in members}
+        self._worker = worker
+        self._ends = dict(ends)
+        self._label_projects = label_projects
+        self._figures = Recent(self._read, REMEMBERED_SECONDS)
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: a registry would otherwise read the store when this is registered."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics as they are now."""
+        checks = self._readiness()
+        yield _labelled("tryst_check", "Whether a check of /readyz is passed.", "check", _passed(checks))
+        figures = self._figures()
+        yield _one("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
+        if figures is not None:
+            yield from self._work(figures)
+            yield from _stored(figures)
+            yield from self._audit(figures)
+        yield from self._machine()
+
+    def _read(self) -> Figures | None:
+        try:
+            return self._monitoring.figures()
+        except TrystError:
+            return None  # the check of the database logs why
+
+    def _work(self, figures: Figures) -> Iterable[Metric]:
+        projects = {state.name.lower(): count for state, count in figures.projects.items()}
+        yield _labelled("tryst_projects", "Projects by state.", "state", projects)
+        runs = {state.name.lower(): count for state, count in figures.runs.items()}
+        yield _labelled("tryst_runs", "Runs by state, since the store was made.", "state", runs)
+        waiting = [run for run in figures.active if run.state is RunState.QUEUED]
+        yield _one("tryst_queue_runs", "Runs that wait for the worker.", len(waiting))
+        oldest = max((run.queued_seconds for run in waiting), default=0.0)
+        yield _one("tryst_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
+        progress = GaugeMetricFamily(
+            "tryst_run_progress", "Fraction done of the stage that a run is in.", labels=["stage", "project"]
+        )
+        lease = 0.0
+        for run in figures.active:
+            if run.state is RunState.RUNNING:
+                progress.add_metric([run.stage, run.project if self._label_projects else ""], run.fraction)
+                lease = max(lease, run.lease_seconds or 0.0)
+        yield progress
+        yield _one("tryst_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease)
+
+    def _audit(self, figures: Figures) -> Iterable[Metric]:
+        yield _one("tryst_audit_entries", "Entries of the audit log.", figures.audit_entries)
+        entries = GaugeMetricFamily(
+            "tryst_audit_witnessed_entries", "Entries of the log that a custodian has countersigned.", labels=["role"]
+        )
+        age = GaugeMetricFamily(
+            "tryst_audit_witness_age_seconds",
+            "Since Carole signed the newest checkpoint that a custodian has countersigned.",
+            labels=["role"],
+        )
+        for member, seen in figures.witnessed.items():
+            if member in self._roles:
+                entries.add_metric([self._roles[member]], seen.entries)
+                age.add_metric([self._roles[member]], seen.seconds)
+        yield entries
+        yield age
+
+    def _machine(self) -> Iterable[Metric]:
+        try:
+            disks = self._monitoring.disks()
+        except OSError:
+            disks = {}
+        free = {name: usage[0] for name, usage in disks.items()}
+        size = {name: usage[1] for name, usage in disks.items()}
+        yield _labelled("tryst_disk_free_bytes", "Free bytes of a disk of the store.", "disk", free)
+        yield _labelled("tryst_disk_size_bytes", "All bytes of a disk of the store.", "disk", size)
+        days = {name: days_left(end) for name, end in self._ends.items()}
+        yield _labelled("tryst_certificate_days_left", "Days until a certificate ends.", "certificate", days)
+        alive, starts = self._worker()
+        yield _one("tryst_worker_up", "Whether the worker's process is alive.", float(alive))
+        yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
+
+
+def _stored(figures: Figures) -> Iterable[Metric]:
+    yield _one("tryst_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
+    yield _one("tryst_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
+    yield _one("tryst_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
+    yield _one("tryst_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
+    yield _one("tryst_retention_due", "Uploads and results whose retention is over.", figures.due)
+
+
+def _passed(checks: Mapping[str, State]) -> dict[str, float]:
+    return {name: float(state is State.OK) for name, state in checks.items()}
+
+
+def _one(name: str, help_text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, help_text, value=value)
+
+
+def _labelled(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, help_text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
