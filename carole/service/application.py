@@ -15,7 +15,7 @@ from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
-from tryst.carole.service.observation import Observation
+from tryst.carole.service.observation import observe
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
@@ -73,9 +73,8 @@ class Application:
             self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2)
         )
         self._supervisor = supervise(self.store, self._path)
-        self._observation = Observation(
-            self.configuration.observability, self.store, self._supervisor, members, folder
-        )
+        observability = self.configuration.observability
+        self._observation = observe(observability, self._service, self._supervisor, members, folder)
         self._server: RunningServer | None = None
 
     @property
@@ -131,10 +130,11 @@ class Application:
     def stop(self) -> None:
         """Report NOT_SERVING, let active calls end, stop the worker, close the store."""
         self._service.stopping.set()
-        self._observation.stop()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
         self._supervisor.stop()
+        # The last to end: meanwhile a probe sees that she is stopping, not that she is dead.
+        self._observation.stop()
         self.store.close()
 
 

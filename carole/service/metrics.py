@@ -16,8 +16,8 @@ from prometheus_client.registry import Collector
 from tryst.carole.projects import RunState
 from tryst.carole.store.monitoring import Figures, Monitoring
 from tryst.common.errors import TrystError
-from tryst.common.observability.certificates import days_left
-from tryst.common.observability.readiness import Readiness, State
+from tryst.common.observability.families import gauge, labelled, service_metrics
+from tryst.common.observability.readiness import Readiness
 from tryst.common.observability.recent import Recent
 from tryst.common.pki.members import Members
 
@@ -63,15 +63,16 @@ class CaroleMetrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
-        checks = self._readiness()
-        yield _labelled("tryst_check", "Whether a check of /readyz is passed.", "check", _passed(checks))
+        yield from service_metrics(self._readiness, self._monitoring.disks, self._ends)
         figures = self._figures()
-        yield _one("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
+        yield gauge("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
         if figures is not None:
             yield from self._work(figures)
             yield from _stored(figures)
             yield from self._audit(figures)
-        yield from self._machine()
+        alive, starts = self._worker()
+        yield gauge("tryst_worker_up", "Whether the worker's process is alive.", float(alive))
+        yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
 
     def _read(self) -> Figures | None:
         try:
@@ -81,13 +82,13 @@ class CaroleMetrics(Collector):
 
     def _work(self, figures: Figures) -> Iterable[Metric]:
         projects = {state.name.lower(): count for state, count in figures.projects.items()}
-        yield _labelled("tryst_projects", "Projects by state.", "state", projects)
+        yield labelled("tryst_projects", "Projects by state.", "state", projects)
         runs = {state.name.lower(): count for state, count in figures.runs.items()}
-        yield _labelled("tryst_runs", "Runs by state, since the store was made.", "state", runs)
+        yield labelled("tryst_runs", "Runs by state, since the store was made.", "state", runs)
         waiting = [run for run in figures.active if run.state is RunState.QUEUED]
-        yield _one("tryst_queue_runs", "Runs that wait for the worker.", len(waiting))
+        yield gauge("tryst_queue_runs", "Runs that wait for the worker.", len(waiting))
         oldest = max((run.queued_seconds for run in waiting), default=0.0)
-        yield _one("tryst_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
+        yield gauge("tryst_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
         progress = GaugeMetricFamily(
             "tryst_run_progress", "Fraction done of the stage that a run is in.", labels=["stage", "project"]
         )
@@ -97,10 +98,12 @@ class CaroleMetrics(Collector):
                 progress.add_metric([run.stage, run.project if self._label_projects else ""], run.fraction)
                 lease = max(lease, run.lease_seconds or 0.0)
         yield progress
-        yield _one("tryst_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease)
+        yield gauge(
+            "tryst_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease
+        )
 
     def _audit(self, figures: Figures) -> Iterable[Metric]:
-        yield _one("tryst_audit_entries", "Entries of the audit log.", figures.audit_entries)
+        yield gauge("tryst_audit_entries", "Entries of the audit log.", figures.audit_entries)
         entries = GaugeMetricFamily(
             "tryst_audit_witnessed_entries", "Entries of the log that a custodian has countersigned.", labels=["role"]
         )
@@ -116,40 +119,10 @@ class CaroleMetrics(Collector):
         yield entries
         yield age
 
-    def _machine(self) -> Iterable[Metric]:
-        try:
-            disks = self._monitoring.disks()
-        except OSError:
-            disks = {}
-        free = {name: usage[0] for name, usage in disks.items()}
-        size = {name: usage[1] for name, usage in disks.items()}
-        yield _labelled("tryst_disk_free_bytes", "Free bytes of a disk of the store.", "disk", free)
-        yield _labelled("tryst_disk_size_bytes", "All bytes of a disk of the store.", "disk", size)
-        days = {name: days_left(end) for name, end in self._ends.items()}
-        yield _labelled("tryst_certificate_days_left", "Days until a certificate ends.", "certificate", days)
-        alive, starts = self._worker()
-        yield _one("tryst_worker_up", "Whether the worker's process is alive.", float(alive))
-        yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
-
 
 def _stored(figures: Figures) -> Iterable[Metric]:
-    yield _one("tryst_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
-    yield _one("tryst_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
-    yield _one("tryst_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
-    yield _one("tryst_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
-    yield _one("tryst_retention_due", "Uploads and results whose retention is over.", figures.due)
-
-
-def _passed(checks: Mapping[str, State]) -> dict[str, float]:
-    return {name: float(state is State.OK) for name, state in checks.items()}
-
-
-def _one(name: str, help_text: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, help_text, value=value)
-
-
-def _labelled(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(name, help_text, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family
+    yield gauge("tryst_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
+    yield gauge("tryst_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
+    yield gauge("tryst_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
+    yield gauge("tryst_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
+    yield gauge("tryst_retention_due", "Uploads and results whose retention is over.", figures.due)

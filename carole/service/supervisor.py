@@ -62,16 +62,10 @@ class Supervisor:
         process = self._process
         return None if process is None else process.pid
 
-    @property
-    def alive(self) -> bool:
-        """Whether a worker is running now, and not the pause before the next one."""
+    def health(self) -> tuple[bool, int]:
+        """Whether a worker is running now, and how many were started: all but one have ended unforeseen."""
         process = self._process
-        return process is not None and process.poll() is None
-
-    @property
-    def starts(self) -> int:
-        """How many workers were started; more than one have ended unforeseen."""
-        return self._starts
+        return process is not None and process.poll() is None, self._starts
 
     def start(self) -> None:
         """Start the worker, and watch it from now on."""

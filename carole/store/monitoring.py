@@ -6,9 +6,6 @@ links is among them.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +19,18 @@ from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.retention import results_due, uploads_due
 from tryst.carole.store.runs import LEASE_MS
-from tryst.carole.store.tables import audit_checkpoints, audit_witnesses, chunks, meta, payloads, projects, runs, uploads
-from tryst.common.errors import ErrorCode, TrystError, file_error
-
-_PROBE_BYTES = 1 << 16
+from tryst.carole.store.tables import (
+    audit_checkpoints,
+    audit_witnesses,
+    chunks,
+    meta,
+    payloads,
+    projects,
+    runs,
+    uploads,
+)
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.observability.disks import check_writable
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,19 @@ class Monitoring:
         Of the database.
     folder
         Of the encrypted chunks.
+
+    Attributes
+    ----------
+    disks
+        The folders that the store writes to: of the blobs, and of a SQLite database.
     """
 
     def __init__(self, database: Database, url: str, folder: Path, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._disks = {"blobs": folder}
+        self.disks = {"blobs": folder}
         if database.is_sqlite:
-            self._disks["database"] = Path(make_url(url).database or "").absolute().parent
+            self.disks["database"] = Path(make_url(url).database or "").absolute().parent
 
     def figures(self) -> Figures:
         """What the store holds now.
@@ -126,14 +136,6 @@ class Monitoring:
                 len(connection.execute(uploads_due(now)).all()) + len(connection.execute(results_due(now)).all()),
             )
 
-    def disks(self) -> dict[str, tuple[int, int]]:
-        """Free and all bytes of the disks that the store is on: of the blobs, and of a SQLite database."""
-        found = {}
-        for name, folder in self._disks.items():
-            usage = shutil.disk_usage(folder)
-            found[name] = usage.free, usage.total
-        return found
-
     def check_database(self) -> None:
         """Refuse a database that cannot be written to now; nothing is changed in it.
 
@@ -157,8 +159,8 @@ class Monitoring:
                 raise _UndoneError
         except _UndoneError:
             pass
-        if "database" in self._disks:
-            _check_writable(self._disks["database"], "the folder of the database")
+        if "database" in self.disks:
+            check_writable(self.disks["database"], "the folder of the database")
 
     def check_blobs(self) -> None:
         """Refuse a folder of blobs that cannot be written to now; no file is left in it.
@@ -168,11 +170,13 @@ class Monitoring:
         TrystError
             DATABASE.
         """
-        _check_writable(self._disks["blobs"], "the folder of blobs")
+        check_writable(self.disks["blobs"], "the folder of blobs")
 
 
 def _counts(connection: Connection, column: Any) -> dict[int, int]:
-    return {int(state): int(count) for state, count in connection.execute(select(column, func.count()).group_by(column))}
+    return {
+        int(state): int(count) for state, count in connection.execute(select(column, func.count()).group_by(column))
+    }
 
 
 def _active(connection: Connection, now: int) -> tuple[ActiveRun, ...]:
@@ -195,20 +199,3 @@ def _witnessed(connection: Connection, now: int) -> dict[str, Witnessed]:
         audit_checkpoints, audit_checkpoints.c.size == audit_witnesses.c.size
     )
     return {row.member: Witnessed(row.size, max(0, now - row.at) / 1000) for row in connection.execute(query)}
-
-
-def _check_writable(folder: Path, what: str) -> None:
-    # A file without a name: nothing is left of it, whatever happens.
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(_PROBE_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise file_error(
-            ErrorCode.DATABASE,
-            f"{what} cannot be written to",
-            folder,
-            error,
-            "check that the disk is mounted and has free space, and that the service may write there",
-        ) from None

@@ -55,8 +55,8 @@ class Retention:
         count = 0
         for row in due:
             count += self._expire_upload(row.name, Side(row.side), row.upload)
-        for row in done:
-            count += self._expire_result(row.name)
+        for project in done:
+            count += self._expire_result(project.name)
         return count
 
     def _expire_upload(self, name: str, side: Side, upload: str) -> int:

@@ -13,6 +13,7 @@ import structlog
 
 from tryst.common.custodian.agent import Agent
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
+from tryst.common.custodian.observation import observe
 from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
 from tryst.common.custodian.state.custodian_state import State
@@ -58,22 +59,32 @@ class CustodianService:
             state = State(configuration.state, keyring.vault)
             opened.callback(state.close)
             name = configuration.carole.server_name or server_name(Role.LINKER)
-            connection = Connection(configuration.carole.address, name, keyring.tls.channel())
+            share = configuration.observability.share_request_ids
+            connection = Connection(configuration.carole.address, name, keyring.tls.channel(), share_request_ids=share)
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             auditor = connection.stub(audit_pb2_grpc.AuditStub)
             context = StepContext(
                 party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping, gate
             )
-            agent = Agent(context)
-            operator, self.address = start_operator(context, OperatorService(context, agent.decided, self.stop))
+            self._observation, count_step = observe(context, lambda: self._thread.is_alive())
+            agent = Agent(context, count_step)
+            self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
+            service = OperatorService(context, agent.decided, self.stop)
+            operator, self.address = start_operator(context, service, self._observation.recorder)
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
             opened.callback(operator.stop, 1.0)
+            self._observation.start()
+            opened.callback(self._observation.stop)
             self._context = context
-            self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
             self._connection = connection
             self._opened = opened.pop_all()
         self.party = party
+
+    @property
+    def observability(self) -> str:
+        """Where its metrics and probes are; empty if nowhere."""
+        return self._observation.address
 
     def start(self) -> None:
         """Begin to request tasks from Carole."""
@@ -120,7 +131,12 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: service.stop())
         service.start()
-        ready = {"party": party.name, "address": service.address, "pid": os.getpid()}
+        ready = {
+            "party": party.name,
+            "address": service.address,
+            "observability": service.observability,
+            "pid": os.getpid(),
+        }
         log.info("ready", **{key: value for key, value in ready.items() if key != "party"})
         if ready_file is not None:
             with whole_file(ready_file) as file:

@@ -97,7 +97,7 @@ class _Server(ThreadingHTTPServer):
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)  # type: ignore[arg-type]
+        super().process_request(request, client_address)
 
     def process_request_thread(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
@@ -108,7 +108,7 @@ class _Server(ThreadingHTTPServer):
         late.daemon = True
         late.start()
         try:
-            super().process_request_thread(request, client_address)  # type: ignore[arg-type]
+            super().process_request_thread(request, client_address)
         finally:
             late.cancel()
             self._free.release()
@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = CONNECTION_SECONDS
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         if self.path == "/livez":
             self._respond(HTTPStatus.OK, "application/json", json.dumps({"live": True}).encode())
         elif self.path == "/readyz":

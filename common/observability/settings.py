@@ -10,8 +10,8 @@ from pydantic import AfterValidator, model_validator
 
 from tryst.common.configuration import Configuration
 
-PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
-"""Ports of the templates, one per party, so that all can run on one machine."""
+_PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
+"""One per party, so that all can run on one machine."""
 
 
 def _ip_and_port(value: str) -> str:
@@ -26,6 +26,11 @@ def _ip_and_port(value: str) -> str:
     except ValueError:
         raise ValueError('expected IP:port, such as 127.0.0.1:9464 or [::1]:9464, or "" for none') from None
     return value
+
+
+def local(party: str) -> str:
+    """The loopback address that a new configuration of this party has."""
+    return f"127.0.0.1:{_PORTS[party]}"
 
 
 def host_and_port(address: str) -> tuple[str, int]:
@@ -71,7 +76,7 @@ def section(listen: str = "", *, allow_remote: bool = False) -> str:
     remote = "  allow_remote: true         # others than this machine may read it: restrict who, by the network\n"
     return (
         "observability:\n"
-        f'  listen: "{listen}"{" " * max(1, 19 - len(listen))}# HTTP: /metrics, /livez, /readyz; "" for none\n'
+        f'  listen: "{listen}"{" " * max(1, 17 - len(listen))}# HTTP: /metrics, /livez, /readyz; "" for none\n'
         f"{remote if allow_remote else ''}"
         "  label_projects: false      # whether metrics name projects and members\n"
         "  access_log: true           # one line of the log per call\n"

@@ -72,7 +72,7 @@ def begin_span(
     return trace.get_tracer("tryst").start_span(name, kind=_KINDS[kind], attributes=attributes)
 
 
-def failed(span: Span, error: BaseException) -> None:
+def fail_span(span: Span, error: BaseException) -> None:
     """Note an error by its code or type; its text, which may hold a value, stays out."""
     name = error.code.name if isinstance(error, TrystError) else type(error).__name__
     span.set_status(Status(StatusCode.ERROR, name))

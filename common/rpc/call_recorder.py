@@ -146,9 +146,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         return recorded
 
     @contextmanager
-    def _recording(
-        self, method: str, request_id: str, request: Any, context: grpc.ServicerContext
-    ) -> Iterator[Call]:
+    def _recording(self, method: str, request_id: str, request: Any, context: grpc.ServicerContext) -> Iterator[Call]:
         call = Call(method, request_id or secrets.token_hex(8), received=request.ByteSize())
         _calls[id(context)] = call
         # Every line that this thread logs meanwhile has the id.

@@ -11,12 +11,14 @@ import grpc
 import structlog
 
 from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.custodian.configuration import Policy
 from tryst.common.custodian.operator.address import announce
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import decide
 from tryst.common.custodian.steps.leakage_gate import override
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.tls import admission
 from tryst.common.specification import load_specification, specification_notes
@@ -151,12 +153,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     def _shown(self, project: Project) -> operator_pb2.CustodianProject:
         doing = self._step_context.progress.doing(project.name)
-        waits = (
-            project.carole_state in _BEFORE_APPROVAL
-            and bool(project.profile)
-            and project.decided_digest != project.specification_digest
-            and not self._step_context.configuration.policy.consents(project.specification_digest, project.mode)
-        )
+        waits = waits_for_operator(project, self._step_context.configuration.policy)
         blocking_error = project.blocking_error
         if project.decision == "declined" and project.decided_digest == project.specification_digest:
             blocking_error = f"declined by the operator{f': {project.reason}' if project.reason else ''}"
@@ -216,7 +213,19 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return project
 
 
-def start_operator(step_context: StepContext, service: OperatorService) -> tuple[RunningServer, str]:
+def waits_for_operator(project: Project, policy: Policy) -> bool:
+    """Whether a project can only go on with its operator's decision on the specification."""
+    return (
+        project.carole_state in _BEFORE_APPROVAL
+        and bool(project.profile)
+        and project.decided_digest != project.specification_digest
+        and not policy.consents(project.specification_digest, project.mode)
+    )
+
+
+def start_operator(
+    step_context: StepContext, service: OperatorService, recorder: CallRecorder
+) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
 
     Raises
@@ -236,6 +245,7 @@ def start_operator(step_context: StepContext, service: OperatorService) -> tuple
         step_context.keyring.tls.server(),
         admission(step_context.configuration.keys, only=(step_context.keyring.member.name,)),
         ServerSettings(threads=4, max_concurrent_rpcs=16),
+        recorder=recorder,
     )
     address = f"{configured.rpartition(':')[0]}:{server.port}"
     announce(step_context.state.folder, address)
