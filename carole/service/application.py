@@ -25,6 +25,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.logging_setup import begin_log, log
+from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.admission import Admission
 from tryst.common.pki.certificates import read_public
@@ -157,6 +158,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         signal.signal(number, lambda *_: ended.set())
     application = Application(path)
     begin_log("carole", application.configuration.log_level)
+    begin_tracing("carole")
     application.start()
     try:
         ready = {"address": application.address, "observability": application.observability}

@@ -57,10 +57,6 @@ class CaroleMetrics(Collector):
         self._label_projects = label_projects
         self._figures = Recent(self._read, REMEMBERED_SECONDS)
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: a registry would otherwise read the store when this is registered."""
-        return []
-
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
         yield from service_metrics(self._readiness, self._monitoring.disks, self._ends)

@@ -85,10 +85,6 @@ class _CustodianMetrics(Collector):
         self._ends = ends
         self._projects = Recent(self._read, REMEMBERED_SECONDS)
 
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: a registry would otherwise read the state when this is registered."""
-        return []
-
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
         context = self._context

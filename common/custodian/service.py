@@ -23,6 +23,7 @@ from tryst.common.custodian.steps.step_progress import Progress
 from tryst.common.durable import whole_file
 from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
+from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Party, Role
 from tryst.common.pki import server_name
 from tryst.common.rpc.client import Connection
@@ -126,6 +127,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     begin_log(party.name)
+    begin_tracing(party.name)
     service = CustodianService(party, load_custodian(configuration_file), gate)
     try:
         for number in (signal.SIGTERM, signal.SIGINT):

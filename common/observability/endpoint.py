@@ -124,33 +124,37 @@ def _shut(connection: socket.socket) -> None:
         return
 
 
+def _answer(handler: _Handler) -> None:
+    if handler.path == "/livez":
+        _respond(handler, HTTPStatus.OK, "application/json", json.dumps({"live": True}).encode())
+    elif handler.path == "/readyz":
+        checks = handler.server.ready()
+        ready = is_ready(checks)
+        text = json.dumps({"ready": ready, "checks": {name: str(state) for name, state in checks.items()}})
+        status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+        _respond(handler, status, "application/json", text.encode())
+    elif handler.path.partition("?")[0] == "/metrics":
+        encode, kind = choose_encoder(handler.headers.get("Accept", ""))
+        _respond(handler, HTTPStatus.OK, kind, encode(handler.server.registry))
+    else:
+        handler.send_error(HTTPStatus.NOT_FOUND)
+
+
+def _respond(handler: _Handler, status: HTTPStatus, kind: str, content: bytes) -> None:
+    handler.send_response(status)
+    handler.send_header("Content-Type", kind)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.send_header("Cache-Control", "no-store")
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "tryst"
     sys_version = ""
     timeout = CONNECTION_SECONDS
-
-    def do_GET(self) -> None:
-        if self.path == "/livez":
-            self._respond(HTTPStatus.OK, "application/json", json.dumps({"live": True}).encode())
-        elif self.path == "/readyz":
-            checks = self.server.ready()
-            ready = is_ready(checks)
-            text = json.dumps({"ready": ready, "checks": {name: str(state) for name, state in checks.items()}})
-            self._respond(HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, "application/json", text.encode())
-        elif self.path.partition("?")[0] == "/metrics":
-            encode, kind = choose_encoder(self.headers.get("Accept", ""))
-            self._respond(HTTPStatus.OK, kind, encode(self.server.registry))
-        else:
-            self.send_error(HTTPStatus.NOT_FOUND)
-
-    def _respond(self, status: HTTPStatus, kind: str, content: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        self.wfile.write(content)
+    do_GET = _answer  # noqa: N815 - every other method is refused by the base class
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
         """Probes come every few seconds and are no event; what a request names would be a stranger's text."""
