@@ -2,7 +2,7 @@
 
 Under a blocking rule only records with the same blocking key are ever compared, so the block's digest enters every
 token's code: Carole can compare two values inside a block and nowhere else. Anything that joins a record's rows under
-several rules would undo this, so each rule's set has rows of its own: shuffled separately, under pseudonyms that mean
+several rules would undo this, so each rule's set has rows of its own: in an order of its own, under pseudonyms that mean
 nothing in another set, signed under the rule's own keys. A record without a key under a rule has no row there.
 
 A pair that satisfies two rules must be counted once, and m of a field is estimated from rules without it, so Carole
