@@ -32,9 +32,7 @@ def main(arguments: list[str]) -> int:
             spec, files = people(options.rows, 0.3, seed)
             first = link_in(mode, spec, files, key(0))
             for other in range(options.keys + 1):
-                noise = (
-                    NOISE if not other else {side: NoiseKey(bytes([other, at] * 16)) for at, side in enumerate(Side)}
-                )
+                own = {side: NoiseKey(bytes([other, at] * 16)) for at, side in enumerate(Side)}
                 again = link_in(mode, spec, files, key(other), own if other else NOISE)
                 change, links = compared(first, again)
                 keys = f"others, {other}" if other else "the same"

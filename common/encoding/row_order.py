@@ -26,7 +26,7 @@ class Drawing:
     ----------
     project
     noise
-        The custodian's own key; None: numbers that nobody can draw again.
+        The custodian's own key; None: numbers that cannot be drawn again.
     """
 
     def __init__(self, project: str, noise: NoiseKey | None) -> None:
