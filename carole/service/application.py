@@ -35,9 +35,6 @@ from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custo
 
 GRACE_SECONDS = 8.0
 
-THREADS = 24
-"""Threads of the server; waiting callers may hold half of them."""
-
 
 class Application:
     """One Carole, from her configuration.
@@ -68,9 +65,7 @@ class Application:
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
-        self._service = ServiceContext(
-            self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2)
-        )
+        self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows))
         self._supervisor = supervise(self.store, self._path)
         self._server: RunningServer | None = None
 
@@ -110,7 +105,7 @@ class Application:
                 ],
                 self._credentials,
                 self._admission,
-                ServerSettings(threads=THREADS),
+                ServerSettings(),
                 denied=Denials(self.store),
             )
         except BaseException:
