@@ -6,6 +6,7 @@ the other side of a connection. Codes cross the wire as numbers, so this list is
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 from pathlib import Path
 
@@ -51,6 +52,10 @@ class ErrorCode(IntEnum):
     TOO_MANY_CALLS = 36
     MALFORMED = 37
     MODULE_MISSING = 38
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Numbers of the operating system's errors for a full disk, a used-up quota, a file above the size allowed."""
 
 
 class TrystError(Exception):

@@ -18,5 +18,5 @@ def missing_module(error: ModuleNotFoundError) -> TrystError:
             f"{name} is not installed: this installation of Tryst lacks a folder",
             remedy="install it again with the folders that deploy/README.md lists for this party",
         )
-    wanted = f"'tryst[{EXTRAS[package]}]'" if package in EXTRAS else package
-    return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=f"pip install {wanted}")
+    requirement = f"'tryst[{EXTRAS[package]}]'" if package in EXTRAS else package
+    return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=f"pip install {requirement}")

@@ -2,7 +2,7 @@
 
 gRPC's own interceptor cannot see the peer, so it wraps the handlers instead, which receive the context. Python gRPC
 would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets the id with
-the exception's type and place, without its text, which may hold a value. Trouble of the service itself is logged as an
+the exception's type and place, without its text, which may hold a value. Failures of the service itself is logged as an
 error, whole, for its operator; what a caller reads of it is in `common.rpc.status`.
 
 A request is parsed here, after its caller is known, so that one that is no message of its method has a name in the log.
@@ -23,7 +23,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
-from tryst.common.rpc.status import for_others, is_own_trouble, status_of, to_metadata, typed
+from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
 
 log = structlog.get_logger()
 
@@ -173,8 +173,8 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 got=f"incident {incident}",
                 remedy="give this number to the service's operator",
             )
-        elif is_own_trouble(found.code) and not self._own_operator:
-            log.error("service in trouble", method=method, member=who, code=found.code.name, error=str(found))
+        elif is_own_failure(found.code) and not self._own_operator:
+            log.error("service failed a call", method=method, member=who, code=found.code.name, error=str(found))
             found = for_others(found)
         else:
             log.info("refused", method=method, member=who, code=found.code.name, where=found.where)

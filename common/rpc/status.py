@@ -1,13 +1,12 @@
 """How an error crosses the wire: a gRPC status for machines, the typed error in trailing metadata for people.
 
-One table holds for each code its status, whether a caller may try again, and, for trouble of the service itself (its
+One table holds for each code its status, whether a caller may try again, and, for failures of the service itself (its
 database, its disk, its keys, its configuration), what a caller of another organisation reads instead of the error. The
 error itself names paths, hosts and remedies of the service's own machine: these are for its operator, in its log.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -18,7 +17,7 @@ from typing import Any
 import grpc
 from grpc import StatusCode
 
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import FULL, ErrorCode, TrystError
 from tryst.common.missing_module import missing_module
 
 METADATA_KEY = "tryst-error-bin"
@@ -27,8 +26,6 @@ _MAX_TEXT = 1500
 
 MAX_RETRY_SECONDS = 300.0
 """A caller waits no longer for what a service requests."""
-
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
         ErrorCode.CHUNK_CONFLICT: Crossing(StatusCode.ALREADY_EXISTS),
         ErrorCode.EXISTS: Crossing(StatusCode.ALREADY_EXISTS),
         ErrorCode.TOO_MANY_CALLS: Crossing(StatusCode.RESOURCE_EXHAUSTED, retry=True),
-        # Trouble of the service itself.
+        # Failures of the service itself.
         ErrorCode.UNAVAILABLE: Crossing(StatusCode.UNAVAILABLE, True, "the service cannot answer now"),
         ErrorCode.BUSY: Crossing(StatusCode.UNAVAILABLE, True, "the service is busy"),
         ErrorCode.DATABASE: Crossing(StatusCode.UNAVAILABLE, True, "the service's storage has failed"),
@@ -100,7 +97,7 @@ CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
 cross with their code and this text."""
 
 _WAIT = "the call is repeated by itself; the service's operator finds the reason in the service's log"
-_ASK = "ask the service's operator, who finds the reason in the service's log"
+_REPORT = "ask the service's operator, who finds the reason in the service's log"
 
 
 def status_of(code: ErrorCode) -> StatusCode:
@@ -113,8 +110,8 @@ def passes(code: ErrorCode) -> bool:
     return CROSSINGS[code].retry
 
 
-def is_own_trouble(code: ErrorCode) -> bool:
-    """Whether errors of this code are trouble of the service that raises them, which its operator must know of."""
+def is_own_failure(code: ErrorCode) -> bool:
+    """Whether errors of this code are failures of the service that raises them, which its operator must know of."""
     return bool(CROSSINGS[code].own)
 
 
@@ -124,7 +121,7 @@ def for_others(error: TrystError) -> TrystError:
     if not crossing.own:
         return error
     return TrystError(
-        error.code, crossing.own, remedy=_WAIT if crossing.retry else _ASK, retry_seconds=error.retry_seconds
+        error.code, crossing.own, remedy=_WAIT if crossing.retry else _REPORT, retry_seconds=error.retry_seconds
     )
 
 
@@ -136,7 +133,7 @@ def typed(error: Exception) -> TrystError | None:
         return TrystError(ErrorCode.MEMORY, "there was not enough memory", remedy="give the service more of it")
     if isinstance(error, ModuleNotFoundError):
         return missing_module(error)
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and error.errno in FULL:
         where = str(error.filename or "")
         return TrystError(ErrorCode.STORAGE_FULL, "the disk is full", where=where, remedy="make room on it")
     return None
