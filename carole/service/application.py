@@ -18,6 +18,7 @@ from tryst.carole.service.denials import Denials
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
+from tryst.carole.store.quota import Quota
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, file_error
 from tryst.common.keys.identity import Identity
@@ -65,7 +66,8 @@ class Application:
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
-        self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows))
+        quota = Quota(limits.max_stored_bytes, limits.new_uploads)
+        self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
         self._server: RunningServer | None = None
 
@@ -105,7 +107,7 @@ class Application:
                 ],
                 self._credentials,
                 self._admission,
-                ServerSettings(),
+                ServerSettings(member=self.configuration.limits.member.limits),
                 denied=Denials(self.store),
             )
         except BaseException:

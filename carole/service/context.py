@@ -13,6 +13,7 @@ import grpc
 
 from tryst.carole.projects import Project
 from tryst.carole.store import Store
+from tryst.carole.store.quota import Quota
 from tryst.carole.store.view import not_found
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.signing_purpose import SigningPurpose
@@ -34,6 +35,7 @@ class Limits:
 
     max_upload_bytes: int
     max_rows: int
+    quota: Quota
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,9 @@ HOLD_SECONDS = 1.0
 MAX_HELD = 256
 """Refusals of one member that are held back at a time; further ones are sent at once."""
 
+MAX_WORKING, MAX_WAITING = 16, 32
+"""The most that one member may be given of a server's threads."""
+
 LOG_SECONDS = 60.0
 
 LONG_POLLS = frozenset(
@@ -65,8 +68,8 @@ class MemberLimits:
         Long polls that are held.
     """
 
-    calls_per_second: float = 100.0
-    burst: int = 300
+    calls_per_second: float = 50.0
+    burst: int = 200
     pending: int = 64
     working: int = 4
     waiting: int = 8
