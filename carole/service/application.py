@@ -19,6 +19,7 @@ from tryst.carole.service.observation import observe
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
+from tryst.carole.store.quota import Quota
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, file_error
 from tryst.common.keys.identity import Identity
@@ -36,9 +37,6 @@ from tryst.common.rpc.tls import server_credentials
 from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
 
 GRACE_SECONDS = 8.0
-
-THREADS = 24
-"""Threads of the server; waiting callers may hold half of them."""
 
 
 class Application:
@@ -70,9 +68,8 @@ class Application:
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
-        self._service = ServiceContext(
-            self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2)
-        )
+        quota = Quota(limits.max_stored_bytes, limits.new_uploads)
+        self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
         observability = self.configuration.observability
         self._observation = observe(observability, self._service, self._supervisor, members, folder)
@@ -119,7 +116,7 @@ class Application:
                 ],
                 self._credentials,
                 self._admission,
-                ServerSettings(threads=THREADS),
+                ServerSettings(member=self.configuration.limits.member.limits),
                 denied=Denials(self.store),
                 recorder=self._observation.recorder,
             )

@@ -17,6 +17,8 @@ DENIALS = {
     ErrorCode.NOT_ADMITTED: "not admitted",
     ErrorCode.SIGNATURE: "signature",
     ErrorCode.DEADLINE_MISSING: "no deadline",
+    ErrorCode.MALFORMED: "malformed",
+    ErrorCode.TOO_MANY_CALLS: "too many calls",
 }
 """Errors that are denials, and the reason as a label."""
 _STRANGER = "unknown caller"

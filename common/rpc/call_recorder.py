@@ -1,8 +1,8 @@
 """What a server records of every call: an id for the log, how it ended, how long it took, how much was sent.
 
 It stands outside the gate, so that a denied call is recorded like any other; the gate reports who called and what was
-wrong. Nothing of a message's content is recorded. Calls that gRPC itself refuses, of methods that do not exist or above
-`ServerSettings.max_concurrent_rpcs`, never come here.
+wrong. A call above its member's share is counted and not logged, or a flood of calls would be one of lines. Nothing of
+a message's content is recorded. Calls of methods that do not exist never come here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +21,7 @@ import structlog
 from tryst.common.errors import ErrorCode
 from tryst.common.observability.tracing import begin_span
 from tryst.common.pki.members import Member
+from tryst.common.rpc.status import status_of
 
 log = structlog.get_logger()
 
@@ -46,6 +47,8 @@ class Call:
         The code of the error that it was answered with; None for none.
     status
         Name of its gRPC status.
+    seconds
+        From its turn to its end.
     received, sent
         Bytes of the messages, without their framing.
     """
@@ -93,6 +96,10 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
 
     Parameters
     ----------
+    count
+        Called with every call, also with those that were refused before their turn.
+    observers
+        Called with the others.
     callers_requests
         Whether a call keeps the id that its caller gave it: within one organisation, and where two agree.
     label_members
@@ -100,9 +107,14 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
     """
 
     def __init__(
-        self, observers: Sequence[Observer], *, callers_requests: bool = False, label_members: bool = False
+        self,
+        count: Observer,
+        *observers: Observer,
+        callers_requests: bool = False,
+        label_members: bool = False,
     ) -> None:
-        self._observers = tuple(observers)
+        self._count = count
+        self._observers = observers
         self._callers_requests = callers_requests
         self._label_members = label_members
 
@@ -124,6 +136,10 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
             handler.request_deserializer,
             handler.response_serializer,
         )
+
+    def refused(self, method: str, member: Member | None, error: ErrorCode) -> None:
+        """Count a call that was refused before its turn."""
+        self._count(Call(method, "", member, error, status_of(error).name))
 
     def _unary(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def recorded(request: Any, context: grpc.ServicerContext) -> Any:
@@ -147,9 +163,10 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
 
     @contextmanager
     def _recording(self, method: str, request_id: str, request: Any, context: grpc.ServicerContext) -> Iterator[Call]:
-        call = Call(method, request_id or secrets.token_hex(8), received=request.ByteSize())
+        call = Call(method, request_id or secrets.token_hex(8), received=len(request))
         _calls[id(context)] = call
-        # Every line that this thread logs meanwhile has the id.
+        # Every line that is logged meanwhile has the id, and nothing from the thread that once started the server.
+        structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request=call.request)
         span = begin_span(method.lstrip("/"), kind="server", request=call.request)
         try:
@@ -163,7 +180,7 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
                     span.set_attribute("tryst.member", call.member.name)
             span.set_attribute("rpc.grpc.status", call.status)
             span.end()
-            for observe in self._observers:
+            for observe in (self._count, *self._observers):
                 observe(call)
             structlog.contextvars.unbind_contextvars("request")
 

@@ -41,11 +41,9 @@ class Observation:
         Info("tryst", "Versions of what two installations must have alike.", registry=self.registry).info(
             dict(versions)
         )
-        observers: list[Observer] = [CallMetrics(self.registry)]
-        if settings.access_log:
-            observers.append(log_call)
+        logs: list[Observer] = [log_call] if settings.access_log else []
         self.recorder = CallRecorder(
-            observers, callers_requests=callers_requests, label_members=settings.label_projects
+            CallMetrics(self.registry), *logs, callers_requests=callers_requests, label_members=settings.label_projects
         )
         self._endpoint: Endpoint | None = None
 

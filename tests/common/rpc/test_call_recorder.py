@@ -67,7 +67,7 @@ class Site:
             [(coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())],
             server_credentials(folder, Role.LINKER),
             admission(folder),
-            recorder=CallRecorder([CallMetrics(self.registry), log_call, self.calls.append], **options),
+            recorder=CallRecorder(CallMetrics(self.registry), log_call, self.calls.append, **options),
         )
 
     def connect(self, name: str, role: Role, *, share: bool = False) -> Connection:
