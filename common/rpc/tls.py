@@ -95,6 +95,12 @@ class TlsFiles:
             [(self._key, self.certificate)], root_certificates=self.callers, require_client_auth=True
         )
 
+    def served(self) -> grpc.ServerCertificateConfiguration:
+        """As `server`, for a server whose certificate may change while it runs (see `common.rpc.trust`)."""
+        return grpc.ssl_server_certificate_configuration(
+            [(self._key, self.certificate)], root_certificates=self.callers
+        )
+
     def channel(self, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
         """For calling the linker, or, with the own role, the party's own service.
 
