@@ -105,7 +105,6 @@ class Application:
                     (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._service)),
                     (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._service)),
                 ],
-                self._trust.credentials(),
                 self._trust,
                 ServerSettings(threads=THREADS),
                 denied=Denials(self.store),

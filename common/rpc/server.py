@@ -13,8 +13,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.rpc.access import ACCESS
-from tryst.common.rpc.interceptor import Admit, Denied, Gate, caller
+from tryst.common.rpc.interceptor import Denied, Gate, caller
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.trust import Trust
 
 __all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
@@ -50,8 +51,7 @@ class RunningServer:
 def start_server(
     address: str,
     services: Sequence[Service],
-    credentials: grpc.ServerCredentials,
-    admit: Admit,
+    trust: Trust,
     settings: ServerSettings | None = None,
     access: Mapping[str, frozenset[Role]] = ACCESS,
     denied: Denied | None = None,
@@ -64,10 +64,8 @@ def start_server(
         ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
     services
         The services to register.
-    credentials
-        Must require and verify the client's certificate.
-    admit
-        Finds the member a certificate belongs to.
+    trust
+        The service's certificate, and whom it admits.
     denied
         Called for every denied call.
 
@@ -79,7 +77,7 @@ def start_server(
     settings = settings or ServerSettings()
     server = grpc.server(
         ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="rpc"),
-        interceptors=[Gate(access, admit, denied)],
+        interceptors=[Gate(access, trust, denied)],
         maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -99,7 +97,7 @@ def start_server(
     health_servicer = health.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
     try:
-        port = server.add_secure_port(address, credentials)
+        port = server.add_secure_port(address, trust.credentials())
     except RuntimeError:
         port = 0
     if port == 0:

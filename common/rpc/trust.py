@@ -96,7 +96,7 @@ class Trust:
         return ending(read_certificate(self._read.tls.certificate, "certificate.pem"), now or utc_now())
 
     def credentials(self) -> grpc.ServerCredentials:
-        """For the server: each handshake shows the newest certificate and asks for one of the newest authorities."""
+        """For the server: a handshake shows the newest certificate and requires one of the newest authorities."""
         self._shown = self._read
         return grpc.dynamic_ssl_server_credentials(self._read.served, self._newest, require_client_authentication=True)
 

@@ -140,7 +140,7 @@ def test_a_custodian_gets_nothing_of_the_coordinators(deploy: Deploy) -> None:
 
 
 def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deploy) -> None:
-    """A new key, listed by Carole by telephone first; nobody restarts anything."""
+    """A new key, in Carole's list first; nothing is restarted."""
     text = specification("renewed")
     made = deploy(text)
     made.start_carole()

@@ -245,7 +245,6 @@ def start_operator(step_context: StepContext, service: OperatorService, trust: T
     server = start_server(
         configured,
         [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
-        trust.credentials(),
         trust,
         ServerSettings(threads=4, max_concurrent_rpcs=16),
     )

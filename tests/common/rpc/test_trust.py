@@ -61,7 +61,6 @@ class Served:
         self.server: RunningServer = start_server(
             "127.0.0.1:0",
             [(coordination_pb2_grpc.add_CoordinationServicer_to_server, self.service)],
-            self.trust.credentials(),
             self.trust,
         )
         self.watch.start()
@@ -178,7 +177,7 @@ def test_what_cannot_be_used_changes_nothing(served: Served, parties: Provisione
 def test_a_caller_renews_its_certificate_while_it_is_connected(
     served: Served, parties: Provisioned, tmp_path: Path
 ) -> None:
-    """The list is changed by telephone first; the caller's next call is made with the new certificate."""
+    """The list is changed first; the caller's next call is made with the new certificate."""
     others = provision(tmp_path / "others", validity=Validity.lasting(timedelta(days=90)))
     shutil.copy(parties.parties["coordinator"].linker, others.parties["coordinator"].linker)
     with connected(served, parties, "coordinator") as connection:
