@@ -7,8 +7,7 @@ that need it are absent. The worker is another process: what it does is read fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -19,7 +18,7 @@ from tryst.common.errors import TrystError
 from tryst.common.observability.families import gauge, labelled, service_metrics
 from tryst.common.observability.readiness import Readiness
 from tryst.common.observability.recent import Recent
-from tryst.common.pki.members import Members
+from tryst.common.rpc.trust import Trust
 
 REMEMBERED_SECONDS = 5.0
 
@@ -29,12 +28,10 @@ class CaroleMetrics(Collector):
 
     Parameters
     ----------
-    members
-        To show a witness by its role instead of its name.
+    trust
+        To show a witness by its role instead of its name, and when certificates end.
     worker
         Whether the worker is alive, and how often one was started.
-    ends
-        When the certificates end.
     label_projects
         Whether an active run's project is named.
     """
@@ -43,23 +40,21 @@ class CaroleMetrics(Collector):
         self,
         monitoring: Monitoring,
         readiness: Readiness,
-        members: Members,
+        trust: Trust,
         worker: Callable[[], tuple[bool, int]],
-        ends: Mapping[str, datetime],
         *,
         label_projects: bool,
     ) -> None:
         self._monitoring = monitoring
         self._readiness = readiness
-        self._roles = {member.name: str(member.role) for member in members}
+        self._trust = trust
         self._worker = worker
-        self._ends = dict(ends)
         self._label_projects = label_projects
         self._figures = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
-        yield from service_metrics(self._readiness, self._monitoring.disks, self._ends)
+        yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.ends())
         figures = self._figures()
         yield gauge("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
         if figures is not None:
@@ -108,10 +103,10 @@ class CaroleMetrics(Collector):
             "Since Carole signed the newest checkpoint that a custodian has countersigned.",
             labels=["role"],
         )
-        for member, seen in figures.witnessed.items():
-            if member in self._roles:
-                entries.add_metric([self._roles[member]], seen.entries)
-                age.add_metric([self._roles[member]], seen.seconds)
+        for member in self._trust.members:
+            if (seen := figures.witnessed.get(member.name)) is not None:
+                entries.add_metric([str(member.role)], seen.entries)
+                age.add_metric([str(member.role)], seen.seconds)
         yield entries
         yield age
 

@@ -7,17 +7,16 @@ from tryst.carole.service.metrics import CaroleMetrics
 from tryst.carole.service.supervisor import Supervisor
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.observability.certificates import certificate_ends
 from tryst.common.observability.readiness import Readiness
 from tryst.common.observability.settings import Observability
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
 from tryst.common.rpc.observation import Observation
+from tryst.common.rpc.trust import Trust
 from tryst.common.versions import STORE, WIRE
 
 
 def observe(
-    settings: Observability, service: ServiceContext, supervisor: Supervisor, members: Members, folder: PartyFolder
+    settings: Observability, service: ServiceContext, supervisor: Supervisor, trust: Trust, folder: PartyFolder
 ) -> Observation:
     """The metrics and probes of one Carole, not yet started.
 
@@ -25,6 +24,8 @@ def observe(
     ----------
     service
         Her store, and whether she is stopping.
+    trust
+        Her members and certificates.
     folder
         Of her keys.
     """
@@ -48,8 +49,7 @@ def observe(
     )
     versions = {"wire": WIRE, "store": str(STORE)}
     made = Observation(settings, readiness, versions, callers_requests=settings.share_request_ids)
-    ends = certificate_ends(folder)
     label_projects = settings.label_projects
-    metrics = CaroleMetrics(monitoring, readiness, members, supervisor.health, ends, label_projects=label_projects)
+    metrics = CaroleMetrics(monitoring, readiness, trust, supervisor.health, label_projects=label_projects)
     made.registry.register(metrics)
     return made

@@ -6,8 +6,7 @@ Nothing of a record or of its source is among them: states of projects, duration
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable
 
 from prometheus_client import Histogram
 from prometheus_client.core import Metric
@@ -19,13 +18,13 @@ from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.observability.certificates import certificate_ends
 from tryst.common.observability.disks import check_writable
 from tryst.common.observability.families import gauge, labelled, service_metrics
 from tryst.common.observability.readiness import Readiness
 from tryst.common.observability.recent import Recent
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.rpc.observation import Observation
+from tryst.common.rpc.trust import Trust
 from tryst.common.versions import CUSTODIAN_STATE, WIRE
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -34,13 +33,15 @@ _STEP_SECONDS = (0.1, 1.0, 10.0, 60.0, 600.0)
 """Bounds of the histogram: to sign a large file takes minutes."""
 
 
-def observe(context: StepContext, agent: Callable[[], bool]) -> tuple[Observation, ObserveStep]:
+def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tuple[Observation, ObserveStep]:
     """The metrics and probes of one custodian's service, not yet started, and what counts its steps.
 
     Parameters
     ----------
     context
         What the steps share.
+    trust
+        The certificates.
     agent
         Whether the thread that works through Carole's tasks is alive.
     """
@@ -63,7 +64,7 @@ def observe(context: StepContext, agent: Callable[[], bool]) -> tuple[Observatio
     versions = {"wire": WIRE, "state": str(CUSTODIAN_STATE)}
     # The operator's calls come from this custodian's own programs: their ids are its own.
     made = Observation(configuration.observability, readiness, versions, callers_requests=True)
-    made.registry.register(_CustodianMetrics(context, readiness, certificate_ends(folder)))
+    made.registry.register(_CustodianMetrics(context, readiness, trust))
     steps = Histogram(
         "tryst_step_seconds",
         "Steps of a custodian's work, how they ended, and how long they took.",
@@ -79,16 +80,16 @@ def observe(context: StepContext, agent: Callable[[], bool]) -> tuple[Observatio
 
 
 class _CustodianMetrics(Collector):
-    def __init__(self, context: StepContext, readiness: Readiness, ends: Mapping[str, datetime]) -> None:
+    def __init__(self, context: StepContext, readiness: Readiness, trust: Trust) -> None:
         self._context = context
         self._readiness = readiness
-        self._ends = ends
+        self._trust = trust
         self._projects = Recent(self._read, REMEMBERED_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
         context = self._context
-        yield from service_metrics(self._readiness, {"state": context.state.folder}, self._ends)
+        yield from service_metrics(self._readiness, {"state": context.state.folder}, self._trust.ends())
         connected = context.progress.connected
         yield gauge("tryst_carole_connected", "Whether Carole answered the last call.", float(connected))
         silence = context.progress.silence
