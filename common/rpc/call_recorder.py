@@ -171,6 +171,9 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         span = begin_span(method.lstrip("/"), kind="server", request=call.request)
         try:
             yield call
+        except GeneratorExit:
+            call.status = grpc.StatusCode.CANCELLED.name  # its stream is not read any further
+            raise
         finally:
             _calls.pop(id(context), None)
             call.end(context)
@@ -191,6 +194,7 @@ def log_call(call: Call) -> None:
         return
     log.info(
         "call",
+        request=call.request,
         method=call.method,
         member="" if call.member is None else call.member.name,
         role="" if call.member is None else str(call.member.role),

@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import structlog
+from opentelemetry.trace import Span
 
 from tryst.common.observability.tracing import begin_span
 from tryst.common.rpc.call_recorder import REQUEST_KEY
@@ -38,12 +39,13 @@ class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
         span = begin_span(details.method.lstrip("/"), kind="client", request=number)
         structlog.contextvars.bind_contextvars(**{_CALL: number})
         response = continuation(self._marked(details, number), request)
-        # Sent by a blocking call: it has ended.
-        status = response.code()
-        if status is grpc.StatusCode.OK:
+        if not response.done():
+            # Its caller reads it later, on whichever thread.
             structlog.contextvars.unbind_contextvars(_CALL)
-        span.set_attribute("rpc.grpc.status", status.name)
-        span.end()
+            response.add_done_callback(lambda ended: _end(span, ended))
+            return response
+        if _end(span, response) is grpc.StatusCode.OK:
+            structlog.contextvars.unbind_contextvars(_CALL)
         return response
 
     def intercept_unary_stream(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
@@ -57,6 +59,13 @@ class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
             return details
         metadata = [*(details.metadata or ()), (REQUEST_KEY, number)]
         return _Details(details, metadata)
+
+
+def _end(span: Span, response: Any) -> grpc.StatusCode:
+    status: grpc.StatusCode = response.code()
+    span.set_attribute("rpc.grpc.status", status.name)
+    span.end()
+    return status
 
 
 class _Details(grpc.ClientCallDetails):  # type: ignore[misc]

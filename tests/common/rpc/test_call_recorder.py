@@ -24,7 +24,8 @@ from tryst.common.rpc.call_metrics import CallMetrics
 from tryst.common.rpc.call_recorder import Call, CallRecorder, log_call
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.server import RunningServer, start_server
-from tryst.common.rpc.tls import admission, channel_credentials, server_credentials
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.trust import Trust
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 LINKER = server_name(Role.LINKER)
@@ -65,8 +66,7 @@ class Site:
         self.server: RunningServer = start_server(
             "127.0.0.1:0",
             [(coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())],
-            server_credentials(folder, Role.LINKER),
-            admission(folder),
+            Trust(folder, Role.LINKER),
             recorder=CallRecorder(CallMetrics(self.registry), log_call, self.calls.append, **options),
         )
 
