@@ -51,6 +51,10 @@ class Action(StrEnum):
     ERASE = "erase"
     DENY = "deny"
     """No change: a caller requested what it may not have."""
+    INIT = "init"
+    """The store was made."""
+    UPGRADE = "upgrade"
+    """The database was brought to the schema of another version of Tryst."""
 
 
 @dataclass(frozen=True)
