@@ -160,7 +160,7 @@ def _opened(
 
 @contextmanager
 def _place(url: str) -> Iterator[None]:
-    """The place of a new file of SQLite, which is removed after an error if nothing was written to it."""
+    """The place of a new file of SQLite, which is removed again after an error."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         yield
@@ -175,6 +175,7 @@ def _place(url: str) -> Iterator[None]:
     try:
         yield
     except TrystError:
-        if not existed and path.exists() and path.stat().st_size == 0:
-            path.unlink()
+        if not existed:
+            for part in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
+                part.unlink(missing_ok=True)
         raise

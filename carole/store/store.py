@@ -109,10 +109,14 @@ class Store:
             database is older than the folder.
         """
         self._blobs.claim()
-        with self._database.read() as connection:
-            self._blobs.require(audit.log_name(connection))
-            self._blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
-        self._database.hold(self._blobs.place)
+        try:
+            with self._database.read() as connection:
+                self._blobs.require(audit.log_name(connection))
+                self._blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
+            self._database.hold(self._blobs.place)
+        except BaseException:
+            self._blobs.release()
+            raise
         self._renewal = Renewal(self._database.renew, report)
         self._renewal.start()
         self.runs.abandon()
