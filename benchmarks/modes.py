@@ -1,7 +1,6 @@
 """Modes: what linking block by block costs in links, beside mode open with the same blocking rules.
 
 Both modes get the same records and the same rules; block-keyed mode has signatures that compare inside blocks only, u
-from benchmarks import DATA
 from samples of 2,000 values, and a resolver who joins rows by the custodians' handles. The truth judges, nothing else.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -73,18 +72,24 @@ PEOPLE = SPECIFICATION.format(
 
 @dataclass(frozen=True)
 class Linked:
-    """A run's links by rows of the files, and how it went."""
+    """A run with its pairs by rows of the files, its links by these rows, and how long it took."""
 
     linkage: Linkage
     links: NDArray[np.int64]
     seconds: float
 
 
-def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed) -> Linked:
+def link_in(
+    mode: str,
+    spec: Specification,
+    files: Mapping[Side, pl.DataFrame],
+    seed: Seed,
+    noise: Mapping[Side, NoiseKey] = NOISE,
+) -> Linked:
     """Encode and link two files in one mode; links as pairs of rows of the files, shape (n_links, 2)."""
     spec = spec.model_copy(update={"mode": mode})
     encoded = {
-        side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NOISE[side]) for side in Side
+        side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=noise[side]) for side in Side
     }
     plan = plan_of(spec)
     alice, bob = (encoded[side] for side in Side)
@@ -95,10 +100,10 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
 
     if mode == "open":
         linkage = link(alice.sets[0], bob.sets[0], plan, RESOURCES, quiet)
-        rows = [side.orders[""] for side in (alice, bob)]
-        chosen = [linkage.pairs.row_a[linkage.links], linkage.pairs.row_b[linkage.links]]
-        links = np.stack([order[row] for order, row in zip(rows, chosen, strict=True)], axis=1)
-        return Linked(linkage, links, time.perf_counter() - started)
+        of_pairs = linkage.pairs
+        rows = alice.order[of_pairs.row_a].astype(np.int32), bob.order[of_pairs.row_b].astype(np.int32)
+        linkage = replace(linkage, pairs=replace(of_pairs, row_a=rows[0], row_b=rows[1]))
+        return Linked(linkage, links_of(linkage), time.perf_counter() - started)
     parts = [rows_of_sets(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
     # What the custodians report to the resolver: which rows are one record.
@@ -108,8 +113,13 @@ def link_in(mode: str, spec: Specification, files: Mapping[Side, pl.DataFrame], 
         records.append(order[row].astype(np.int32))
     heights = files[Side.ALICE].height, files[Side.BOB].height  # rows after these are dummies
     linkage, _, _ = conclude_padded(found, records[0], records[1], heights, plan, quiet)
+    return Linked(linkage, links_of(linkage), time.perf_counter() - started)
+
+
+def links_of(linkage: Linkage) -> NDArray[np.int64]:
+    """Rows of the links, shape (n_links, 2)."""
     chosen = [linkage.pairs.row_a[linkage.links], linkage.pairs.row_b[linkage.links]]
-    return Linked(linkage, np.stack(chosen, axis=1).astype(np.int64), time.perf_counter() - started)
+    return np.stack(chosen, axis=1).astype(np.int64)
 
 
 def judged(linked: Linked, files: Mapping[Side, pl.DataFrame], person: str) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ as far as possible.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
@@ -16,7 +16,7 @@ from tryst.carole.engine.coded_links import coded_links
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_result
-from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
+from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.run_documents import findings
 from tryst.common.errors import ErrorCode, TrystError
@@ -49,6 +49,15 @@ class ResolvedHandles:
     records: int
     codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
     decoys: int = 0
+
+    def by_appearance(self) -> ResolvedHandles:
+        """The same under numbers that follow from the order of the pairs alone."""
+        number = by_appearance(self.handles, (self.records, self.decoys))
+        codes = None
+        if self.codes is not None:
+            codes = np.empty_like(self.codes)
+            codes[number[: len(codes)]] = self.codes
+        return replace(self, handles=number[self.handles].astype(np.int32), codes=codes)
 
 
 @dataclass(frozen=True)
@@ -122,8 +131,13 @@ def decide(
     ------
     TrystError
         UPLOAD_CORRUPT if two pairs have the same two records.
+
+    Notes
+    -----
+    The same for the same pairs in the same order, whatever numbers custodians gave their records.
     """
     _refuse_repeated(a.handles, b.handles, run)
+    a, b = a.by_appearance(), b.by_appearance()
     linkage, whole, order = conclude_padded(
         request.found, a.handles, b.handles, (a.records, b.records), plan, progress, (a.decoys, b.decoys)
     )

@@ -74,3 +74,26 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
     if len(np.unique(codes)) != n:
         raise malformed("the same row of codes for two records")
     return codes.astype(np.int32)
+
+
+def by_appearance(handles: NDArray[np.int32], kinds: tuple[int, int]) -> NDArray[np.int64]:
+    """The number of each handle in the order in which handles appear: random numbers become ones that can be had again.
+
+    Parameters
+    ----------
+    handles : ndarray of int32, shape (n_pairs,)
+    kinds
+        So many handles, from 0, are of records, and so many from there on of decoys; those of each kind keep its range.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_handles,)
+        A permutation; handles that do not appear come last in their range.
+    """
+    n = max(int(handles.max(initial=-1)) + 1, sum(kinds))
+    first = np.full(n, len(handles), dtype=np.int64)
+    first[handles[::-1]] = np.arange(len(handles))[::-1]  # of several assignments the last, which is the earliest
+    kind = np.searchsorted(np.cumsum(kinds), np.arange(n), side="right")
+    number = np.empty(n, dtype=np.int64)
+    number[np.lexsort((first, kind))] = np.arange(n)
+    return number

@@ -18,6 +18,7 @@ from tryst.carole.service.denials import Denials
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
+from tryst.carole.store.quota import Quota
 from tryst.carole.store.tenure import Standing
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
@@ -35,9 +36,6 @@ from tryst.common.rpc.tls import server_credentials
 from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
 
 GRACE_SECONDS = 8.0
-
-THREADS = 24
-"""Threads of the server; waiting callers may hold half of them."""
 
 
 class Application:
@@ -76,9 +74,8 @@ class Application:
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
-        self._service = ServiceContext(
-            self.store, Limits(limits.max_upload_bytes, limits.max_rows, waiters=THREADS // 2)
-        )
+        quota = Quota(limits.max_stored_bytes, limits.new_uploads)
+        self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
@@ -120,7 +117,7 @@ class Application:
                 ],
                 self._credentials,
                 self._admission,
-                ServerSettings(threads=THREADS),
+                ServerSettings(member=self.configuration.limits.member.limits),
                 denied=Denials(self.store),
             )
         except BaseException:

@@ -2,8 +2,8 @@
 
 The first half compares inside blocks and makes the requests: each custodian gets its own rows of the candidate pairs,
 and the resolver the pairs' comparison levels. The second half takes the resolver's result, assesses the linked records
-by their codes where the specification requests it, and makes the shares. Pairs are sent in a random order, which
-discloses nothing about blocks.
+by their codes where the specification requests it, and makes the shares. Pairs are sent in a pseudo-random
+order, which discloses nothing about blocks (`request_order`).
 
 With `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the second half resolves
 the request itself. The join is recorded in the audit log before it is used.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tryst.carole.assessment import combine_coded
 from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
 from tryst.carole.engine.coded_links import Expected
+from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
 from tryst.carole.engine.resources import Resources
@@ -29,7 +30,6 @@ from tryst.carole.store import Store
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.carole.store.runs import Lease
 from tryst.common.documents.result_warning import result_warning
-from tryst.common.encoding.columns import random_order
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
@@ -79,7 +79,7 @@ def _request_resolution(
     for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
         # The number of records is not known yet; where it is certainly too large, no request is made.
         spec.resolution.refuse_above(part.fewest_records(rows), side.title(), _where(lease))
-    order = random_order(len(kept.pattern))
+    order = request_order(parts[0], parts[1], kept)
     held = store.projects.get(lease.project)
     requested = {
         side: RowHandlesRequest(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()

@@ -2,8 +2,8 @@
 
 Under a blocking rule only records with the same blocking key are ever compared, so the block's digest enters every
 token's code: Carole can compare two values inside a block and nowhere else. Anything that joins a record's rows under
-several rules would undo this, so each rule's set has rows of its own: shuffled separately, under pseudonyms that mean
-nothing in another set, signed under the rule's own keys. A record without a key under a rule has no row there.
+several rules would undo this, so each rule's set has rows of its own: in an order of its own, under pseudonyms that
+mean nothing in another set, signed under the rule's own keys. A record without a key under a rule has no row there.
 
 A pair that satisfies two rules must be counted once, and m of a field is estimated from rules without it, so Carole
 must know which rules a pair satisfies. Every row therefore has, for each other rule, a *tag*: a pseudo-random function
@@ -13,8 +13,8 @@ reveal hardly less: that two rows of a block agree on a rule's fields is visible
 rule is first.
 
 Chance agreement cannot be estimated from pairs of rows when only rows of a block compare, so each custodian also sends
-a *sample* of each field, up to `SAMPLE_ROWS` signatures under a key that is used for nothing else, drawn and shuffled
-field by field: the values in one row of the sample belong to different people.
+a *sample* of each field, up to `SAMPLE_ROWS` signatures under a key that is used for nothing else, drawn field
+by field: the values in one row of the sample belong to different people.
 
 Codes of category variables hold for the whole file. Beside signatures they would join a record's rows across rules, so
 they have a set of their own: every record once, shuffled separately, with codes and nothing else. The resolver reports

@@ -1,8 +1,9 @@
 """From cleaned columns to signature sets: the encoding of a custodian's records before they are sent.
 
-Each field's distinct values are split into tokens and signed by `signing`, the rows of every set are shuffled, and only
-the shuffled sets are sent; the orders stay with the custodian. In mode open one set serves the whole file; in trusted
-mode it holds the values themselves; in mode block_keyed there are several (see `blocks`).
+Each field's distinct values are split into tokens and signed by `signing`, the rows of every set are brought into an
+order of their content (`row_order`), and only these sets are sent; the orders stay with the custodian. In mode open one
+set serves the whole file; in trusted mode it holds the values themselves; in mode block_keyed there are several (see
+`blocks`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.encoding.blocking_keys import blocking_keys
+from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
 from tryst.common.encoding.blocks import blocks_and_tags
 from tryst.common.encoding.categories import coded_variables
 from tryst.common.encoding.columns import check_columns, check_variables, distinct_values, random_order
 from tryst.common.encoding.layout import CODES, SAMPLE, SAMPLE_ROWS, Layout
 from tryst.common.encoding.padding import RuleRows, rows_of_rules
-from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, layout_of
+from tryst.common.encoding.row_order import Drawing, in_content_order, sampled
+from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.encoding.signing import PreparedField, Signer, canonical
 from tryst.common.encoding.values import pack_values
 from tryst.common.errors import ErrorCode, TrystError
@@ -89,7 +91,7 @@ def encode_records(
     noise: NoiseKey | None = None,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
     decoys: int = 0,
-    shuffle: Callable[[int], NDArray[np.int64]] = random_order,
+    shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Encoded:
@@ -104,14 +106,15 @@ def encode_records(
     seed, epoch
         The seed the custodians agreed, and the number of that agreement.
     noise
-        The custodian's own noise key, where a field has randomised response or blocks are padded.
+        The custodian's own noise key. It must be there where a field has randomised response or blocks are padded; the
+        order of equal rows and the choice of samples also follow from it, and are drawn at random without it.
     variables
         Places of the records' categories, by name of the variables that this custodian holds: Int32, null where
         missing.
     decoys
         How many of the last rows are decoys, which have no categories.
     shuffle
-        Makes the order of a given number of rows. Anything but the default is for fixed test records.
+        Makes the order of a given number of rows, for fixed test records; by default the order of their content.
     threads
         Fields and rules encoded at the same time.
     progress
@@ -145,21 +148,21 @@ def encode_records(
         sent = rows_of_rules(columns, specification, noise, decoys)
     else:
         sent = RuleRows(columns, {"": np.arange(n_rows)}, n_records, decoys)
+    coded = {}
+    if not block_keyed:
+        none = pl.repeat(None, decoys, dtype=pl.Int32, eager=True)
+        extended = {name: pl.concat([places, none]) for name, places in variables.items()}
+        coded = coded_variables(extended, np.arange(n_rows), specification, seed, epoch)
     encoded = encode_rows(
-        sent, specification, seed, epoch, noise=noise, shuffle=shuffle, threads=threads, progress=progress
-    )
-    if not specification.variables:
+        sent, specification, seed, epoch, noise=noise, variables=coded, shuffle=shuffle, threads=threads,
+        progress=progress,
+    )  # fmt: skip
+    if not specification.variables or not block_keyed:
         return encoded
-    if block_keyed:
-        # Also where the other custodian holds all of them: a link is reported as two rows of these sets.
-        order = shuffle(n_records)
-        coded = coded_variables(variables, order, specification, seed, epoch)
-        codes = SignatureSet(CODES, n_records, {}, {}, coded)
-        return replace(encoded, sets=(*encoded.sets, codes), orders={**encoded.orders, CODES: order})
-    none = pl.repeat(None, decoys, dtype=pl.Int32, eager=True)
-    extended = {name: pl.concat([places, none]) for name, places in variables.items()}
-    coded = coded_variables(extended, encoded.order, specification, seed, epoch)
-    return replace(encoded, sets=(replace(encoded.sets[0], variables=coded),))
+    # Also where the other custodian holds all of them: a link is reported as two rows of these sets.
+    order = (shuffle or random_order)(n_records)
+    codes = SignatureSet(CODES, n_records, {}, {}, coded_variables(variables, order, specification, seed, epoch))
+    return replace(encoded, sets=(*encoded.sets, codes), orders={**encoded.orders, CODES: order})
 
 
 def encode_rows(
@@ -169,11 +172,16 @@ def encode_rows(
     epoch: int,
     *,
     noise: NoiseKey | None = None,
-    shuffle: Callable[[int], NDArray[np.int64]] = random_order,
+    variables: Mapping[str, VariableCodes] = MappingProxyType({}),
+    shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Encoded:
-    """Sign the rows of each set, and samples: `encode_records` without codes, for all rows or those of some blocks."""
+    """Sign the rows of each set, and samples, for all rows or those of some blocks.
+
+    As `encode_records`, but `variables` are the codes of the rows of `sent`, which the one set of modes open and
+    trusted has.
+    """
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
     block_keyed = specification.mode == "block_keyed"
@@ -197,13 +205,16 @@ def encode_rows(
         signed["", field.name] = _packed(sent.columns[field.name], field, orders[""])
 
     def draw(name: str) -> None:
-        drawn = shuffle(sent.n_records)[:SAMPLE_ROWS]
+        if shuffle is None:
+            text = sent.columns[name].head(sent.n_records)
+            digests = keyed_digests(text, signer.key(Purpose.SAMPLE, name))
+            drawn = sampled(digests, SAMPLE_ROWS, name, drawing)
+        else:
+            drawn = shuffle(sent.n_records)[:SAMPLE_ROWS]
         signed[SAMPLE, name] = signer.sign(prepared[name], drawn, purpose=Purpose.SAMPLE)
 
-    orders = {part: rows[shuffle(len(rows))] for part, rows in sent.rows.items()}
-    if sent.decoys and not block_keyed:
-        # Carole is to know which rows are decoys, and to link without them.
-        orders = {part: order[np.argsort(order >= sent.n_records, kind="stable")] for part, order in orders.items()}
+    drawing = Drawing(specification.project, noise)
+    orders = {part: rows if shuffle is None else rows[shuffle(len(rows))] for part, rows in sent.rows.items()}
     first: Jobs = {f"blocking keys {rule.name}": partial(block, rule) for rule in rules}
     then: Jobs
     if specification.mode == "trusted":
@@ -218,12 +229,18 @@ def encode_rows(
 
     by_rule = {rule.name: digests[rule.name] for rule in rules}  # jobs end in any order
     sets = []
-    for part, order in orders.items():
+    for part, order in list(orders.items()):
         if block_keyed:
             blocks = blocks_and_tags(part, order, by_rule, signer)
         else:
             blocks = {name: digest[order] for name, digest in by_rule.items()}
-        sets.append(SignatureSet(part, len(order), {name: signed[part, name] for name in names}, blocks))
+        codes = {name: VariableCodes(each.categories, each.codes[order]) for name, each in variables.items()}
+        made = SignatureSet(part, len(order), {name: signed[part, name] for name in names}, blocks, codes)
+        if shuffle is None:
+            # Carole is to know which rows of a whole file are decoys, and to link without them.
+            last = (order >= sent.n_records) & (not block_keyed)
+            made, orders[part] = in_content_order(made, order, last, drawing)
+        sets.append(made)
     if block_keyed:
         n_drawn = min(sent.n_records, SAMPLE_ROWS)
         sets.append(SignatureSet(SAMPLE, n_drawn, {name: signed[SAMPLE, name] for name in names}, {}))

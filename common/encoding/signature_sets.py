@@ -1,8 +1,8 @@
 """The signature sets of a contribution, and the checks that need no key.
 
-A row's pseudonym is its position in a set whose rows the custodian shuffled; only the custodian can map it
-back. Equal values of a field share one signature, so a set holds each distinct signature once and a code
-per row. `layout` has their sizes, `payload` their bytes.
+A row's pseudonym is its position in a set whose rows the custodian brought into an order of their content; only the
+custodian can map it back. Equal values of a field share one signature, so a set holds each distinct signature once and
+a code per row. `layout` has their sizes, `payload` their bytes.
 """
 
 from __future__ import annotations

@@ -30,3 +30,21 @@ def encrypt(key: bytes, array: NDArray[np.uint64]) -> None:
     if len(data):
         encryptor.update_into(data[-16:], last)
         data[-16:] = last[:16]
+
+
+def numbers(key: bytes, first: NDArray[np.integer], second: NDArray[np.integer] | None = None) -> NDArray[np.uint64]:
+    """A pseudo-random number of each pair of numbers, the same for equal pairs: uint64, shape (n,).
+
+    Parameters
+    ----------
+    key
+        32 bytes.
+    first, second
+        Not negative, shape (n,) each; 0 for `second` by default.
+    """
+    both = np.zeros((len(first), 2), dtype="<u8")
+    both[:, 0] = first
+    if second is not None:
+        both[:, 1] = second
+    encrypt(key, both)
+    return both[:, 0].astype(np.uint64)

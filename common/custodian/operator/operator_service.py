@@ -235,7 +235,8 @@ def start_operator(step_context: StepContext, service: OperatorService) -> tuple
         [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
         step_context.keyring.tls.server(),
         admission(step_context.configuration.keys, only=(step_context.keyring.member.name,)),
-        ServerSettings(threads=4, max_concurrent_rpcs=16),
+        ServerSettings(threads=4),
+        own_operator=True,
     )
     address = f"{configured.rpartition(':')[0]}:{server.port}"
     announce(step_context.state.folder, address)

@@ -1,6 +1,6 @@
 """The pseudonym map: the custodian's own identifier of each row of an upload, and which rows are decoys.
 
-A row's pseudonym is its place in the shuffled upload. Only the custodian has the map; it is kept encrypted, for the
+A row's pseudonym is its place in the upload. Only the custodian has the map; it is kept encrypted, for the
 number of days in the specification.
 """
 

@@ -26,7 +26,7 @@ from tryst.common.encoding import to_bytes
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import NoiseKey, Seed, key_check_value
+from tryst.common.keys import Seed, key_check_value
 from tryst.common.rpc.client import COMMIT_SECONDS
 from tryst.common.rpc.transfer import Content, send
 from tryst.common.wire import Manifest, chunk_count, manifest_to_wire
@@ -86,9 +86,9 @@ def _prepare(context: StepContext, task: Task) -> Upload:
             context.check_stop()
             progress.update(task.project, doing, done)
 
-        columns, noise = cleaned.columns, _noise(context, task)
+        columns, noise = cleaned.columns, context.state.noise_key()
         with watch.measure("encode"):
-            if task.spec.decoys and noise is not None:
+            if task.spec.decoys:
                 columns = with_decoys(columns, task.spec, noise)
             encoded = encode_records(
                 columns,
@@ -135,12 +135,6 @@ def _prepare(context: StepContext, task: Task) -> Upload:
     context.state.update(task.project, rows=upload.rows, stage="signed")
     log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)
     return upload
-
-
-def _noise(context: StepContext, task: Task) -> NoiseKey | None:
-    spec = task.spec
-    noisy = spec.padding is not None or spec.decoys or any(field.randomised_response for field in spec.fields)
-    return context.state.noise_key() if noisy else None
 
 
 def _check_value(task: Task, seed: Seed) -> bytes:

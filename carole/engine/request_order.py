@@ -1,0 +1,44 @@
+"""The order in which candidate pairs are sent to custodians and resolver: it discloses nothing, and can be had again.
+
+Carole finds pairs block by block, and their order would disclose which are of one block. They are sent in a
+pseudo-random order, whose key is a digest of the blocks' keyed digests of both files: none of the parties who receive
+the pairs has these of both. The same contributions and the same pairs have the same order, so that all sums over them
+are made in the same order too, and a run can be repeated to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine.stream import KeptPairs
+from tryst.common.keys.bulk import numbers
+
+_VERSION = b"tryst request order 1"
+
+
+def request_order(a: BlockKeyedRows, b: BlockKeyedRows, kept: KeptPairs) -> NDArray[np.int64]:
+    """Which kept pair comes at each place of a request: int64, shape (n_kept,).
+
+    Parameters
+    ----------
+    a, b : BlockKeyedRows
+        The two contributions.
+    kept : KeptPairs
+        The candidate pairs; another choice of them has another order.
+
+    Notes
+    -----
+    SHA-256 of 8 bytes for each row and rule, and a sort of the pairs.
+    """
+    digest = hashlib.sha256(_VERSION)
+    for part in (a, b):
+        for keys in part.rows.blocks.values():
+            digest.update(len(keys).to_bytes(8, "little") + np.ascontiguousarray(keys, dtype="<u8").tobytes())
+    for which in (kept.row_a, kept.row_b, kept.pattern):
+        digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
+    place = np.arange(len(kept.pattern))
+    return np.argsort(numbers(digest.digest(), place), kind="stable").astype(np.int64)

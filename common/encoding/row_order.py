@@ -1,0 +1,108 @@
+"""The order of the rows of a set, and the choice of a sample: both follow from what is sent, and tell nothing more.
+
+Rows are sorted by the signatures and digests that are sent with them, which look random without the keys: an order that
+whoever has the rows could make by itself. Rows that are equal in everything stay in an order drawn from the custodian's
+own key. So the same records under the same keys are always sent in the same order, in whatever order the file has them,
+and what is computed from them is the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
+from tryst.common.keys.bulk import numbers
+from tryst.common.keys.derivation import KEY_BYTES
+from tryst.common.keys.noise import NoiseKey
+
+
+class Drawing:
+    """Pseudo-random numbers of a custodian's own for one project.
+
+    Parameters
+    ----------
+    project
+    noise
+        The custodian's own key; None: numbers that cannot be drawn again.
+    """
+
+    def __init__(self, project: str, noise: NoiseKey | None) -> None:
+        self._project, self._noise = project, noise
+
+    def draw(
+        self, purpose: str, first: NDArray[np.integer], second: NDArray[np.integer] | None = None
+    ) -> NDArray[np.uint64]:
+        """A number of each pair of numbers, the same for equal pairs: uint64, shape (n,)."""
+        key = secrets.token_bytes(KEY_BYTES) if self._noise is None else self._noise.derive(self._project, purpose).k1
+        return numbers(key, first, second)
+
+
+def in_content_order(
+    part: SignatureSet, rows: NDArray[np.int64], last: NDArray[np.bool_], drawing: Drawing
+) -> tuple[SignatureSet, NDArray[np.int64]]:
+    """Sort the rows of a set by what is sent of them.
+
+    Parameters
+    ----------
+    part : SignatureSet
+    rows : ndarray of int64, shape (n_rows,)
+        For each of its rows the row of the file.
+    last : ndarray of bool, shape (n_rows,)
+        Rows that come after all others.
+    drawing : Drawing
+        Orders rows that are equal.
+
+    Returns
+    -------
+    SignatureSet
+    ndarray of int64, shape (n_rows,)
+        For each row of this set the row of the file.
+
+    Notes
+    -----
+    O(n_rows log n_rows) for each field and rule: about a second for a million rows of ten.
+    """
+    sent: list[NDArray[np.generic]] = [*part.blocks.values(), *(field.codes for field in part.fields.values())]
+    sent += [variable.codes for variable in part.variables.values()]
+    equal = drawing.draw(f"order of equal rows of {part.rule}", rows)
+    order = np.lexsort([equal, *sent[::-1], last])
+    fields = {
+        name: FieldSignatures(field.bits, field.signatures, field.codes[order], field.content)
+        for name, field in part.fields.items()
+    }
+    blocks = {name: keys[order] for name, keys in part.blocks.items()}
+    variables = {name: VariableCodes(each.categories, each.codes[order]) for name, each in part.variables.items()}
+    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables), rows[order]
+
+
+def sampled(digests: NDArray[np.uint64], size: int, name: str, drawing: Drawing) -> NDArray[np.int64]:
+    """Rows drawn without replacement, all equally likely, by their values and not by their places in the file.
+
+    Each occurrence of a value has a number of its own, and the rows of the smallest numbers are drawn.
+
+    Parameters
+    ----------
+    digests : ndarray of uint64, shape (n_rows,)
+        Digest of each row's value, equal for equal values.
+    size
+        Rows to draw; all of them where there are no more.
+    name
+        Of the field; draws of two fields are independent.
+    drawing : Drawing
+
+    Returns
+    -------
+    ndarray of int64, shape (at most size,)
+        In the order of their numbers.
+    """
+    by_value = np.argsort(digests, kind="stable")
+    ascending = digests[by_value]
+    begins = np.concatenate([[True], ascending[1:] != ascending[:-1]])
+    place = np.arange(len(digests))
+    occurrence = np.empty(len(digests), dtype=np.int64)
+    occurrence[by_value] = place - np.maximum.accumulate(np.where(begins, place, 0))
+    drawn = drawing.draw(f"sample of {name}", digests, occurrence)
+    return np.argsort(drawn, kind="stable")[:size].astype(np.int64)

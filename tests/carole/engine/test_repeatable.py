@@ -1,0 +1,180 @@
+"""A run repeated under the same keys: the same probabilities to the last bit, whatever was drawn, ordered or threaded.
+
+What may differ between two runs of one linkage is the order of the custodians' files, the numbers that they draw for
+records, the numbers of threads, and which custodian is first. What may not is a single bit of a probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks.modes import people
+from tryst.carole.engine import Resources, compare, link, rows_of_sets
+from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine.request_order import request_order
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
+from tryst.carole.engine.resolved_handles import by_appearance
+from tryst.carole.engine.result import ScoredPairs
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.engine.stream import KeptPairs
+from tryst.common.cleaning import clean
+from tryst.common.custodian.steps.handle_submission import handles_of
+from tryst.common.encoding import records, to_bytes
+from tryst.common.encoding.decoys import with_decoys
+from tryst.common.encoding.records import Encoded, encode_records
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.common.specification.model.quality import QualitySpec
+
+SEED = Seed(bytes(range(32)))
+NOISE = {side: NoiseKey(bytes([number + 1]) * 32) for number, side in enumerate(Side)}
+Files = Mapping[Side, pl.DataFrame]
+Pairs = dict[tuple[str, str], tuple[float, float, bool]]
+"""By the identifiers of a pair's records: match probability, link probability, whether it is a link."""
+
+
+def quiet(stage: str, done: float) -> None:
+    pass
+
+
+def made(n: int, mode: str) -> tuple[Specification, dict[Side, pl.DataFrame]]:
+    """Files in which some people have several records that are equal in everything."""
+    spec, files = people(n, 0.4, 5)
+    for side in Side:
+        again = files[side].head(n // 20).with_columns(id=pl.col("id") + "-again")
+        files[side] = pl.concat([files[side], again])
+    return spec.model_copy(update={"mode": mode}), files
+
+
+def encoded(spec: Specification, frame: pl.DataFrame, side: Side, threads: int) -> Encoded:
+    columns = clean(frame, spec, side).columns
+    if spec.decoys:
+        columns = with_decoys(columns, spec, NOISE[side])
+    return encode_records(columns, spec, SEED, 1, noise=NOISE[side], decoys=spec.decoys, threads=threads)
+
+
+def identifiers(frame: pl.DataFrame, rows: NDArray[np.int64]) -> pl.Series:
+    """Null for a decoy or a dummy."""
+    known = pl.Series(np.where(rows < frame.height, rows, -1)).replace(-1, None)
+    return frame["id"].gather(known)
+
+
+def linked(spec: Specification, files: Files, threads: int) -> Pairs:
+    """The whole linkage as the parties make it, with handles drawn from the operating system's random source."""
+    resources, plan = Resources(2 << 30, threads), plan_of(spec)
+    sent = {side: encoded(spec, files[side], side, threads) for side in Side}
+    if spec.mode == "open":
+        found = link(sent[Side.ALICE].sets[0], sent[Side.BOB].sets[0], plan, resources, quiet)
+        return by_records(files, sent, found.pairs, found.links)
+    parts = [rows_of_sets(sent[side].sets, files[side].height) for side in Side]
+    candidates, kept = compare(parts[0], parts[1], plan, resources, quiet)
+    order = request_order(parts[0], parts[1], kept)
+    request = unpack_request(pack_request(ResolutionRequest(candidates, (bytes(32), bytes(32)), threads), order), plan)
+    handles = [
+        resolved(files[side], sent[side], rows[order])
+        for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
+    ]
+    content = decide(request, handles[0], handles[1], plan, quiet, "run")
+    result = unpack_result(content, kept.row_a[order], kept.row_b[order])
+    return by_records(files, sent, result.pairs, result.links)
+
+
+def resolved(frame: pl.DataFrame, sent: Encoded, rows: NDArray[np.int32]) -> ResolvedHandles:
+    names = identifiers(frame, sent.order)
+    decoy = (sent.order >= frame.height) & (sent.order < frame.height + sent.decoys)
+    decoys = pl.Series(np.where(decoy, sent.order, -1)).replace(-1, None)
+    handles = handles_of(names, rows.astype(np.uint32), decoys).astype(np.int32)
+    known, of_decoys = (which.gather(pl.Series(rows)).drop_nulls().n_unique() for which in (names, decoys))
+    return ResolvedHandles(handles, known, decoys=of_decoys)
+
+
+def by_records(files: Files, sent: Mapping[Side, Encoded], pairs: ScoredPairs, links: NDArray[np.int64]) -> Pairs:
+    rows = {Side.ALICE: pairs.row_a, Side.BOB: pairs.row_b}
+    names = {side: identifiers(files[side], sent[side].order[rows[side]]).to_list() for side in Side}
+    is_link = np.isin(np.arange(len(pairs.weight)), links).tolist()
+    numbers = zip(pairs.match_probability.tolist(), pairs.link_probability.tolist(), is_link, strict=True)
+    of_pairs = zip(names[Side.ALICE], names[Side.BOB], numbers, strict=True)
+    return {(a, b): number for a, b, number in of_pairs if a is not None and b is not None}
+
+
+def without_copies(pairs: Pairs) -> list[tuple[str, str, tuple[float, float, bool]]]:
+    """Records that are equal in everything may change places: each pair under the name that they share, in order."""
+    return sorted((a.removesuffix("-again"), b.removesuffix("-again"), numbers) for (a, b), numbers in pairs.items())
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_a_run_is_the_same_to_the_last_bit_in_any_order_of_the_files_and_with_any_threads(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SAMPLE_ROWS", 300)  # fewer than there are records, as in large files
+    spec, files = made(600, mode)
+    first = linked(spec, files, threads=1)
+    assert sum(is_link for *_, is_link in first.values()) > 250
+    assert any(0.01 < link < 0.99 for _, link, _ in first.values())
+    rng = np.random.default_rng(6)
+    shuffled = {side: frame[rng.permutation(frame.height)] for side, frame in files.items()}
+    assert without_copies(linked(spec, shuffled, threads=2)) == without_copies(first)
+    # The same files in the same order: equal records too.
+    assert linked(spec, files, threads=2) == first
+
+
+def test_dummies_and_decoys_change_nothing_of_it() -> None:
+    spec, files = made(300, "block_keyed")
+    spec = spec.model_copy(update={"padding": "powers_of_two", "quality": QualitySpec(decoys=100)})
+    first = linked(spec, files, threads=1)
+    assert sum(is_link for *_, is_link in first.values()) > 100
+    for _ in range(2):
+        assert linked(spec, files, threads=2) == first
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_the_same_file_is_sent_as_the_same_bytes(mode: str) -> None:
+    spec, files = made(200, mode)
+    spec = spec.model_copy(update={"padding": "powers_of_two"}) if mode == "block_keyed" else spec
+    payloads = {
+        b"".join(bytes(part) for part in to_bytes(encoded(spec, files[Side.ALICE], Side.ALICE, threads).sets))
+        for threads in (1, 2)
+    }
+    assert len(payloads) == 1
+
+
+def test_the_order_of_a_request_follows_from_both_files_and_the_pairs_and_shows_no_block() -> None:
+    spec, files = made(300, "block_keyed")
+    parts = [rows_of_sets(encoded(spec, files[side], side, 1).sets, files[side].height) for side in Side]
+    _, kept = compare(parts[0], parts[1], plan_of(spec), Resources(1 << 30, 1), quiet)
+    n = len(kept.pattern)
+    order = request_order(parts[0], parts[1], kept)
+    assert sorted(order.tolist()) == list(range(n))
+    assert np.array_equal(order, request_order(parts[0], parts[1], kept))
+    # Neighbours in a block are not neighbours in the request: of a random order 2 of n adjacent pairs are.
+    assert np.count_nonzero(np.abs(np.diff(order)) == 1) < 20
+    fewer = KeptPairs(kept.row_a[1:], kept.row_b[1:], kept.pattern[1:])
+    assert not np.array_equal(order[order > 0] - 1, request_order(parts[0], parts[1], fewer))
+    # Neither file alone gives it.
+    for side in range(2):
+        changed = list(parts)
+        changed[side] = other_keys(parts[side])
+        assert not np.array_equal(order, request_order(changed[0], changed[1], kept))
+
+
+def other_keys(part: BlockKeyedRows) -> BlockKeyedRows:
+    blocks = {name: keys ^ np.uint64(1) for name, keys in part.rows.blocks.items()}
+    rows = type(part.rows)(part.rows.rule, part.rows.n_rows, part.rows.fields, blocks)
+    return BlockKeyedRows(rows, part.starts, part.sample, part.n_records)
+
+
+def test_handles_are_numbered_as_they_appear_within_their_kind() -> None:
+    # Records 0 to 3, decoys 4 and 5, dummies from 6 on; record 1 does not appear.
+    handles = np.array([3, 7, 0, 3, 5, 2, 6, 4, 0], dtype=np.int32)
+    number = by_appearance(handles, (4, 2))
+    assert number[handles].tolist() == [0, 6, 1, 0, 4, 2, 7, 5, 1]
+    assert sorted(number.tolist()) == list(range(8))
+    assert by_appearance(np.empty(0, dtype=np.int32), (0, 0)).tolist() == []
