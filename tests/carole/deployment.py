@@ -69,16 +69,21 @@ class NoWorker(Supervisor):
 class Deployment:
     """Carole, startable again and again with the same keys and store."""
 
-    def __init__(self, parties: Provisioned, root: Path) -> None:
+    def __init__(self, parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> None:
+        """In the configuration the first of each pair is `replaced` by the second."""
         self.parties = parties
         self.root = root
         root.mkdir(parents=True)
         self.configuration = root / "carole.yaml"
         keys = parties.parties["carole"].path
-        self.configuration.write_text(template("127.0.0.1:0").replace("keys: .", f"keys: {keys}"))
-        configured = load_carole(self.configuration).store
+        text = template("127.0.0.1:0")
+        for old, new in (("keys: .", f"keys: {keys}"), *replaced):
+            assert old in text
+            text = text.replace(old, new)
+        self.configuration.write_text(text)
+        places = load_carole(self.configuration).store
         identity = Identity.load(parties.parties["carole"].identity)
-        initialise(configured.database, configured.blobs, identity, milliseconds)
+        initialise(places.database, places.blobs, identity, milliseconds)
         self._application: Application | None = None
         self._elsewhere = ""
         self._connections: list[Connection] = []
