@@ -43,6 +43,7 @@ def observe(
         {
             "database": monitoring.check_database,
             "blobs": monitoring.check_blobs,
+            "tenure": monitoring.check_tenure,
             "keys": check_keys,
             "serving": check_serving,
         }

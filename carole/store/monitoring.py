@@ -27,6 +27,7 @@ from tryst.carole.store.tables import (
     payloads,
     projects,
     runs,
+    tenure,
     uploads,
 )
 from tryst.common.errors import ErrorCode, TrystError
@@ -161,6 +162,24 @@ class Monitoring:
             pass
         if "database" in self.disks:
             check_writable(self.disks["database"], "the folder of the database")
+
+    def check_tenure(self) -> None:
+        """Refuse a store that another Carole holds, or this one no longer.
+
+        Raises
+        ------
+        TrystError
+            BUSY, or DATABASE.
+        """
+        with self._database.read() as connection:
+            held = connection.execute(select(tenure.c.holder).where(tenure.c.holder == self._database.holder)).first()
+        if held is None or not self._database.holder:
+            raise TrystError(
+                ErrorCode.BUSY,
+                "this Carole does not hold the store",
+                where=self._database.where,
+                remedy="if another has taken over, let her serve; else restart this one",
+            )
 
     def check_blobs(self) -> None:
         """Refuse a folder of blobs that cannot be written to now; no file is left in it.

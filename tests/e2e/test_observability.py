@@ -176,7 +176,7 @@ def test_no_project_no_member_and_no_path_is_named(scraped: Pages) -> None:
 
 
 def test_all_are_ready(scraped: Pages) -> None:
-    names = {"carole": {"database", "blobs", "keys", "serving"}}
+    names = {"carole": {"database", "blobs", "tenure", "keys", "serving"}}
     for party, address in scraped.services.items():
         checks = json.loads(get(address, "/readyz")[1])
         assert checks["ready"] is True

@@ -20,7 +20,7 @@ from tryst.common.observability.settings import host_and_port
 from tryst.common.pki.provisioning import Provisioned
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 
-FAILED = {"database": "failed", "blobs": "ok", "keys": "ok", "serving": "ok"}
+FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok", "serving": "ok"}
 
 
 @pytest.fixture
@@ -52,13 +52,11 @@ def until(condition: Callable[[], bool]) -> None:
 def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
     database: Postgres, parties: Provisioned, tmp_path: Path
 ) -> None:
-    deployment = Deployment(parties, tmp_path / "carole")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         page = f"127.0.0.1:{free.getsockname()[1]}"
-    text = deployment.configuration.read_text().replace('listen: ""', f'listen: "{page}"')
-    text = text.replace("sqlite:///store/carole.db", database.database())
-    deployment.configuration.write_text(text)
+    changes = ('listen: ""', f'listen: "{page}"'), ("sqlite:///store/carole.db", database.database())
+    deployment = Deployment(parties, tmp_path / "carole", *changes)
     carole = ServiceProcess("carole", deployment.configuration, tmp_path)
     carole.start()
     try:
@@ -69,14 +67,16 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
         database.stop()
         until(lambda: get(page, "/readyz") == (503, {"ready": False, "checks": FAILED}))
         assert get(page, "/livez")[0] == 200
-        with pytest.raises(TrystError, match=r"answers but is not ready, got database: failed") as caught:
+        with pytest.raises(
+            TrystError, match=r"answers but is not ready, got database: failed, tenure: failed"
+        ) as caught:
             check_health(deployment.configuration)
         assert caught.value.code is ErrorCode.UNAVAILABLE
         # Why is in the log, once, however often she is probed.
         events = [json.loads(line) for line in carole.log.read_text().splitlines()]
-        (reason,) = (event for event in events if event["event"] == "not ready")
-        assert reason["check"] == "database"
-        assert "the database failed" in reason["error"]
+        reasons = [event for event in events if event["event"] == "not ready"]
+        assert sorted(reason["check"] for reason in reasons) == ["database", "tenure"]
+        assert all("the database failed" in reason["error"] for reason in reasons)
 
         database.start()
         until(lambda: get(page, "/readyz")[0] == 200)

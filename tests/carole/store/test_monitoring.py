@@ -16,6 +16,7 @@ from tests.carole.trial import PROJECT, Contribution, contributed, keyed
 from tryst.carole.projects import RunState, State
 from tryst.carole.store import Store
 from tryst.carole.store.monitoring import Figures
+from tryst.carole.store.provision import initialise
 from tryst.carole.store.retention import DAY_MS
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
@@ -135,7 +136,10 @@ def test_a_full_disk_is_not_ready(
     what: str, small_disk: Path, tmp_path: Path, vault: Vault, identity: Identity, clock: Clock
 ) -> None:
     there = {"database": tmp_path, "blobs": tmp_path} | {what: small_disk}
-    store = Store(f"sqlite:///{there['database']}/carole.db", there["blobs"] / "blobs", vault, identity, clock)
+    places = f"sqlite:///{there['database']}/carole.db", there["blobs"] / "blobs"
+    initialise(*places, identity, clock)
+    store = Store(*places, vault, identity, clock)
+    store.recover()
     checks = {"database": store.monitoring.check_database, "blobs": store.monitoring.check_blobs}
     for check in checks.values():
         check()
@@ -150,6 +154,18 @@ def test_a_full_disk_is_not_ready(
     (small_disk / "filling").unlink()
     {"database": store.monitoring.check_database, "blobs": store.monitoring.check_blobs}[what]()
     store.close()
+
+
+def test_a_store_that_another_carole_has_taken_over_is_not_ready(store: Store, url: str) -> None:
+    store.monitoring.check_tenure()
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE tenure SET holder = 'another'"))
+    engine.dispose()
+    for check in (store.monitoring.check_tenure, store.monitoring.check_database):
+        with pytest.raises(TrystError, match="does not hold the store") as caught:
+            check()
+        assert caught.value.code is ErrorCode.BUSY
 
 
 def test_a_folder_of_blobs_that_is_gone_is_not_ready(store: Store, tmp_path: Path) -> None:
