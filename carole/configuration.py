@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.errors import ErrorCode, file_error
+from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")
@@ -30,6 +31,7 @@ limits:
   threads: 0                           # for comparing; 0 means one per core
   max_upload: 2GiB                     # per custodian, of signatures
   max_rows: 5000000                    # per custodian's file
+  max_stored: 32GiB                    # per custodian, of all its contributions in all projects
 log_level: info
 """
 
@@ -88,6 +90,26 @@ class StoreConfiguration(Configuration):
     """Folder of encrypted uploads and results."""
 
 
+class MemberConfiguration(Configuration):
+    """What one member may use of the server, so that no member's calls keep another's from being answered."""
+
+    calls_per_second: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] = MemberLimits.calls_per_second
+    """Sustained rate of calls; a chunk of an upload, at most 1 MiB, is a call."""
+    burst: Annotated[int, Field(ge=1, le=100_000)] = MemberLimits.burst
+    """Calls that may come at once after a pause."""
+    pending: Annotated[int, Field(ge=1, le=1000)] = MemberLimits.pending
+    """Calls that have come and are not answered yet."""
+    working: Annotated[int, Field(ge=1, le=MAX_WORKING)] = MemberLimits.working
+    """Of these, calls that are worked on at a time."""
+    waiting: Annotated[int, Field(ge=1, le=MAX_WAITING)] = MemberLimits.waiting
+    """Long polls that are held at a time."""
+
+    @property
+    def limits(self) -> MemberLimits:
+        """As the server takes them."""
+        return MemberLimits(**self.model_dump())
+
+
 class LimitsConfiguration(Configuration):
     """How much Carole may use, and take from a custodian."""
 
@@ -99,6 +121,12 @@ class LimitsConfiguration(Configuration):
     """Maximum size of one custodian's contribution."""
     max_rows: Annotated[int, Field(ge=1, lt=2**31)] = 5_000_000
     """Maximum number of rows of one custodian's file."""
+    max_stored: Size = "32GiB"
+    """Maximum size of all contributions that one custodian has here, in all projects."""
+    new_uploads: Annotated[int, Field(ge=1, le=10_000)] = 20
+    """How often a custodian may begin a contribution to one project in 24 hours; each has an entry in the audit log."""
+    member: MemberConfiguration = MemberConfiguration()
+    """What one member may use of the server."""
 
     @property
     def memory_bytes(self) -> int:
@@ -109,6 +137,11 @@ class LimitsConfiguration(Configuration):
     def max_upload_bytes(self) -> int:
         """`max_upload` as a number."""
         return size_in_bytes(self.max_upload)
+
+    @property
+    def max_stored_bytes(self) -> int:
+        """`max_stored` as a number."""
+        return size_in_bytes(self.max_stored)
 
     @property
     def worker_threads(self) -> int:

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tryst.common.errors import TrystError
+from tryst.common.missing_module import EXTRAS, missing_module
 from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, STORE, WIRE
 
 
@@ -88,9 +89,6 @@ SUBCOMMANDS = {
     ),
 }
 """By name. A module has a typer ``app`` with commands of its own, or one function ``command``."""
-
-EXTRAS = {"altair": "report", "jinja2": "report", "vl_convert": "report", "psycopg": "postgres"}
-"""Packages that only some commands need, and the extra of this distribution that installs them."""
 
 EPILOG = "Start with `tryst demo`. Then: `tryst spec draft`, `tryst rehearse`, `tryst init`, and a live project."
 
@@ -185,11 +183,9 @@ def main() -> NoReturn:
         typer.secho(f"Error: {where}{(error.strerror or type(error).__name__).lower()}", fg=typer.colors.RED, err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
+        if (error.name or "").partition(".")[0] not in (*EXTRAS, "tryst"):
             raise
-        remedy = f"pip install 'tryst[{EXTRAS[package]}]'"
-        typer.secho(f"Error: {package} is not installed; {remedy}", fg=typer.colors.RED, err=True)
+        typer.secho(f"Error: {missing_module(error)}", fg=typer.colors.RED, err=True)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -6,6 +6,7 @@ the other side of a connection. Codes cross the wire as numbers, so this list is
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
 from pathlib import Path
 
@@ -47,6 +48,14 @@ class ErrorCode(IntEnum):
     DATABASE = 32
     AUDIT = 33
     LEAKAGE = 34
+    STORAGE_FULL = 35
+    TOO_MANY_CALLS = 36
+    MALFORMED = 37
+    MODULE_MISSING = 38
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Numbers of the operating system's errors for a full disk, a used-up quota, a file above the size allowed."""
 
 
 class TrystError(Exception):
@@ -64,14 +73,26 @@ class TrystError(Exception):
         What was found instead of what was expected: a count, a type, a name; never a record's value.
     remedy
         What to do about it.
+    retry_seconds
+        For an error that passes by itself: after how many seconds to try again, where that is known.
     """
 
-    def __init__(self, code: ErrorCode, what: str, *, where: str = "", got: str = "", remedy: str = "") -> None:
+    def __init__(
+        self,
+        code: ErrorCode,
+        what: str,
+        *,
+        where: str = "",
+        got: str = "",
+        remedy: str = "",
+        retry_seconds: float = 0.0,
+    ) -> None:
         self.code = code
         self.what = what
         self.where = where
         self.got = got
         self.remedy = remedy
+        self.retry_seconds = retry_seconds
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -84,7 +105,7 @@ class TrystError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments do not pickle by themselves, and the worker's errors must.
-        return (_rebuild, (int(self.code), self.what, self.where, self.got, self.remedy))
+        return (_rebuild, (int(self.code), self.what, self.where, self.got, self.remedy, self.retry_seconds))
 
 
 class TrystErrors(TrystError):
@@ -124,5 +145,5 @@ def file_error(
     return TrystError(code, what, where=str(path), got=reason, remedy=remedy)
 
 
-def _rebuild(code: int, what: str, where: str, got: str, remedy: str) -> TrystError:
-    return TrystError(ErrorCode(code), what, where=where, got=got, remedy=remedy)
+def _rebuild(code: int, what: str, where: str, got: str, remedy: str, retry_seconds: float) -> TrystError:
+    return TrystError(ErrorCode(code), what, where=where, got=got, remedy=remedy, retry_seconds=retry_seconds)

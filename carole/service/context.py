@@ -13,10 +13,12 @@ import grpc
 
 from tryst.carole.projects import Project
 from tryst.carole.store import Store
+from tryst.carole.store.quota import Quota
 from tryst.carole.store.view import not_found
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.pki.members import Member
+from tryst.common.rpc.call_context import may_wait
 from tryst.common.specification import Specification, load_specification
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -29,11 +31,11 @@ Response = TypeVar("Response")
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on a custodian's uploads, and on the number of waiting callers."""
+    """Limits on a custodian's uploads."""
 
     max_upload_bytes: int
     max_rows: int
-    waiters: int = 12
+    quota: Quota
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,6 @@ class ServiceContext:
     store: Store
     limits: Limits
     stopping: threading.Event = field(default_factory=threading.Event)
-    waiters: threading.BoundedSemaphore = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "waiters", threading.BoundedSemaphore(self.limits.waiters))
 
     def specification(self, name: str) -> tuple[str, Specification]:
         """A project's specification, as text and parsed.
@@ -64,22 +62,17 @@ class ServiceContext:
     ) -> Response | None:
         """Look now and whenever a project has changed, until there is a result or the time is over.
 
-        Each waiting caller holds a thread; when too many wait, a caller returns at once.
+        A member of whom too many calls wait already has an answer at once.
         """
         deadline = time.monotonic() + seconds
         version = self.store.projects.version()
         found = read_project()
-        if found is not None or not self.waiters.acquire(blocking=False):
-            return found
-        try:
-            while found is None and time.monotonic() < deadline and context.is_active():
-                if self.stopping.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
-                    break
-                now = self.store.projects.version()
-                if now != version:
-                    version, found = now, read_project()
-        finally:
-            self.waiters.release()
+        while found is None and may_wait(context) and time.monotonic() < deadline and context.is_active():
+            if self.stopping.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
+                break
+            now = self.store.projects.version()
+            if now != version:
+                version, found = now, read_project()
         return found
 
 

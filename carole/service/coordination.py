@@ -15,6 +15,7 @@ from tryst.carole.service.wire import run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
+from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.server import caller
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
@@ -93,18 +94,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         end = time.monotonic() + max(0.0, context.time_remaining() - 2 * _WATCH_SECONDS)
         shown = self._service.store.runs.get(name, run)
         yield run_to_wire(shown)
-        if not self._service.waiters.acquire(blocking=False):
-            return  # too many wait already; the caller can repeat its request
-        try:
-            while shown.state.active and time.monotonic() < end and context.is_active():
-                if self._service.stopping.wait(_WATCH_SECONDS):
-                    return
-                found = self._service.store.runs.get(name, run)
-                if found != shown:
-                    shown = found
-                    yield run_to_wire(shown)
-        finally:
-            self._service.waiters.release()
+        # A caller that watches too many runs already has the state of this one, and can repeat its request.
+        while may_wait(context) and shown.state.active and time.monotonic() < end and context.is_active():
+            if self._service.stopping.wait(_WATCH_SECONDS):
+                return
+            found = self._service.store.runs.get(name, run)
+            if found != shown:
+                shown = found
+                yield run_to_wire(shown)
 
     def FetchArtifact(  # noqa: N802
         self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext

@@ -131,7 +131,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         check_manifest(manifest, project, spec)
         upload = new_id(request.upload, "upload")
         progress = self._service.store.uploads.begin(
-            name, side, member.name, upload, manifest.layout, leakage_details(request), spec.decoys
+            name, side, member.name, upload, manifest.layout, leakage_details(request), spec.decoys, limits.quota
         )
         return contribution_pb2.BeginUploadResponse(
             total_bytes=progress.total_bytes,

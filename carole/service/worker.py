@@ -30,6 +30,7 @@ from tryst.common.logging_setup import begin_log, log, place_of
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
+from tryst.common.rpc.status import for_others, passes
 from tryst.common.specification import load_specification
 
 POLL_SECONDS = 0.2
@@ -124,9 +125,11 @@ class Worker:
         except LostRunError:
             log.warning("run lost", project=lease.project, run=lease.run)
         except TrystError as error:
-            if error.code in (ErrorCode.DATABASE, ErrorCode.BUSY):
+            if passes(error.code):
                 raise
-            self._fail(lease, str(error), code=error.code.name)
+            # For the coordinator. The memory of a run can be discussed; paths of Carole's machine are for her log.
+            shown = error if error.code is ErrorCode.MEMORY else for_others(error)
+            self._fail(lease, str(shown), code=error.code.name, error=str(error))
         except Exception as error:  # noqa: BLE001 - a run's failure is not the worker's
             incident = secrets.token_hex(8)
             what = "there was not enough memory" if isinstance(error, MemoryError) else "something unforeseen happened"

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import ErrorCode, file_error
+from tryst.common.errors import FULL, ErrorCode, file_error
 from tryst.common.folder_lock import lock_folder
 
 
@@ -50,7 +50,7 @@ class Blobs:
         Raises
         ------
         TrystError
-            DATABASE if the disk refuses; no file is then left.
+            STORAGE_FULL if the disk is full, DATABASE if it refuses otherwise; no file is then left.
         """
         folder = self._folder / payload
         name = secrets.token_hex(16)
@@ -61,12 +61,13 @@ class Blobs:
             with whole_file(folder / name) as file:
                 file.write(content)
         except OSError as error:
+            full = error.errno in FULL
             raise file_error(
-                ErrorCode.DATABASE,
+                ErrorCode.STORAGE_FULL if full else ErrorCode.DATABASE,
                 "a chunk cannot be stored",
                 self._folder,
                 error,
-                "check that the disk has free space and that the service may write there",
+                "make room on this disk; nothing was lost" if full else "check that the service may write there",
             ) from None
         return name
 

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from tryst.carole.store import tables
 from tryst.common.errors import ErrorCode, TrystError
@@ -22,6 +23,9 @@ from tryst.common.versions import STORE
 
 BUSY_SECONDS = 15
 """How long a writer waits for another one."""
+
+_POSTGRES_FULL, _POSTGRES_CONNECTIONS = "53100", "53300"
+"""SQLSTATE: disk full, too many connections."""
 
 
 class Database:
@@ -86,15 +90,28 @@ class Database:
         """Convert the database's errors, which may quote a statement, to Tryst's, which do not."""
         try:
             yield
-        except DBAPIError as error:
-            busy = isinstance(error, OperationalError) and "locked" in str(error.orig)
+        except PoolTimeoutError:
             raise TrystError(
-                ErrorCode.BUSY if busy else ErrorCode.DATABASE,
-                "the database is busy" if busy else "the database failed",
-                where=self.where,
-                got=type(error.orig).__name__,
-                remedy="try again" if busy else "check that it runs, is reachable and has free space; then try again",
+                ErrorCode.BUSY, "all connections to the database are in use", where=self.where, remedy="try again"
             ) from None
+        except DBAPIError as error:
+            code, what, remedy = _meaning(error)
+            raise TrystError(code, what, where=self.where, got=type(error.orig).__name__, remedy=remedy) from None
+
+
+def _meaning(error: DBAPIError) -> tuple[ErrorCode, str, str]:
+    """The kind of a database's error, what it is, and what to do about it."""
+    reason = error.orig
+    state, number = getattr(reason, "sqlstate", None), getattr(reason, "sqlite_errorcode", None)
+    if state == _POSTGRES_FULL or number == sqlite3.SQLITE_FULL:
+        return ErrorCode.STORAGE_FULL, "the database's disk is full", "make room on it; nothing was lost"
+    if state == _POSTGRES_CONNECTIONS or (isinstance(error, OperationalError) and "locked" in str(reason)):
+        return ErrorCode.BUSY, "the database is busy", "try again"
+    return (
+        ErrorCode.DATABASE,
+        "the database failed",
+        "check that it runs, is reachable and has free space; then try again",
+    )
 
 
 def _parse(url: str) -> URL:

@@ -27,6 +27,7 @@ from tryst.carole.store.integrity import (
     layout_to_text,
     validate_payload,
 )
+from tryst.carole.store.quota import Quota
 from tryst.carole.store.tables import uploads
 from tryst.carole.store.view import not_found, number, read_project, upload_of
 from tryst.common.encoding.layout import CODES, Layout
@@ -67,6 +68,7 @@ class Uploads:
         layout: Layout,
         measured: Mapping[str, Detail] = MappingProxyType({}),
         decoys: int = 0,
+        quota: Quota | None = None,
     ) -> UploadProgress:
         """Start an upload, or return its progress; the leakage that the custodian measured goes to the audit log.
 
@@ -75,7 +77,8 @@ class Uploads:
         Raises
         ------
         TrystError
-            NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout.
+            NOT_FOUND, WRONG_STATE; CHUNK_CONFLICT if the upload was started with another layout; UPLOAD_LIMIT if it is
+            new and above the quota.
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
         rows = layout.records or max(part.rows for part in layout.sets) - decoys
@@ -84,6 +87,8 @@ class Uploads:
             row = _find(change.connection, change.id, side, upload)
             if row is not None and row.ended not in (None, "expired"):
                 raise erased()
+            if row is None and quota is not None:
+                quota.check(change.connection, change.id, side, layout.total_bytes, change.at)
             change.apply(operations.begin_upload(change.project, side, member, begun, measured))
             row = _living(change.connection, change.id, side, upload)
             count = chunk_count(row.total_bytes)

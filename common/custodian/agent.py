@@ -27,6 +27,7 @@ from tryst.common.custodian.steps.witnessing import witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.rpc.client import CONTROL_SECONDS
+from tryst.common.rpc.status import passes, typed
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
@@ -37,9 +38,6 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_FETCH: fetch,
 }
 """The step that performs each kind of task."""
-
-TRANSIENT = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY})
-"""Errors that pass by themselves."""
 
 _CONTRIBUTED = frozenset(
     {
@@ -52,6 +50,7 @@ _CONTRIBUTED = frozenset(
 )
 _SHORT_WAIT_SECONDS = 1.0
 _SWEEP_SECONDS = 600.0
+_RANDOM = secrets.SystemRandom()
 
 log = structlog.get_logger()
 
@@ -103,7 +102,8 @@ class Agent:
                     break
                 pause = self._longer(pause)
                 self._lost(error, pause)
-                self._sleep(pause)
+                # Drawn, so that the custodians of a Carole who was away do not come back at the same moment.
+                self._sleep(max(pause * _RANDOM.uniform(0.75, 1.0), getattr(error, "retry_seconds", 0.0)))
 
     def turn(self) -> None:
         """Request one task, and do it.
@@ -149,11 +149,11 @@ class Agent:
         except StoppedError:
             raise
         except TrystError as error:
-            if error.code in TRANSIENT:
+            if passes(error.code):
                 raise
             self._blocking_error(project, error)
         except Exception as error:  # noqa: BLE001 - one project's error must not stop another
-            self._blocking_error(project, _incident(project, error))
+            self._blocking_error(project, typed(error) or _incident(project, error))
         else:
             self._went_well(project, outcome)
 
@@ -186,10 +186,10 @@ class Agent:
     def _lost(self, error: Exception, pause: float) -> None:
         """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
         self._context.progress.connected = False
-        typed = error if isinstance(error, TrystError) else _incident("", error)
+        known = error if isinstance(error, TrystError) else _incident("", error)
         # Logged once per outage, and not at every attempt that follows.
-        if not self._absent or typed.code not in TRANSIENT:
-            log.warning("call to carole failed", code=typed.code.name, error=str(typed), retry_seconds=pause)
+        if not self._absent or not passes(known.code):
+            log.warning("call to carole failed", code=known.code.name, error=str(known), retry_seconds=pause)
         self._absent = True
 
     def _waiting(self) -> list[str]:

@@ -1,17 +1,22 @@
-"""A connection to a Tryst service: deadlines on every call, retries where a call is idempotent, typed errors."""
+"""A connection to a Tryst service: deadlines on every call, retries with growing pauses, typed errors.
+
+Pauses are drawn, so that callers whom one failure has met do not all come back at the same moment.
+"""
 
 from __future__ import annotations
 
+import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
-from tryst.common.rpc.status import from_rpc_error
+from tryst.common.rpc.status import from_rpc_error, passes
 
 CONTROL_SECONDS = 10.0
 CHUNK_SECONDS = 30.0
@@ -19,6 +24,7 @@ COMMIT_SECONDS = 60.0
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
+_RANDOM = secrets.SystemRandom()
 
 StubT = TypeVar("StubT")
 
@@ -38,7 +44,8 @@ class Connection:
 
     def __init__(self, address: str, server_name: str | None, credentials: grpc.ChannelCredentials) -> None:
         self.address = address
-        self._closed = False
+        self._closed = threading.Event()
+        self._former: list[grpc.Channel] = []
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -50,6 +57,7 @@ class Connection:
         ]
         if server_name:
             options.append(("grpc.ssl_target_name_override", server_name))
+        self._options = options
         self._channel = grpc.secure_channel(address, credentials, options=options)
 
     def __enter__(self) -> Connection:
@@ -62,15 +70,31 @@ class Connection:
 
     def close(self) -> None:
         """Close the channel; calls under way are cancelled."""
-        self._closed = True
-        self._channel.close()
+        self._closed.set()
+        for channel in (*self._former, self._channel):
+            channel.close()
+
+    def renew(self, credentials: grpc.ChannelCredentials) -> None:
+        """Make further calls with other credentials; calls under way end with the former ones."""
+        # A former channel stays open for them. Certificates are renewed a few times a year, so few gather.
+        self._former.append(self._channel)
+        self._channel = grpc.secure_channel(self.address, credentials, options=self._options)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
-        """The generated client of a service over this channel; `TrystError` (UNAVAILABLE) once it is closed."""
-        if self._closed:
-            # gRPC itself would crash the interpreter.
-            raise TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)
-        return stub(self._channel)
+        """The generated client of a service, over the channel of the newest credentials at each call.
+
+        Raises
+        ------
+        TrystError
+            UNAVAILABLE once the connection is closed.
+        """
+        return cast(StubT, _Stub(stub, self._newest))
+
+    def _newest(self) -> grpc.Channel:
+        if self._closed.is_set():
+            # Of a stub made of a closed channel, gRPC itself would crash the interpreter.
+            raise self._is_closed()
+        return self._channel
 
     def call(self, method: Any, request: Any, *, deadline: float = CONTROL_SECONDS, attempts: int = 1) -> Any:
         """Make one unary call.
@@ -78,28 +102,33 @@ class Connection:
         Parameters
         ----------
         deadline
-            Seconds for each attempt.
+            Seconds for each attempt. No attempt begins later than `attempts` times as many after the first.
         attempts
-            How often to try while the service does not answer. More than one only for idempotent methods.
+            How often to try while the service does not answer or cannot do it now. More than one only for idempotent
+            methods. A refusal because of too many calls is no attempt: nothing was done.
 
         Raises
         ------
         TrystError
             The service's error, or UNAVAILABLE.
         """
-        pause = _FIRST_PAUSE_SECONDS
-        for attempt in range(1, attempts + 1):
+        end = time.monotonic() + attempts * deadline
+        pause, attempt = _FIRST_PAUSE_SECONDS, 0
+        while True:
             try:
                 return method(request, timeout=deadline)
             except grpc.RpcError as error:
                 typed = from_rpc_error(error, self.address)
-                if typed.code is not ErrorCode.UNAVAILABLE or attempt == attempts:
-                    raise typed from None
             except ValueError:
-                raise TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address) from None
-            time.sleep(pause)
+                raise self._is_closed() from None
+            if typed.code is not ErrorCode.TOO_MANY_CALLS:
+                attempt += 1
+            seconds = max(pause * _RANDOM.uniform(0.5, 1.0), typed.retry_seconds * _RANDOM.uniform(1.0, 1.5))
+            if not passes(typed.code) or attempt >= attempts or time.monotonic() + seconds > end:
+                raise typed
+            if self._closed.wait(seconds):
+                raise self._is_closed()
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        raise AssertionError("attempts must be at least 1")
 
     def watch(self, method: Any, request: Any, *, deadline: float) -> Iterator[Any]:
         """Iterate over a server's stream until it ends or the deadline comes.
@@ -113,3 +142,21 @@ class Connection:
             yield from method(request, timeout=deadline)
         except grpc.RpcError as error:
             raise from_rpc_error(error, self.address) from None
+
+    def _is_closed(self) -> TrystError:
+        return TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)
+
+
+class _Stub:
+    """A generated client whose methods are those of the channel at the time they are asked for."""
+
+    def __init__(self, make: Callable[[grpc.Channel], Any], channel: Callable[[], grpc.Channel]) -> None:
+        self._make, self._channel = make, channel
+        self._of = channel()
+        self._stub = make(self._of)
+
+    def __getattr__(self, method: str) -> Any:
+        newest = self._channel()
+        if newest is not self._of:
+            self._stub, self._of = self._make(newest), newest
+        return getattr(self._stub, method)

@@ -2,7 +2,10 @@
 
 gRPC's own interceptor cannot see the peer, so it wraps the handlers instead, which receive the context. Python gRPC
 would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets the id with
-the exception's type and place, without its text, which may hold a value.
+the exception's type and place, without its text, which may hold a value. Failures of the service itself is logged as an
+error, whole, for its operator; what a caller reads of it is in `common.rpc.status`.
+
+A request is parsed here, after its caller is known, so that one that is no message of its method has a name in the log.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ from typing import Any, NoReturn
 
 import grpc
 import structlog
+from google.protobuf.message import DecodeError
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
-from tryst.common.rpc.status import status_of, to_metadata
+from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
 
 log = structlog.get_logger()
 
@@ -41,12 +45,30 @@ def caller(context: grpc.ServicerContext) -> Member:
 
 
 class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Wraps every handler with the checks that every method needs."""
+    """Wraps every handler with the checks that every method needs.
 
-    def __init__(self, access: Mapping[str, frozenset[Role]], admit: Admit, denied: Denied | None = None) -> None:
+    Parameters
+    ----------
+    access
+        Which roles may call each method.
+    admit, denied
+        See their types.
+    own_operator
+        Whether the callers are the service's own operator, who reads every error whole.
+    """
+
+    def __init__(
+        self,
+        access: Mapping[str, frozenset[Role]],
+        admit: Admit,
+        denied: Denied | None = None,
+        *,
+        own_operator: bool = False,
+    ) -> None:
         self._access = access
         self._admit = admit
         self._denied = denied
+        self._own_operator = own_operator
 
     def intercept_service(self, continuation: Any, details: Any) -> Any:
         """Return the method's handler with the checks around it."""
@@ -55,31 +77,32 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             return None
         method = details.method
         if handler.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(
-                self._unary(method, handler.unary_unary),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
+            guarded = self._unary(method, handler.unary_unary, handler.request_deserializer)
+            return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
         if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(
-                self._stream(method, handler.unary_stream),
-                handler.request_deserializer,
-                handler.response_serializer,
-            )
+            streamed = self._stream(method, handler.unary_stream, handler.request_deserializer)
+            return grpc.unary_stream_rpc_method_handler(streamed, None, handler.response_serializer)
         # Streams from a client are not supported: their end is no proof of completeness.
         return None
 
-    def _unary(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        def guarded(request: Any, context: grpc.ServicerContext) -> Any:
+    def _unary(
+        self, method: str, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
+    ) -> Callable[[bytes, Any], Any]:
+        def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
             with self._entered(method, context):
-                return behaviour(request, context)
+                return behaviour(_parsed(method, request, parse), context)
 
         return guarded
 
-    def _stream(self, method: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Iterator[Any]]:
-        def guarded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+    def _stream(
+        self, method: str, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
+    ) -> Callable[[bytes, Any], Iterator[Any]]:
+        def guarded(request: bytes, context: grpc.ServicerContext) -> Iterator[Any]:
             with self._entered(method, context):
-                yield from behaviour(request, context)
+                for response in behaviour(_parsed(method, request, parse), context):
+                    # A stream may be open for an hour, and its caller be removed from the list meanwhile.
+                    self._identified(method, context)
+                    yield response
 
         return guarded
 
@@ -89,22 +112,13 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             self._enter(method, context)
             yield
         except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
-            self._answer_with(method, context, error)
-            _refuse(method, context, error)
+            self._record(method, context, error)
+            self._refuse(method, context, error)
         finally:
             _callers.pop(id(context), None)
 
     def _enter(self, method: str, context: grpc.ServicerContext) -> None:
-        member = self._identify(method, context)
-        if member is not None:
-            _callers[id(context)] = member
-        if member is None or member.role not in self._access.get(method, frozenset()):
-            raise TrystError(
-                ErrorCode.NOT_ADMITTED,
-                "this certificate may not call this method",
-                where=method,
-                remedy="ask the service's operator whether its membership list holds your certificate and role",
-            )
+        self._identified(method, context)
         remaining = context.time_remaining()
         if remaining is None or remaining > MAX_DEADLINE_SECONDS:
             raise TrystError(
@@ -115,8 +129,21 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 remedy="set a timeout on the call",
             )
 
-    def _answer_with(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
-        denials = (ErrorCode.NOT_ADMITTED, ErrorCode.SIGNATURE)
+    def _identified(self, method: str, context: grpc.ServicerContext) -> None:
+        """Admit the caller, by the list as it is now."""
+        member = self._identify(method, context)
+        if member is not None:
+            _callers[id(context)] = member
+        if member is None or member.role not in self._access.get(method, frozenset()):
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED,
+                "this certificate may not call this method",
+                where=method,
+                remedy="ask the service's operator whether its membership list holds your certificate and role",
+            )
+
+    def _record(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
+        denials = (ErrorCode.NOT_ADMITTED, ErrorCode.SIGNATURE, ErrorCode.MALFORMED)
         if self._denied is None or not isinstance(error, TrystError) or error.code not in denials:
             return
         member = _callers.get(id(context))
@@ -137,20 +164,40 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             log.warning("denied", method=method, reason=str(error))
             return None
 
+    def _refuse(self, method: str, context: grpc.ServicerContext, error: Exception) -> NoReturn:
+        member = _callers.get(id(context))
+        who = "" if member is None else member.name
+        found = typed(error)
+        if found is None:
+            incident = secrets.token_hex(8)
+            log.error(
+                "incident", incident=incident, method=method, member=who, type=type(error).__name__, at=place_of(error)
+            )
+            found = TrystError(
+                ErrorCode.INTERNAL,
+                "something unforeseen happened",
+                where=method,
+                got=f"incident {incident}",
+                remedy="give this number to the service's operator",
+            )
+        elif is_own_failure(found.code) and not self._own_operator:
+            log.error("service failed a call", method=method, member=who, code=found.code.name, error=str(found))
+            found = for_others(found)
+        else:
+            log.info("refused", method=method, member=who, code=found.code.name, where=found.where)
+        context.set_trailing_metadata(to_metadata(found))
+        context.abort(status_of(found.code), found.what[:200])
+        raise AssertionError("abort always raises")
 
-def _refuse(method: str, context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    if not isinstance(error, TrystError):
-        incident = secrets.token_hex(8)
-        log.error("incident", incident=incident, method=method, type=type(error).__name__, at=place_of(error))
-        error = TrystError(
-            ErrorCode.INTERNAL,
-            "something unforeseen happened",
+
+def _parsed(method: str, request: bytes, parse: Callable[[bytes], Any]) -> Any:
+    try:
+        return parse(request)
+    except DecodeError:
+        raise TrystError(
+            ErrorCode.MALFORMED,
+            "the request is no message of this method",
             where=method,
-            got=f"incident {incident}",
-            remedy="give this number to the service's operator",
-        )
-    elif error.code is not ErrorCode.UNAVAILABLE:
-        log.info("refused", method=method, code=error.code.name, where=error.where)
-    context.set_trailing_metadata(to_metadata(error))
-    context.abort(status_of(error.code), error.what[:200])
-    raise AssertionError("abort always raises")
+            got=f"{len(request)} bytes that cannot be parsed",
+            remedy="run the same version of Tryst on both sides",
+        ) from None

@@ -1,10 +1,9 @@
-"""A gRPC server as every Tryst service runs it: mutual TLS, a bounded pool, bounded messages, health, no reflection."""
+"""A gRPC server as every Tryst service runs it: mutual TLS, fair shares, bounded messages, health, no reflection."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
@@ -13,8 +12,12 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.rpc.access import ACCESS
-from tryst.common.rpc.interceptor import Admit, Denied, Gate, caller
+from tryst.common.rpc.dispatch import Dispatcher
+from tryst.common.rpc.event_loop import run_in_loop
+from tryst.common.rpc.fairness import MemberLimits
+from tryst.common.rpc.interceptor import Denied, Gate, caller
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.trust import Trust
 
 __all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
@@ -24,10 +27,22 @@ Service = tuple[Callable[[Any, grpc.Server], None], Any]
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Limits of one server."""
+    """Limits of one server.
 
-    threads: int = 16
-    max_concurrent_rpcs: int = 64
+    Attributes
+    ----------
+    threads
+        For all methods but long polls: so many members' calls that are worked on as have room in it.
+    member
+        Of each member.
+    max_connections, max_streams
+        Connections of all callers, and calls on one connection.
+    """
+
+    threads: int = 48
+    member: MemberLimits = field(default_factory=MemberLimits)
+    max_connections: int = 4096
+    max_streams: int = 128
     max_connection_idle_ms: int = 10 * 60_000
     max_connection_age_ms: int = 60 * 60_000
     handshake_timeout_ms: int = 5_000
@@ -36,25 +51,30 @@ class ServerSettings:
 class RunningServer:
     """A started server and its health."""
 
-    def __init__(self, server: grpc.Server, port: int, health_servicer: health.HealthServicer) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, port: int, dispatcher: Dispatcher, health_servicer: health.HealthServicer
+    ) -> None:
         self._server = server
+        self._dispatcher = dispatcher
         self._health = health_servicer
         self.port = port
 
     def stop(self, grace: float = 10.0) -> None:
         """Report NOT_SERVING, let calls under way finish within `grace` seconds, then close."""
         self._health.enter_graceful_shutdown()
-        self._server.stop(grace).wait()
+        run_in_loop(self._server.stop(grace))
+        self._dispatcher.close()
 
 
 def start_server(
     address: str,
     services: Sequence[Service],
-    credentials: grpc.ServerCredentials,
-    admit: Admit,
+    trust: Trust,
     settings: ServerSettings | None = None,
     access: Mapping[str, frozenset[Role]] = ACCESS,
     denied: Denied | None = None,
+    *,
+    own_operator: bool = False,
 ) -> RunningServer:
     """Start serving.
 
@@ -64,12 +84,12 @@ def start_server(
         ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
     services
         The services to register.
-    credentials
-        Must require and verify the client's certificate.
-    admit
-        Finds the member a certificate belongs to.
+    trust
+        The service's certificate, and whom it admits.
     denied
         Called for every denied call.
+    own_operator
+        Whether the callers are the service's own operator, who reads every error whole.
 
     Raises
     ------
@@ -77,15 +97,40 @@ def start_server(
         If the address cannot be bound.
     """
     settings = settings or ServerSettings()
-    server = grpc.server(
-        ThreadPoolExecutor(max_workers=settings.threads, thread_name_prefix="rpc"),
-        interceptors=[Gate(access, admit, denied)],
-        maximum_concurrent_rpcs=settings.max_concurrent_rpcs,
+    gate = Gate(access, trust, denied, own_operator=own_operator)
+    dispatcher = Dispatcher([gate], trust, settings.member, settings.threads)
+    health_servicer = health.HealthServicer()
+    registered = [*services, (health_pb2_grpc.add_HealthServicer_to_server, health_servicer)]
+    try:
+        server, port = run_in_loop(_listen(address, registered, trust.credentials(), dispatcher, settings))
+    except RuntimeError:
+        dispatcher.close()
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "cannot listen on this address",
+            where=address,
+            remedy="choose another port, or stop the process that uses this one",
+        ) from None
+    health_servicer.set("", health_pb2.HealthCheckResponse.SERVING)
+    return RunningServer(server, port, dispatcher, health_servicer)
+
+
+async def _listen(
+    address: str,
+    services: Sequence[Service],
+    credentials: grpc.ServerCredentials,
+    dispatcher: Dispatcher,
+    settings: ServerSettings,
+) -> tuple[grpc.aio.Server, int]:
+    server = grpc.aio.server(
+        interceptors=[dispatcher],
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             # Two servers on one port would silently split the calls between them.
             ("grpc.so_reuseport", 0),
+            ("grpc.max_allowed_incoming_connections", settings.max_connections),
+            ("grpc.max_concurrent_streams", settings.max_streams),
             ("grpc.server_handshake_timeout_ms", settings.handshake_timeout_ms),
             ("grpc.max_connection_idle_ms", settings.max_connection_idle_ms),
             ("grpc.max_connection_age_ms", settings.max_connection_age_ms),
@@ -96,19 +141,6 @@ def start_server(
     )
     for add, servicer in services:
         add(servicer, server)
-    health_servicer = health.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
-    try:
-        port = server.add_secure_port(address, credentials)
-    except RuntimeError:
-        port = 0
-    if port == 0:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "cannot listen on this address",
-            where=address,
-            remedy="choose another port, or stop the process that uses this one",
-        )
-    server.start()
-    health_servicer.set("", health_pb2.HealthCheckResponse.SERVING)
-    return RunningServer(server, port, health_servicer)
+    port = server.add_secure_port(address, credentials)
+    await server.start()
+    return server, port

@@ -1,49 +1,155 @@
-"""How an error crosses the wire: a gRPC status for machines, the typed error in trailing metadata for people."""
+"""How an error crosses the wire: a gRPC status for machines, the typed error in trailing metadata for people.
+
+One table holds for each code its status, whether a caller may try again, and, for failures of the service itself (its
+database, its disk, its keys, its configuration), what a caller of another organisation reads instead of the error. The
+error itself names paths, hosts and remedies of the service's own machine: these are for its operator, in its log.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import grpc
+from grpc import StatusCode
 
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.errors import FULL, ErrorCode, TrystError
+from tryst.common.missing_module import missing_module
 
 METADATA_KEY = "tryst-error-bin"
 _MAX_TEXT = 1500
 """Longest text of an error on the wire, in characters: gRPC bounds all metadata of a call to 8 KiB."""
 
-_STATUS = {
-    ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
-    ErrorCode.NOT_ADMITTED: grpc.StatusCode.PERMISSION_DENIED,
-    ErrorCode.NOT_FOUND: grpc.StatusCode.NOT_FOUND,
-    ErrorCode.WRONG_STATE: grpc.StatusCode.FAILED_PRECONDITION,
-    ErrorCode.RUN_ACTIVE: grpc.StatusCode.FAILED_PRECONDITION,
-    ErrorCode.UPLOAD_GAPS: grpc.StatusCode.FAILED_PRECONDITION,
-    ErrorCode.UPLOAD_LIMIT: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    ErrorCode.CHUNK_CONFLICT: grpc.StatusCode.ALREADY_EXISTS,
-    ErrorCode.EXISTS: grpc.StatusCode.ALREADY_EXISTS,
-    ErrorCode.UPLOAD_CORRUPT: grpc.StatusCode.DATA_LOSS,
-    ErrorCode.UNAVAILABLE: grpc.StatusCode.UNAVAILABLE,
-    ErrorCode.BUSY: grpc.StatusCode.UNAVAILABLE,
-}
+MAX_RETRY_SECONDS = 300.0
+"""A caller waits no longer for what a service requests."""
 
 
-def status_of(code: ErrorCode) -> grpc.StatusCode:
-    """The gRPC status of an error code; most are a caller's error."""
-    return _STATUS.get(code, grpc.StatusCode.INVALID_ARGUMENT)
+@dataclass(frozen=True)
+class Crossing:
+    """How errors of one code cross the wire.
+
+    Attributes
+    ----------
+    status
+        The call's gRPC status.
+    retry
+        Whether it passes by itself, so that the same call may be tried again.
+    own
+        What a caller of another organisation reads of it; empty where the error is about the caller's request, and
+        crosses as it is.
+    """
+
+    status: StatusCode
+    retry: bool = False
+    own: str = ""
+
+
+CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
+    {
+        # About the request.
+        ErrorCode.INTERNAL: Crossing(StatusCode.INTERNAL),
+        ErrorCode.PARAMETER: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.MALFORMED: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.SPECIFICATION: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.NOT_IDENTIFIED: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.SIGNATURE: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.SEALED: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.DEADLINE_MISSING: Crossing(StatusCode.INVALID_ARGUMENT),
+        ErrorCode.NOT_ADMITTED: Crossing(StatusCode.PERMISSION_DENIED),
+        ErrorCode.NOT_FOUND: Crossing(StatusCode.NOT_FOUND),
+        ErrorCode.WRONG_STATE: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.RUN_ACTIVE: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.AUDIT: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.LEAKAGE: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.KEY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.CANARY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.EPOCH_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.ENCODING_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.UPLOAD_GAPS: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.UPLOAD_LIMIT: Crossing(StatusCode.RESOURCE_EXHAUSTED),
+        ErrorCode.UPLOAD_CORRUPT: Crossing(StatusCode.DATA_LOSS),
+        ErrorCode.CHUNK_CONFLICT: Crossing(StatusCode.ALREADY_EXISTS),
+        ErrorCode.EXISTS: Crossing(StatusCode.ALREADY_EXISTS),
+        ErrorCode.TOO_MANY_CALLS: Crossing(StatusCode.RESOURCE_EXHAUSTED, retry=True),
+        # Failures of the service itself.
+        ErrorCode.UNAVAILABLE: Crossing(StatusCode.UNAVAILABLE, True, "the service cannot answer now"),
+        ErrorCode.BUSY: Crossing(StatusCode.UNAVAILABLE, True, "the service is busy"),
+        ErrorCode.DATABASE: Crossing(StatusCode.UNAVAILABLE, True, "the service's storage has failed"),
+        ErrorCode.STORAGE_FULL: Crossing(StatusCode.RESOURCE_EXHAUSTED, True, "the service's storage is full"),
+        ErrorCode.MEMORY: Crossing(StatusCode.RESOURCE_EXHAUSTED, own="the service's memory does not suffice"),
+        ErrorCode.VAULT: Crossing(StatusCode.DATA_LOSS, own="the service cannot read what it has stored"),
+        ErrorCode.CONFIGURATION: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's configuration is wrong"),
+        ErrorCode.CERTIFICATE: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's certificates are wrong"),
+        ErrorCode.MODULE_MISSING: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's installation is wrong"),
+        # Of a source of records, which only a custodian's own operator is shown.
+        ErrorCode.SOURCE: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's records cannot be read"),
+        ErrorCode.FIELD_MISSING: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's records lack a field"),
+        ErrorCode.DUPLICATE_IDENTIFIER: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's records are wrong"),
+        ErrorCode.EMPTY_SOURCE: Crossing(StatusCode.FAILED_PRECONDITION, own="the service has no records"),
+        ErrorCode.TEXT_ENCODING: Crossing(StatusCode.FAILED_PRECONDITION, own="the service's records are wrong"),
+    }
+)
+"""Every code. Names of codes that cross as they are give away nothing of the service; those with a text of their own
+cross with their code and this text."""
+
+_WAIT = "the call is repeated by itself; the service's operator finds the reason in the service's log"
+_REPORT = "ask the service's operator, who finds the reason in the service's log"
+
+
+def status_of(code: ErrorCode) -> StatusCode:
+    """The gRPC status of an error code."""
+    return CROSSINGS[code].status
+
+
+def passes(code: ErrorCode) -> bool:
+    """Whether errors of this code pass by themselves, so that a call may be tried again."""
+    return CROSSINGS[code].retry
+
+
+def is_own_failure(code: ErrorCode) -> bool:
+    """Whether errors of this code are failures of the service that raises them, which its operator must know of."""
+    return bool(CROSSINGS[code].own)
+
+
+def for_others(error: TrystError) -> TrystError:
+    """The error as a caller of another organisation may read it."""
+    crossing = CROSSINGS[error.code]
+    if not crossing.own:
+        return error
+    return TrystError(
+        error.code, crossing.own, remedy=_WAIT if crossing.retry else _REPORT, retry_seconds=error.retry_seconds
+    )
+
+
+def typed(error: Exception) -> TrystError | None:
+    """An exception of Python's own that has a meaning to an operator, as a typed error; None for any other."""
+    if isinstance(error, TrystError):
+        return error
+    if isinstance(error, MemoryError):
+        return TrystError(ErrorCode.MEMORY, "there was not enough memory", remedy="give the service more of it")
+    if isinstance(error, ModuleNotFoundError):
+        return missing_module(error)
+    if isinstance(error, OSError) and error.errno in FULL:
+        where = str(error.filename or "")
+        return TrystError(ErrorCode.STORAGE_FULL, "the disk is full", where=where, remedy="make room on it")
+    return None
 
 
 def to_metadata(error: TrystError) -> tuple[tuple[str, bytes], ...]:
-    """The error as trailing metadata: code, what, where, got and remedy."""
-    payload = {
+    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known."""
+    payload: dict[str, Any] = {
         "code": int(error.code),
         "what": error.what[:_MAX_TEXT],
         "where": error.where[:_MAX_TEXT],
         "got": error.got[:_MAX_TEXT],
         "remedy": error.remedy[:_MAX_TEXT],
     }
+    if error.retry_seconds > 0:
+        payload["retry_seconds"] = round(error.retry_seconds, 3)
     return ((METADATA_KEY, json.dumps(payload).encode()),)
 
 
@@ -56,27 +162,28 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
     for key, value in trailing:
         if key == METADATA_KEY:
             try:
-                payload = json.loads(value)
-                texts = [payload[name] for name in ("what", "where", "got", "remedy")]
-                if all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
-                    what, where_there, got, remedy = texts
-                    return TrystError(ErrorCode(payload["code"]), what, where=where_there, got=got, remedy=remedy)
-            except (ValueError, KeyError, TypeError):
+                return _read(json.loads(value))
+            except (ValueError, KeyError, TypeError, AttributeError):
                 break
-    status = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN
-    if status is grpc.StatusCode.UNAVAILABLE:
+    status = error.code() if hasattr(error, "code") else StatusCode.UNKNOWN
+    if status is StatusCode.UNAVAILABLE:
         return TrystError(
             ErrorCode.UNAVAILABLE,
             "the service does not answer, or refuses this certificate",
             where=where,
             remedy="check that it runs, its address, and that both sides trust each other's certificate authority",
         )
-    if status is grpc.StatusCode.DEADLINE_EXCEEDED:
+    if status is StatusCode.DEADLINE_EXCEEDED:
         return TrystError(
             ErrorCode.UNAVAILABLE,
             "no answer within the deadline",
             where=where,
             remedy="try again; if it stays so, look at the service's log",
+        )
+    if status is StatusCode.RESOURCE_EXHAUSTED and "larger than max" not in (error.details() or ""):
+        # gRPC's own refusal, for instance of a service of an older version.
+        return TrystError(
+            ErrorCode.TOO_MANY_CALLS, "the service has too many calls", where=where, remedy="try again a little later"
         )
     return TrystError(
         ErrorCode.INTERNAL,
@@ -84,4 +191,22 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
         where=where,
         got=f"gRPC status {status.name}",
         remedy="see the service's log",
+    )
+
+
+def _read(payload: Mapping[str, Any]) -> TrystError:
+    texts = [payload[name] for name in ("what", "where", "got", "remedy")]
+    seconds = payload.get("retry_seconds", 0.0)
+    if not all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
+        raise ValueError("texts of another type or too long")
+    if not isinstance(seconds, int | float) or not (math.isfinite(seconds) and seconds >= 0):
+        raise ValueError("no duration")
+    what, where, got, remedy = texts
+    return TrystError(
+        ErrorCode(payload["code"]),
+        what,
+        where=where,
+        got=got,
+        remedy=remedy,
+        retry_seconds=min(float(seconds), MAX_RETRY_SECONDS),
     )

@@ -13,6 +13,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.status import passes
 from tryst.common.rpc.transfer import Fetch
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
@@ -99,7 +100,7 @@ class Coordinator:
                     if status.state in ENDED:
                         return
             except TrystError as error:
-                if error.code is not ErrorCode.UNAVAILABLE:
+                if not passes(error.code):
                     raise
             # The stream's deadline came, or Carole is away or has too many watchers: this call shows which.
             time.sleep(WATCH_PAUSE_SECONDS)

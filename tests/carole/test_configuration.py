@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tryst.carole.configuration import load_carole, size_in_bytes, template
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.fairness import MemberLimits
 
 GOOD = template("0.0.0.0:7443")
 
@@ -38,6 +40,12 @@ def test_optional_settings_have_defaults(tmp_path: Path) -> None:
     assert found.store.database == f"sqlite:///{tmp_path}/y.db"
 
 
+def test_what_a_member_may_use_is_set_one_by_one(tmp_path: Path) -> None:
+    found = load_carole(written(tmp_path, GOOD.replace("max_stored: 32GiB", "member: {working: 6}"))).limits
+    assert found.member.limits == replace(MemberLimits(), working=6)
+    assert (found.max_stored_bytes, found.new_uploads) == (32 << 30, 20)
+
+
 def test_postgresql_takes_no_password_from_the_file(tmp_path: Path) -> None:
     url = "postgresql+psycopg://carole@db.example.org/tryst"
     found = load_carole(written(tmp_path, GOOD.replace("sqlite:///store/carole.db", url)))
@@ -58,6 +66,15 @@ def test_postgresql_takes_no_password_from_the_file(tmp_path: Path) -> None:
         ("memory: 3GiB", "memory: 3", "limits.memory"),
         ("threads: 0", "threads: -1", "limits.threads"),
         ("max_rows: 5000000", "max_rows: 0", "limits.max_rows"),
+        ("max_stored: 32GiB", "max_stored: lots", "limits.max_stored"),
+        ("max_stored: 32GiB", "new_uploads: 0", "limits.new_uploads"),
+        ("max_stored: 32GiB", "member: {calls_per_second: 0}", "limits.member.calls_per_second"),
+        ("max_stored: 32GiB", "member: {calls_per_second: .inf}", "limits.member.calls_per_second"),
+        ("max_stored: 32GiB", "member: {burst: 0}", "limits.member.burst"),
+        ("max_stored: 32GiB", "member: {pending: 2000}", "limits.member.pending"),
+        ("max_stored: 32GiB", "member: {working: 17}", "limits.member.working"),
+        ("max_stored: 32GiB", "member: {waiting: 33}", "limits.member.waiting"),
+        ("max_stored: 32GiB", "member: {walking: 3}", "limits.member.walking"),
         ("sqlite:///store/carole.db", "'sqlite://'", "store.database"),
         ("sqlite:///store/carole.db", "'sqlite:///:memory:'", "store.database"),
         ("sqlite:///store/carole.db", "mysql://secretword@host/x", "store.database"),

@@ -59,13 +59,13 @@ NEW = NewProject(
 )
 
 
-def keyed(store: Store) -> None:
+def keyed(store: Store, new: NewProject = NEW) -> None:
     """Bring a new project to KEYED."""
-    store.projects.create(NEW, "coordinator")
+    store.projects.create(new, "coordinator")
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-        store.projects.approve(PROJECT, role, str(role), DIGEST, b"s" * 64)
+        store.projects.approve(new.name, role, str(role), DIGEST, b"s" * 64)
     for side in Side:
-        store.projects.report_keys(PROJECT, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+        store.projects.report_keys(new.name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
 
 
 def contributed(store: Store, contributions: dict[Side, Contribution]) -> None:

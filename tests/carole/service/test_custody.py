@@ -22,6 +22,7 @@ from tests.carole.deployment import (
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.rpc.fairness import MemberLimits
 from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
 
@@ -221,7 +222,8 @@ def test_waiting_for_a_task_ends_when_there_is_one(deployment: Deployment) -> No
     found: list[custody_pb2.NextTaskResponse] = []
     waiter = Thread(target=lambda: found.append(alice.next_task(wait_ms=5000)))
     waiter.start()
-    while deployment._application._service.waiters._value == 12:  # type: ignore[union-attr]
+    dispatcher = deployment._application._server._dispatcher  # type: ignore[union-attr]
+    while "alice" not in dispatcher._shares or dispatcher._shares["alice"].places._value == MemberLimits().waiting:
         time.sleep(0.01)
     deployment.coordinator().create(SPECIFICATION)
     waiter.join(30)

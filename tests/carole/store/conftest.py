@@ -60,6 +60,9 @@ class Postgres:
         if self._user:
             os.chown(self._data, pwd.getpwnam(self._user).pw_uid, -1)
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", "tryst", "-D", str(self._data))
+        self.start()
+
+    def start(self) -> None:
         # "fsync=off" loses data when the machine crashes, which these tests do not need.
         options = f'-h "" -k {self._data} -c fsync=off'
         self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "-D", str(self._data), "start")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import errno
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,8 +17,9 @@ from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import Provisioned, provision
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.server import RunningServer, caller, start_server
-from tryst.common.rpc.status import METADATA_KEY
-from tryst.common.rpc.tls import admission, channel_credentials, server_credentials
+from tryst.common.rpc.status import METADATA_KEY, from_rpc_error
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.trust import Trust
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
 
 PLANTED = "Wolfeschlegelsteinhausenbergerdorff"
@@ -33,6 +34,10 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
             raise TrystError(ErrorCode.RUN_ACTIVE, "a run is active", where="run", got="one", remedy="wait for it")
         if request.project == "fail":
             raise KeyError(PLANTED)
+        if request.project == "disk":
+            raise OSError(errno.ENOSPC, "No space left on device", "/var/lib/tryst/carole/blobs")
+        if request.project == "import":
+            raise ModuleNotFoundError("No module named 'altair'", name="altair")
         if request.project == "long":
             raise TrystError(ErrorCode.PARAMETER, "x" * 100_000)
         return coordination_pb2.GetProjectResponse(specification=caller(context).name)
@@ -48,13 +53,18 @@ def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 
 
 @pytest.fixture(scope="module")
-def server(parties: Provisioned) -> Iterator[RunningServer]:
+def denials() -> list[tuple[str, str]]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def server(parties: Provisioned, denials: list[tuple[str, str]]) -> Iterator[RunningServer]:
     folder = parties.parties["carole"].path
     running = start_server(
         "127.0.0.1:0",
         [(coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())],
-        server_credentials(folder, Role.LINKER),
-        admission(folder),
+        Trust(folder, Role.LINKER),
+        denied=lambda actor, method: denials.append((actor, method)),
     )
     yield running
     running.stop(0.1)
@@ -165,16 +175,36 @@ def test_a_message_beyond_the_limit_is_refused(coordinator: Connection) -> None:
 def test_a_port_in_use_is_a_configuration_error(server: RunningServer, parties: Provisioned) -> None:
     folder = parties.parties["carole"].path
     with pytest.raises(TrystError) as caught:
-        start_server(f"127.0.0.1:{server.port}", [], server_credentials(folder, Role.LINKER), admission(folder))
+        start_server(f"127.0.0.1:{server.port}", [], Trust(folder, Role.LINKER))
     assert caught.value.code is ErrorCode.CONFIGURATION
 
 
-def test_a_service_that_is_away_is_tried_again(parties: Provisioned, server: RunningServer) -> None:
-    credentials = channel_credentials(parties.parties["coordinator"].path, Role.COORDINATOR)
-    started = time.monotonic()
-    with Connection("127.0.0.1:1", LINKER, credentials) as absent:
-        stub = absent.stub(coordination_pb2_grpc.CoordinationStub)
-        with pytest.raises(TrystError) as caught:
-            absent.call(stub.GetProject, coordination_pb2.GetProjectRequest(), deadline=1, attempts=2)
-    assert caught.value.code is ErrorCode.UNAVAILABLE
-    assert time.monotonic() - started >= 0.2
+def test_bytes_that_are_no_message_have_their_sender_in_the_log_and_among_the_denials(
+    server: RunningServer, coordinator: Connection, denials: list[tuple[str, str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    method = "/linkage.v1.Coordination/GetProject"
+    raw = coordinator._channel.unary_unary(method, None, None)
+    with pytest.raises(grpc.RpcError) as caught:
+        raw(b"\xff\xff" + PLANTED.encode(), timeout=5)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert from_rpc_error(caught.value, "").code is ErrorCode.MALFORMED
+    assert denials[-1] == ("coordinator", method)
+    line = next(line for line in capfd.readouterr().out.splitlines() if "MALFORMED" in line)
+    assert "member=coordinator" in line
+    assert PLANTED not in line
+
+
+def test_what_is_wrong_with_the_service_itself_stays_in_its_log(
+    coordinator: Connection, capfd: pytest.CaptureFixture[str]
+) -> None:
+    error = refusal(coordinator, "disk")
+    assert (error.code, error.where, error.got) == (ErrorCode.STORAGE_FULL, "", "")
+    assert "/var/lib" not in str(error)
+    line = next(line for line in capfd.readouterr().out.splitlines() if "service failed a call" in line)
+    assert "error" in line
+    assert "/var/lib/tryst/carole/blobs" in line
+
+
+def test_a_missing_package_is_no_incident(coordinator: Connection, capfd: pytest.CaptureFixture[str]) -> None:
+    assert refusal(coordinator, "import").code is ErrorCode.MODULE_MISSING
+    assert "pip install 'tryst[report]'" in capfd.readouterr().out

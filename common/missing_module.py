@@ -1,0 +1,22 @@
+"""A package that is not installed, as an error that names it and the command that installs it."""
+
+from __future__ import annotations
+
+from tryst.common.errors import ErrorCode, TrystError
+
+EXTRAS = {"altair": "report", "jinja2": "report", "vl_convert": "report", "psycopg": "postgres"}
+"""Packages that only some commands and settings need, and the extra of this distribution that installs them."""
+
+
+def missing_module(error: ModuleNotFoundError) -> TrystError:
+    """The error for a module that could not be imported."""
+    name = error.name or "a module"
+    package = name.partition(".")[0]
+    if package == "tryst":
+        return TrystError(
+            ErrorCode.MODULE_MISSING,
+            f"{name} is not installed: this installation of Tryst lacks a folder",
+            remedy="install it again with the folders that deploy/README.md lists for this party",
+        )
+    requirement = f"'tryst[{EXTRAS[package]}]'" if package in EXTRAS else package
+    return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=f"pip install {requirement}")

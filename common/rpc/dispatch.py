@@ -1,0 +1,174 @@
+"""From the event loop, where calls arrive, to the threads that answer them: each member within its share.
+
+Calls cost no thread while they arrive, wait for their turn, or are refused; and their messages are not read before they
+are admitted. The methods themselves are ordinary functions, run by a bounded pool, long polls by a pool of their own.
+A caller that goes away does not free its place before its method has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+
+from tryst.common.errors import TrystError
+from tryst.common.pki.members import Member
+from tryst.common.rpc.call_context import AbortedError, CallContext
+from tryst.common.rpc.event_loop import event_loop
+from tryst.common.rpc.fairness import LONG_POLLS, MemberLimits, MemberShare
+from tryst.common.rpc.status import status_of, to_metadata
+
+MAX_LONG_POLLS = 128
+"""Threads for long polls, of all members; they are started as they are needed."""
+
+_MAX_CERTIFICATES = 1024
+_END = object()
+
+Behaviour = Callable[[Any, Any], Any]
+
+
+class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Runs every handler on a thread, once it is its caller's turn.
+
+    Parameters
+    ----------
+    interceptors
+        Wrapped around each method on its thread; the first is the outermost.
+    admit
+        Finds the member that a certificate belongs to. Here it names the share only; the gate decides who is let in.
+    limits
+        Of each member.
+    threads
+        For all methods but long polls.
+    """
+
+    def __init__(
+        self,
+        interceptors: Sequence[grpc.ServerInterceptor],
+        admit: Callable[[bytes], Member],
+        limits: MemberLimits,
+        threads: int,
+    ) -> None:
+        self._interceptors = tuple(interceptors)
+        self._admit = admit
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rpc")
+        self._poll_threads = ThreadPoolExecutor(MAX_LONG_POLLS, thread_name_prefix="poll")
+        self._shares: dict[str, MemberShare] = {}
+        self._names: dict[bytes, str] = {}
+
+    def close(self) -> None:
+        """Start no further method."""
+        for pool in (self._threads, self._poll_threads):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        """The method's handler, dispatched."""
+        handler = await continuation(details)
+        for interceptor in reversed(self._interceptors):
+            found = handler
+            handler = interceptor.intercept_service(lambda _, found=found: found, details)
+        if handler is None:
+            return None
+        # A handler of a stream of requests reads them itself: the one message is read when the call is admitted.
+        if handler.unary_unary is not None:
+            dispatched = self._unary(details.method, handler.unary_unary)
+            return grpc.stream_unary_rpc_method_handler(dispatched, None, handler.response_serializer)
+        dispatched = self._stream(details.method, handler.unary_stream)
+        return grpc.stream_stream_rpc_method_handler(dispatched, None, handler.response_serializer)
+
+    def _unary(self, method: str, behaviour: Behaviour) -> Callable[[Any, Any], Any]:
+        async def dispatched(_: Any, context: grpc.aio.ServicerContext) -> Any:
+            return await self._answer(method, context, behaviour)
+
+        return dispatched
+
+    def _stream(self, method: str, behaviour: Behaviour) -> Callable[[Any, Any], Any]:
+        async def dispatched(_: Any, context: grpc.aio.ServicerContext) -> None:
+            await self._answer(method, context, behaviour, streams=True)
+
+        return dispatched
+
+    async def _answer(
+        self, method: str, context: grpc.aio.ServicerContext, behaviour: Behaviour, *, streams: bool = False
+    ) -> Any:
+        share = self._share(context)
+        try:
+            async with share.admitted():
+                request = await context.read()
+                waits = method in LONG_POLLS and not share.places.locked()
+                if waits:
+                    await share.places.acquire()
+                call = CallContext(context, waits)
+                work = _Work(call, share, self._poll_threads if waits else self._threads)
+                try:
+                    if not streams:
+                        return await work.run(behaviour, request, call)
+                    responses = await work.run(behaviour, request, call)
+                    while (response := await work.run(next, responses, _END)) is not _END:
+                        await context.write(response)
+                except AbortedError:
+                    context.set_trailing_metadata(call.trailing)
+                    await context.abort(call.code(), call.message)
+                finally:
+                    work.end()
+        except TrystError as error:
+            context.set_trailing_metadata(to_metadata(error))
+            await context.abort(status_of(error.code), error.what)
+
+    def _share(self, context: grpc.aio.ServicerContext) -> MemberShare:
+        certificates = context.auth_context().get("x509_pem_cert") or [b""]
+        name = self._names.get(certificates[0])
+        if name is None:
+            try:
+                name = self._admit(certificates[0]).name
+            except TrystError:
+                name = ""  # the gate refuses it, and logs why
+            else:
+                if len(self._names) >= _MAX_CERTIFICATES:
+                    self._names.clear()
+                self._names[certificates[0]] = name
+        if name not in self._shares:
+            self._shares[name] = MemberShare(name, self._limits)
+        return self._shares[name]
+
+
+class _Work:
+    """What is done on threads for one call, one thing after another, and the place it takes meanwhile."""
+
+    def __init__(self, call: CallContext, share: MemberShare, pool: ThreadPoolExecutor) -> None:
+        self._call, self._share, self._pool = call, share, pool
+        # What a method binds for its log lines holds for this call, whichever threads it runs on, and for no other.
+        self._variables = contextvars.copy_context()
+        self._running = False
+        self._ended = False
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a function on a thread; a long poll has its place already."""
+        if not self._call.may_wait:
+            await self._share.slots.acquire()
+        try:
+            future = self._pool.submit(self._variables.run, function, *arguments)
+        except BaseException:
+            self._finished()
+            raise
+        self._running = True
+        future.add_done_callback(lambda _: event_loop().call_soon_threadsafe(self._finished))
+        return await asyncio.wrap_future(future)
+
+    def end(self) -> None:
+        """The call has ended; what still runs for it keeps its place until it ends too."""
+        self._ended = True
+        if self._call.may_wait and not self._running:
+            self._share.places.release()
+
+    def _finished(self) -> None:
+        self._running = False
+        if not self._call.may_wait:
+            self._share.slots.release()
+        elif self._ended:
+            self._share.places.release()

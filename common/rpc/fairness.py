@@ -1,0 +1,164 @@
+"""Each member's share of a server, so that no member's calls, however many, keep another's from being answered.
+
+A member has a rate of calls, a number of calls that may be pending, of those a number that are worked on at a time, and
+beside them a number of waiting calls: long polls, which hold a thread of a pool of their own while there is no news.
+
+=====================  =========================================================================================
+above                  a call
+=====================  =========================================================================================
+the rate               waits for its turn; where that is far off, it is refused
+the pending calls      is refused
+the calls worked on    waits until one of the member's own ends
+the waiting calls      is answered at once with what there is
+=====================  =========================================================================================
+
+A refusal (TOO_MANY_CALLS, with the seconds after which to try again) is held back for up to a second, at the cost of no
+thread: a caller that repeats its call at once is slowed by it. Callers who are no members share one share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from tryst.common.errors import ErrorCode, TrystError
+
+LONGEST_TURN_SECONDS = 2.0
+"""A call waits no longer for its turn."""
+
+HOLD_SECONDS = 1.0
+MAX_HELD = 256
+"""Refusals of one member that are held back at a time; further ones are sent at once."""
+
+MAX_WORKING, MAX_WAITING = 16, 32
+"""The most that one member may be given of a server's threads."""
+
+LOG_SECONDS = 60.0
+
+LONG_POLLS = frozenset(
+    {
+        "/linkage.v1.Custody/NextTask",
+        "/linkage.v1.Coordination/WatchRun",
+        "/grpc.health.v1.Health/Watch",
+    }
+)
+"""Methods that hold a call until there is news."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class MemberLimits:
+    """What one member may use of a server.
+
+    Attributes
+    ----------
+    calls_per_second, burst
+        Sustained rate, and how many calls may come at once after a pause.
+    pending
+        Calls that have come and are not answered yet.
+    working
+        Of these, calls that are worked on.
+    waiting
+        Long polls that are held.
+    """
+
+    calls_per_second: float = 50.0
+    burst: int = 200
+    pending: int = 64
+    working: int = 4
+    waiting: int = 8
+
+
+class TokenBucket:
+    """A rate with a burst: tokens come at `rate` a second, and at most `burst` are kept.
+
+    Parameters
+    ----------
+    clock
+        Seconds; tests give their own.
+    """
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._tokens, self._at = float(burst), clock()
+
+    def take(self, longest: float) -> tuple[bool, float]:
+        """Take a token, in advance if need be; whether it was taken, and the seconds until it is there.
+
+        It is not taken if that is more than `longest` seconds.
+        """
+        now = self._clock()
+        self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
+        self._at = now
+        seconds = max(0.0, (1.0 - self._tokens) / self._rate)
+        if seconds > longest:
+            return False, seconds
+        self._tokens -= 1.0
+        return True, seconds
+
+
+class MemberShare:
+    """One member's calls on one server; used on the event loop alone."""
+
+    def __init__(self, name: str, limits: MemberLimits) -> None:
+        self._name, self._limits = name, limits
+        self._bucket = TokenBucket(limits.calls_per_second, limits.burst)
+        self._pending = self._held = self._refused = 0
+        self._logged = float("-inf")
+        self.slots = asyncio.Semaphore(limits.working)
+        """Of calls that are worked on."""
+        self.places = asyncio.Semaphore(limits.waiting)
+        """Of long polls."""
+
+    @asynccontextmanager
+    async def admitted(self) -> AsyncIterator[None]:
+        """A call of this member, from its arrival to its end, once it is its turn.
+
+        Raises
+        ------
+        TrystError
+            TOO_MANY_CALLS.
+        """
+        if self._pending >= self._limits.pending:
+            await self._refuse(f"more than {self._limits.pending} calls at a time", HOLD_SECONDS)
+        taken, seconds = self._bucket.take(LONGEST_TURN_SECONDS)
+        if not taken:
+            await self._refuse(f"more than {self._limits.calls_per_second:g} calls a second", seconds)
+        self._pending += 1
+        try:
+            if seconds > 0:
+                await asyncio.sleep(seconds)
+            yield
+        finally:
+            self._pending -= 1
+
+    async def _refuse(self, got: str, seconds: float) -> None:
+        self._log(got)
+        if self._held < MAX_HELD:
+            self._held += 1
+            try:
+                await asyncio.sleep(min(seconds, HOLD_SECONDS))
+            finally:
+                self._held -= 1
+        raise TrystError(
+            ErrorCode.TOO_MANY_CALLS,
+            "this member makes more calls than its share",
+            got=got,
+            remedy="the call is to be repeated a little later; if this goes on, see whether a program of this member's"
+            " runs twice",
+            retry_seconds=seconds,
+        )
+
+    def _log(self, reason: str) -> None:
+        """One line a minute for each member, or its refusals would fill the log."""
+        self._refused += 1
+        now = time.monotonic()
+        if now - self._logged >= LOG_SECONDS:
+            log.warning("calls above a member's share", member=self._name, reason=reason, refused=self._refused)
+            self._logged, self._refused = now, 0

@@ -1,0 +1,224 @@
+"""Carole's database down, its disk full, the blobs' disk full: what the caller reads, what her log states, and after.
+
+The disks are real: small file systems in memory, filled by a file and emptied by its removal.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+import structlog
+from sqlalchemy import create_engine, text
+
+from tests.carole.deployment import SPECIFICATION, Deployment, Upload, coordination, raw_error
+from tests.carole.store.conftest import Postgres, postgres
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.pki.provisioning import Provisioned
+from tryst.common.rpc.status import METADATA_KEY
+from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2
+
+__all__ = ["postgres"]
+
+MOUNT, UNMOUNT = (shutil.which(program) or program for program in ("mount", "umount"))
+
+LARGE = SPECIFICATION + "#" + "x" * 200_000 + "\n"
+"""A specification that no page of a database has room for."""
+
+
+class Disk:
+    """A small file system that can be full."""
+
+    def __init__(self, folder: Path, size: str) -> None:
+        folder.mkdir()
+        self.folder = folder
+        done = subprocess.run([MOUNT, "-t", "tmpfs", "-o", f"size={size},mode=0777", "none", folder])
+        if done.returncode != 0:
+            pytest.skip("no file system can be mounted here")
+
+    def fill(self) -> None:
+        with (self.folder / "filler").open("wb", buffering=0) as file:
+            for size in (1 << 16, 1):
+                try:
+                    while file.write(b"x" * size) == size:
+                        pass
+                except OSError:
+                    continue
+
+    def empty(self) -> None:
+        (self.folder / "filler").unlink()
+
+    def unmount(self) -> None:
+        subprocess.run([UNMOUNT, "--lazy", self.folder], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Disk]]:
+    made: list[Disk] = []
+
+    def make(size: str) -> Disk:
+        made.append(Disk(tmp_path / "disk", size))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.unmount()
+
+
+@pytest.fixture
+def stack(disk: Callable[[str], Disk]) -> Iterator[ExitStack]:
+    """Closed before the disks are unmounted."""
+    with ExitStack() as opened:
+        yield opened
+
+
+@contextmanager
+def _on_disk(server: Postgres, folder: Path) -> Iterator[str]:
+    """The URL of a new database whose tables lie in `folder`."""
+    database = server.database()
+    name = database.partition("@/")[2].partition("?")[0]
+    for above in folder.parents:
+        mode = above.stat().st_mode
+        if not mode & 0o001:
+            above.chmod(mode & 0o777 | 0o011)  # the suite's own, for the server's user
+    if os.geteuid() == 0:
+        os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
+    engine = create_engine(database.replace(name, "postgres"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE TABLESPACE space_{name} LOCATION '{folder}'"))
+        connection.execute(text(f"ALTER DATABASE {name} SET TABLESPACE space_{name}"))
+        yield database
+        connection.execute(text(f"DROP DATABASE {name}"))
+        connection.execute(text(f"DROP TABLESPACE space_{name}"))
+    engine.dispose()
+
+
+@contextmanager
+def carole(parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> Iterator[Deployment]:
+    made = Deployment(parties, root)
+    configuration = made.configuration.read_text()
+    for old, new in replaced:
+        assert old in configuration
+        configuration = configuration.replace(old, new)
+    made.configuration.write_text(configuration)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@contextmanager
+def logged() -> Iterator[list[dict[str, object]]]:
+    """The lines that are logged meanwhile, complete at its end."""
+    written, lines = io.StringIO(), []
+    structlog.configure(
+        processors=[structlog.processors.add_log_level, structlog.processors.JSONRenderer()],
+        logger_factory=structlog.WriteLoggerFactory(written),
+        cache_logger_on_first_use=False,
+    )
+    try:
+        yield lines
+    finally:
+        structlog.reset_defaults()
+        lines += [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+def refusal(call: Callable[[], object], *secrets: str) -> tuple[grpc.StatusCode, ErrorCode]:
+    """Status and code of a refused call, of whose answer nothing may hold any of the secrets."""
+    status, details, metadata = raw_error(call)
+    payload = dict(metadata)[METADATA_KEY]
+    for secret in secrets:
+        assert secret not in payload.decode() + details
+    return status, ErrorCode(json.loads(payload)["code"])
+
+
+def failures(lines: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [line for line in lines if line["event"] == "service failed a call"]
+
+
+def create(deployment: Deployment) -> Callable[[], object]:
+    stub = coordination(deployment.connect("coordinator"))
+    return lambda: stub.CreateProject(coordination_pb2.CreateProjectRequest(specification=LARGE), timeout=20)
+
+
+def test_the_blobs_disk_is_full(
+    parties: Provisioned, tmp_path: Path, uploads: dict[Side, Upload], disk: Callable[[str], Disk]
+) -> None:
+    small, upload = disk("16m"), uploads[Side.ALICE]
+    with carole(parties, tmp_path / "carole", ("blobs: store/blobs", f"blobs: {small.folder}/blobs")) as deployment:
+        deployment.keyed()
+        alice = deployment.custodian(Side.ALICE)
+        alice.begin(upload)
+        small.fill()
+        with logged() as lines, pytest.raises(TrystError) as caught:
+            alice.put(upload, 0)
+        assert caught.value.code is ErrorCode.STORAGE_FULL
+        assert str(small.folder) not in str(caught.value)
+        (line,) = failures(lines)
+        assert (line["level"], line["member"], line["code"]) == ("error", "alice", "STORAGE_FULL")
+        assert str(small.folder) in str(line["error"])
+        assert "make room" in str(line["error"])
+        small.empty()
+        alice.contribute(upload)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_databases_disk_is_full(
+    kind: str,
+    request: pytest.FixtureRequest,
+    parties: Provisioned,
+    tmp_path: Path,
+    disk: Callable[[str], Disk],
+    stack: ExitStack,
+) -> None:
+    if kind == "sqlite":
+        small = disk("2m")
+        database, secret = f"sqlite:///{small.folder}/carole.db", "carole.db"
+    else:
+        small = disk("12m")
+        database = stack.enter_context(_on_disk(request.getfixturevalue("postgres"), small.folder))
+        secret = database.partition("host=")[2]
+    with carole(parties, tmp_path / "carole", ("sqlite:///store/carole.db", database)) as deployment:
+        call = create(deployment)
+        small.fill()
+        with logged() as lines:
+            assert refusal(call, secret) == (grpc.StatusCode.RESOURCE_EXHAUSTED, ErrorCode.STORAGE_FULL)
+        (line,) = failures(lines)
+        assert (line["level"], line["member"]) == ("error", "coordinator")
+        assert "disk is full" in str(line["error"])
+        small.empty()
+        call()
+
+
+def test_the_database_is_down(parties: Provisioned, tmp_path: Path, postgres: Postgres) -> None:
+    database = postgres.database()
+    with carole(parties, tmp_path / "carole", ("sqlite:///store/carole.db", database)) as deployment:
+        call = create(deployment)
+        alice = deployment.custodian(Side.ALICE)
+        alice.next_task()
+        postgres.stop()
+        try:
+            with logged() as lines:
+                host = database.partition("host=")[2]
+                assert refusal(call, host) == (grpc.StatusCode.UNAVAILABLE, ErrorCode.DATABASE)
+                poll = lambda: alice.stub.NextTask(custody_pb2.NextTaskRequest(), timeout=20)  # noqa: E731
+                assert refusal(poll, host) == (grpc.StatusCode.UNAVAILABLE, ErrorCode.DATABASE)
+        finally:
+            postgres.start()
+        assert [(line["level"], line["member"]) for line in failures(lines)] == [
+            ("error", "coordinator"),
+            ("error", "alice"),
+        ]
+        call()
+        assert alice.next_task().kind == custody_pb2.TASK_KIND_APPROVE
