@@ -53,7 +53,7 @@ def check_result(result: ResolutionResult, found: Candidates, plan: LinkagePlan)
     threshold = plan.threshold if plan.false_link_rate is None else MIN_LINK
     if len(links) and float(pairs.link_probability[links].min()) < threshold - _ROUNDING:
         raise _malformed("a link below the threshold")
-    if len(links) > plan.most_links(found.n_a, found.n_b):
+    if len(links) > plan.max_links(found.n_a, found.n_b):
         raise _malformed(f"{len(links)} links of {found.n_a} and {found.n_b} records")
     if result.document.linkage.links != len(links):
         raise _malformed("a document that counts other links")
