@@ -26,7 +26,7 @@ from tryst.coordinator.client.client_configuration import steward_template
 from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
-from tryst.coordinator.rehearsal.processes import ServiceProcess
+from tryst.coordinator.rehearsal.processes import ServiceProcess, make_store
 
 CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
 SERVICES = ("carole", "alice", "bob")
@@ -109,6 +109,7 @@ class Site:
             self.configs[str(side)].write_text(text.replace("longest_retry_seconds: 60", "longest_retry_seconds: 1"))
         self.services = {name: ServiceProcess(name, self.configs[name], self.logs) for name in SERVICES}
         self._watching: subprocess.Popen[bytes] | None = None
+        make_store(self.configs["carole"])
 
     def keep(self, project: str | None) -> None:
         """Start each service that has ended, and where a run is to be followed the process that follows it."""
