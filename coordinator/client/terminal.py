@@ -13,6 +13,7 @@ from tryst.common.custodian.source.csv_form import form_line
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
+from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.protos.linkage.v1 import project_pb2
 
 console = Console()
@@ -60,9 +61,11 @@ def show_form(*sources: Source) -> None:
 
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
-    """A table of projects and where they stand."""
+    """A table of projects and where they stand, and below it the custodians that they wait for."""
     table = Table("project", "state", "alice", "bob", "run", "error", header_style="bold")
+    waits: list[str] = []
     for status in projects:
+        waits += condition_lines(status)
         sides = {side.side: side for side in status.sides}
         table.add_row(
             status.project,
@@ -72,6 +75,7 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
             status.blocking_error or "-",
         )
     console.print(table)
+    show_notes(waits)
 
 
 def _progress(side: project_pb2.SideStatus | None) -> str:
