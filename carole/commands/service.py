@@ -41,15 +41,15 @@ def check(config: Config = Path("carole.yaml")) -> None:
     from tryst.common.keys.wrapping import WrappingKeys
     from tryst.common.parties import Role
     from tryst.common.pki.folders import PartyFolder
-    from tryst.common.pki.members import Members
-    from tryst.common.rpc.tls import server_credentials
+    from tryst.common.rpc.trust import Trust
 
     configuration = load_carole(config)
     folder = PartyFolder(configuration.keys)
-    server_credentials(folder.path, Role.LINKER)
+    trust = Trust(folder.path, Role.LINKER, members=configuration.members)
     WrappingKeys.load(folder.wrapping)
-    members = Members.load(configuration.members or folder.members)
-    typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(members)} members.")
+    typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
+    if (soon := trust.ending()) is not None:
+        typer.echo(f"{folder.certificate}: {soon}")
 
 
 @app.command()

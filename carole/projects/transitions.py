@@ -51,6 +51,8 @@ class Action(StrEnum):
     ERASE = "erase"
     DENY = "deny"
     """No change: a caller requested what it may not have."""
+    LIST_MEMBERS = "list-members"
+    """No project's: whom Carole admits from then on."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
+from tryst.carole.service.membership import record_members
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
@@ -26,12 +27,9 @@ from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.logging_setup import begin_log, log
 from tryst.common.parties import Role
-from tryst.common.pki.admission import Admission
-from tryst.common.pki.certificates import read_public
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
-from tryst.common.rpc.tls import server_credentials
+from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
 
 GRACE_SECONDS = 8.0
@@ -58,10 +56,8 @@ class Application:
         self._path = path.absolute()
         self.configuration: CaroleConfiguration = load_carole(self._path)
         folder = PartyFolder(self.configuration.keys)
-        self._credentials = server_credentials(folder.path, Role.LINKER)
-        members = Members.load(self.configuration.members or folder.members)
-        self._members = members
-        self._admission = Admission.from_pem(members, read_public(folder.callers, "the authorities of callers"))
+        self._trust = Trust(folder.path, Role.LINKER, members=self.configuration.members)
+        self._watch = TrustWatch(self._trust, self._record_members)
         vault = Vault(WrappingKeys.load(folder.wrapping))
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
@@ -95,21 +91,22 @@ class Application:
             swept = self.store.recover()
             if swept:
                 log.info("swept", files=swept)
+            self._record_members()
             # The worker comes first: a process must not be started while gRPC's threads run.
             self._supervisor.start()
             self._server = start_server(
                 self.configuration.listen,
                 [
                     (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._service)),
-                    (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._service, self._members)),
+                    (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._service, self._trust)),
                     (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._service)),
                     (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._service)),
                 ],
-                self._credentials,
-                self._admission,
+                self._trust,
                 ServerSettings(member=self.configuration.limits.member.limits),
                 denied=Denials(self.store),
             )
+            self._watch.start()
         except BaseException:
             self.stop()
             raise
@@ -117,10 +114,15 @@ class Application:
     def stop(self) -> None:
         """Report NOT_SERVING, let active calls end, stop the worker, close the store."""
         self._service.stopping.set()
+        self._watch.stop()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
         self._supervisor.stop()
         self.store.close()
+
+    def _record_members(self) -> None:
+        if record_members(self.store, self._trust.members):
+            log.info("membership list recorded", members=len(self._trust.members))
 
 
 def serve(path: Path, ready_file: Path | None = None) -> None:
@@ -140,6 +142,8 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
+    # What SIGHUP asks of other services, to read their files again, Carole does by herself.
+    signal.signal(signal.SIGHUP, lambda *_: None)
     application = Application(path)
     begin_log("carole", application.configuration.log_level)
     application.start()

@@ -6,8 +6,8 @@ import grpc
 
 from tryst.carole.service.context import ServiceContext
 from tryst.common.parties import SIDE_OF_ROLE, Role
-from tryst.common.pki.members import Members
 from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
 from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 
@@ -15,9 +15,9 @@ from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
 class Auditing(audit_pb2_grpc.AuditServicer):
     """The audit log's service."""
 
-    def __init__(self, service: ServiceContext, members: Members) -> None:
+    def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._log = service.store.audit
-        self._members = members
+        self._trust = trust
 
     def Witness(  # noqa: N802
         self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
@@ -28,10 +28,10 @@ class Auditing(audit_pb2_grpc.AuditServicer):
         newest, continues = self._log.continued(0 if seen is None else seen.size)
         response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
         if seen is not None:
-            seen.verify(self._members.in_role(Role.LINKER).identity)
+            seen.verify(self._trust.members.in_role(Role.LINKER).identity)
             seen.verify_countersignature(request.countersignature, member.identity)
             self._log.note(member.name, seen, request.countersignature)
-        other = self._members.in_role(SIDE_OF_ROLE[member.role].other.role)
+        other = self._trust.members.in_role(SIDE_OF_ROLE[member.role].other.role)
         noted = self._log.noted(other.name)
         if noted is not None:
             theirs, countersignature = noted

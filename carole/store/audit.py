@@ -10,7 +10,7 @@ key, and the checkpoints that custodians keep detect the others.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -116,6 +116,18 @@ class Log:
         """Record that a call was denied."""
         with self._database.write() as connection:
             append(connection, at, "", [Entry(actor or "unknown", Action.DENY, {"method": method})])
+
+    def list_members(self, details: Mapping[str, Any], at: int) -> None:
+        """Record a membership list."""
+        with self._database.write() as connection:
+            append(connection, at, "", [Entry("system", Action.LIST_MEMBERS, details)])
+
+    def last_members(self) -> dict[str, Any] | None:
+        """The membership list recorded last, by name; None before the first."""
+        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
+        with self._database.read() as connection:
+            row = connection.execute(which.order_by(audit.c.sequence.desc()).limit(1)).first()
+        return None if row is None else entry_of(row).details["members"]
 
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""

@@ -26,6 +26,7 @@ from tryst.common.logging_setup import begin_log
 from tryst.common.parties import Party, Role
 from tryst.common.pki import server_name
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2_grpc
 
 STOP_SECONDS = 10.0
@@ -67,7 +68,10 @@ class CustodianService:
                 party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping, gate
             )
             agent = Agent(context)
-            operator, self.address = start_operator(context, OperatorService(context, agent.decided, self.stop))
+            trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
+            self._watch = TrustWatch(trust, lambda: connection.renew(trust.tls.channel()))
+            service = OperatorService(context, agent.decided, self.stop, trust)
+            operator, self.address = start_operator(context, service, trust)
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
             opened.callback(operator.stop, 1.0)
             self._context = context
@@ -78,6 +82,7 @@ class CustodianService:
 
     def start(self) -> None:
         """Begin to request tasks from Carole."""
+        self._watch.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -93,6 +98,7 @@ class CustodianService:
     def close(self) -> None:
         """End the agent's call and step, and close everything."""
         self._stopping.set()
+        self._watch.stop()
         self._connection.close()
         if self._thread.is_alive():
             self._thread.join(STOP_SECONDS)
@@ -122,6 +128,8 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: service.stop())
+        # What SIGHUP asks of other services, to read certificates again, this one does by itself.
+        signal.signal(signal.SIGHUP, lambda *_: None)
         service.start()
         ready = {"party": party.name, "address": service.address, "pid": os.getpid()}
         log.info("ready", **{key: value for key, value in ready.items() if key != "party"})

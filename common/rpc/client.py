@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import grpc
 
@@ -45,6 +45,7 @@ class Connection:
     def __init__(self, address: str, server_name: str | None, credentials: grpc.ChannelCredentials) -> None:
         self.address = address
         self._closed = threading.Event()
+        self._former: list[grpc.Channel] = []
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -56,6 +57,7 @@ class Connection:
         ]
         if server_name:
             options.append(("grpc.ssl_target_name_override", server_name))
+        self._options = options
         self._channel = grpc.secure_channel(address, credentials, options=options)
 
     def __enter__(self) -> Connection:
@@ -69,14 +71,30 @@ class Connection:
     def close(self) -> None:
         """Close the channel; calls under way are cancelled."""
         self._closed.set()
-        self._channel.close()
+        for channel in (*self._former, self._channel):
+            channel.close()
+
+    def renew(self, credentials: grpc.ChannelCredentials) -> None:
+        """Make further calls with other credentials; calls under way end with the former ones."""
+        # A former channel stays open for them. Certificates are renewed a few times a year, so few gather.
+        self._former.append(self._channel)
+        self._channel = grpc.secure_channel(self.address, credentials, options=self._options)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
-        """The generated client of a service over this channel; `TrystError` (UNAVAILABLE) once it is closed."""
+        """The generated client of a service, over the channel of the newest credentials at each call.
+
+        Raises
+        ------
+        TrystError
+            UNAVAILABLE once the connection is closed.
+        """
+        return cast(StubT, _Stub(stub, self._newest))
+
+    def _newest(self) -> grpc.Channel:
         if self._closed.is_set():
-            # gRPC itself would crash the interpreter.
+            # Of a stub made of a closed channel, gRPC itself would crash the interpreter.
             raise self._is_closed()
-        return stub(self._channel)
+        return self._channel
 
     def call(self, method: Any, request: Any, *, deadline: float = CONTROL_SECONDS, attempts: int = 1) -> Any:
         """Make one unary call.
@@ -127,3 +145,18 @@ class Connection:
 
     def _is_closed(self) -> TrystError:
         return TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)
+
+
+class _Stub:
+    """A generated client whose methods are those of the channel at the time they are asked for."""
+
+    def __init__(self, make: Callable[[grpc.Channel], Any], channel: Callable[[], grpc.Channel]) -> None:
+        self._make, self._channel = make, channel
+        self._of = channel()
+        self._stub = make(self._of)
+
+    def __getattr__(self, method: str) -> Any:
+        newest = self._channel()
+        if newest is not self._of:
+            self._stub, self._of = self._make(newest), newest
+        return getattr(self._stub, method)

@@ -99,7 +99,10 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
     ) -> Callable[[bytes, Any], Iterator[Any]]:
         def guarded(request: bytes, context: grpc.ServicerContext) -> Iterator[Any]:
             with self._entered(method, context):
-                yield from behaviour(_parsed(method, request, parse), context)
+                for response in behaviour(_parsed(method, request, parse), context):
+                    # A stream may be open for an hour, and its caller be removed from the list meanwhile.
+                    self._identified(method, context)
+                    yield response
 
         return guarded
 
@@ -115,6 +118,19 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             _callers.pop(id(context), None)
 
     def _enter(self, method: str, context: grpc.ServicerContext) -> None:
+        self._identified(method, context)
+        remaining = context.time_remaining()
+        if remaining is None or remaining > MAX_DEADLINE_SECONDS:
+            raise TrystError(
+                ErrorCode.DEADLINE_MISSING,
+                "every call needs a deadline of at most an hour",
+                where=method,
+                got="none" if remaining is None else f"{remaining:.0f} s",
+                remedy="set a timeout on the call",
+            )
+
+    def _identified(self, method: str, context: grpc.ServicerContext) -> None:
+        """Admit the caller, by the list as it is now."""
         member = self._identify(method, context)
         if member is not None:
             _callers[id(context)] = member
@@ -124,15 +140,6 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 "this certificate may not call this method",
                 where=method,
                 remedy="ask the service's operator whether its membership list holds your certificate and role",
-            )
-        remaining = context.time_remaining()
-        if remaining is None or remaining > MAX_DEADLINE_SECONDS:
-            raise TrystError(
-                ErrorCode.DEADLINE_MISSING,
-                "every call needs a deadline of at most an hour",
-                where=method,
-                got="none" if remaining is None else f"{remaining:.0f} s",
-                remedy="set a timeout on the call",
             )
 
     def _record(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:

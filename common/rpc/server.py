@@ -15,8 +15,9 @@ from tryst.common.rpc.access import ACCESS
 from tryst.common.rpc.dispatch import Dispatcher
 from tryst.common.rpc.event_loop import run_in_loop
 from tryst.common.rpc.fairness import MemberLimits
-from tryst.common.rpc.interceptor import Admit, Denied, Gate, caller
+from tryst.common.rpc.interceptor import Denied, Gate, caller
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.trust import Trust
 
 __all__ = ["RunningServer", "ServerSettings", "caller", "start_server"]
 
@@ -68,8 +69,7 @@ class RunningServer:
 def start_server(
     address: str,
     services: Sequence[Service],
-    credentials: grpc.ServerCredentials,
-    admit: Admit,
+    trust: Trust,
     settings: ServerSettings | None = None,
     access: Mapping[str, frozenset[Role]] = ACCESS,
     denied: Denied | None = None,
@@ -84,10 +84,8 @@ def start_server(
         ``host:port``; port 0 takes a free one, which is `RunningServer.port`.
     services
         The services to register.
-    credentials
-        Must require and verify the client's certificate.
-    admit
-        Finds the member a certificate belongs to.
+    trust
+        The service's certificate, and whom it admits.
     denied
         Called for every denied call.
     own_operator
@@ -99,12 +97,12 @@ def start_server(
         If the address cannot be bound.
     """
     settings = settings or ServerSettings()
-    gate = Gate(access, admit, denied, own_operator=own_operator)
-    dispatcher = Dispatcher([gate], admit, settings.member, settings.threads)
+    gate = Gate(access, trust, denied, own_operator=own_operator)
+    dispatcher = Dispatcher([gate], trust, settings.member, settings.threads)
     health_servicer = health.HealthServicer()
     registered = [*services, (health_pb2_grpc.add_HealthServicer_to_server, health_servicer)]
     try:
-        server, port = run_in_loop(_listen(address, registered, credentials, dispatcher, settings))
+        server, port = run_in_loop(_listen(address, registered, trust.credentials(), dispatcher, settings))
     except RuntimeError:
         dispatcher.close()
         raise TrystError(

@@ -4,7 +4,7 @@ A TLS library reports little more than that the handshake failed. So every cause
 first: a missing file, a certificate out of its dates or for another role, a key that does not belong to it.
 
 gRPC's own lower bound is TLS 1.2, and a client certificate is required. TLS does *not* decide membership and role of a
-caller; see `common.pki.admission.Admission`.
+caller; see `common.rpc.trust`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
-from tryst.common.pki.admission import Admission
 from tryst.common.pki.certificates import (
     certificate_pem,
     key_pem,
@@ -30,7 +29,6 @@ from tryst.common.pki.certificates import (
 )
 from tryst.common.pki.checks import check_dates, is_authority, utc_now
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
 
 
 @dataclass(frozen=True)
@@ -89,10 +87,10 @@ class TlsFiles:
             key_pem(key),
         )
 
-    def server(self) -> grpc.ServerCredentials:
-        """For the party's own service: a certificate of the authorities in ``callers.pem`` is required of a caller."""
-        return grpc.ssl_server_credentials(
-            [(self._key, self.certificate)], root_certificates=self.callers, require_client_auth=True
+    def served(self) -> grpc.ServerCertificateConfiguration:
+        """For the party's own service: a caller needs a certificate of the authorities in ``callers.pem``."""
+        return grpc.ssl_server_certificate_configuration(
+            [(self._key, self.certificate)], root_certificates=self.callers
         )
 
     def channel(self, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
@@ -114,32 +112,9 @@ class TlsFiles:
         )
 
 
-def server_credentials(folder: Path, role: Role) -> grpc.ServerCredentials:
-    """Credentials of the service whose files are in `folder`; raises as `TlsFiles.load`."""
-    return TlsFiles.load(folder, role).server()
-
-
 def channel_credentials(folder: Path, role: Role, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
     """Credentials for calling the linker, or with `to` the own role the own service; raises as `TlsFiles.load`."""
     return TlsFiles.load(folder, role).channel(to)
-
-
-def admission(folder: Path, *, only: tuple[str, ...] | None = None) -> Admission:
-    """Who may call the service whose files are in `folder`.
-
-    Parameters
-    ----------
-    only
-        Names of members to admit; all by default. A custodian's service admits the custodian's own name.
-
-    Raises
-    ------
-    TrystError
-        CONFIGURATION or CERTIFICATE, as `Members.load` and `Admission`.
-    """
-    party = PartyFolder(folder)
-    authorities = read_public(party.callers, "the authorities of callers")
-    return Admission.from_pem(Members.load(party.members), authorities, only=only)
 
 
 def _authorities(path: Path, now: datetime) -> bytes:

@@ -16,6 +16,7 @@ from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.terminal import show_ending
 
 
 @contextmanager
@@ -29,6 +30,8 @@ def connect(config: Path) -> Iterator[Coordinator]:
 def client(config: Path, role: Role) -> Iterator[tuple[Connection, Identity, PartyFolder]]:
     """A connection to the Carole of a configuration, with the identity and the folder of the party that calls her.
 
+    A certificate that ends soon is named on standard error.
+
     Raises
     ------
     TrystError
@@ -36,6 +39,7 @@ def client(config: Path, role: Role) -> Iterator[tuple[Connection, Identity, Par
     """
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)
+    show_ending(folder)
     with connection_of(settings.carole.address, settings.keys, role) as connection:
         yield connection, Identity.load(folder.identity), folder
 

@@ -10,6 +10,10 @@ from rich.table import Table
 
 from tryst.common.custodian.configuration import Source
 from tryst.common.custodian.source.csv_form import form_line
+from tryst.common.pki.certificates import load_certificate
+from tryst.common.pki.checks import utc_now
+from tryst.common.pki.ending import ending
+from tryst.common.pki.folders import PartyFolder
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
@@ -46,6 +50,13 @@ def show_mode(spec: Specification) -> None:
             border_style="bold red" if joined else _BORDERS[spec.mode],
         )
     )
+
+
+def show_ending(folder: PartyFolder) -> None:
+    """Name the party's certificate on standard error, if it ends soon."""
+    soon = ending(load_certificate(folder.certificate), utc_now())
+    if soon is not None:
+        Console(stderr=True).print(f"[yellow]{folder.certificate}: {soon}[/yellow]", highlight=False)
 
 
 def show_notes(notes: Iterable[str]) -> None:

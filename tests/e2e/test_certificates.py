@@ -7,6 +7,7 @@ started with them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,11 +17,14 @@ from tryst.carole.service.application import Application
 from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.service import CustodianService
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.authority import Authority
-from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key
+from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, spki_fingerprint
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES
+from tryst.coordinator.client.steward_client import Steward
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc
 
 Deploy = Callable[..., Deployment]
@@ -133,3 +137,30 @@ def test_a_custodian_gets_nothing_of_the_coordinators(deploy: Deploy) -> None:
             with pytest.raises(TrystError) as caught:
                 connection.call(stub.GetStatistics, request)
             assert caught.value.code is ErrorCode.NOT_ADMITTED
+
+
+def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deploy) -> None:
+    """A new key, in Carole's list first; nothing is restarted."""
+    text = specification("renewed")
+    made = deploy(text)
+    made.start_carole()
+    made.start(Side.ALICE)
+    alice, carole = PartyFolder(made.folders["alice"]), PartyFolder(made.folders["carole"])
+    key = new_key()
+    issued = Authority.load(made.made.authority).issue(key.public_key(), "alice", Role.CUSTODIAN_A)
+    listed = Members.load(carole.members)
+    carole.members.write_text(
+        Members(
+            replace(member, certificate=spki_fingerprint(issued)) if member.name == "alice" else member
+            for member in listed
+        ).dump()
+    )
+    alice.tls_key.write_bytes(key_pem(key))
+    alice.certificate.write_bytes(certificate_pem(issued))
+    made.start(Side.BOB)
+    made.wait_for(made.create(text), STATE.PROJECT_STATE_CONTRIBUTED)
+    connection, identity = made.connection("steward"), Identity.load(made.made.parties["steward"].identity)
+    with connection:
+        entries = list(Steward(connection, identity, listed.in_role(Role.LINKER).identity).entries())
+    changes = [entry.details["changed"] for entry in entries if entry.action == "list-members"]
+    assert changes == [{}, {"alice": ["certificate"]}]

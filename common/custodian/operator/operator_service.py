@@ -18,7 +18,7 @@ from tryst.common.custodian.steps.leakage_gate import override
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
-from tryst.common.rpc.tls import admission
+from tryst.common.rpc.trust import Trust
 from tryst.common.specification import load_specification, specification_notes
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
@@ -43,10 +43,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         Called with the project that a decision was made about.
     stop
         Ends the service.
+    trust
+        The custodian's own certificate, and whom it admits: itself.
     """
 
-    def __init__(self, step_context: StepContext, decided: Callable[[str], None], stop: Callable[[], None]) -> None:
+    def __init__(
+        self, step_context: StepContext, decided: Callable[[str], None], stop: Callable[[], None], trust: Trust
+    ) -> None:
         self._step_context = step_context
+        self._trust = trust
         self._decided = decided
         self._stop = stop
 
@@ -61,6 +66,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             connected=step_context.progress.connected,
             projects=[self._shown(project) for project in step_context.state.projects()],
             identity_fingerprint=step_context.keyring.identity.public.fingerprint,
+            certificate="" if (soon := self._trust.ending()) is None else str(soon),
         )
 
     def Profile(  # noqa: N802
@@ -216,8 +222,14 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return project
 
 
-def start_operator(step_context: StepContext, service: OperatorService) -> tuple[RunningServer, str]:
+def start_operator(step_context: StepContext, service: OperatorService, trust: Trust) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
+
+    Parameters
+    ----------
+    service
+    trust
+        As the service was given it.
 
     Raises
     ------
@@ -233,8 +245,7 @@ def start_operator(step_context: StepContext, service: OperatorService) -> tuple
     server = start_server(
         configured,
         [(operator_pb2_grpc.add_OperatorServicer_to_server, service)],
-        step_context.keyring.tls.server(),
-        admission(step_context.configuration.keys, only=(step_context.keyring.member.name,)),
+        trust,
         ServerSettings(threads=4),
         own_operator=True,
     )

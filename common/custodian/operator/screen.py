@@ -39,6 +39,8 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     answers = "[green]answers[/green]" if status.connected else "[red]does not answer[/red]"
     console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
     console.print(f"identity {status.identity_fingerprint}", highlight=False)
+    if status.certificate:
+        console.print(f"[yellow]{status.certificate}[/yellow]", highlight=False)
     if not status.projects:
         console.print("No project yet: the coordinator makes one, and it appears here by itself.")
         return
@@ -74,6 +76,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
         "party": status.party,
         "carole": {"address": status.carole, "connected": status.connected},
         "identity_fingerprint": status.identity_fingerprint,
+        "certificate": status.certificate,
         "projects": [
             {
                 "project": project.project,

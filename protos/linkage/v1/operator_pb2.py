@@ -26,7 +26,7 @@ from tryst.protos.linkage.v1 import audit_pb2 as tryst_dot_protos_dot_linkage_do
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tryst/protos/linkage/v1/operator.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\"\x0f\n\rStatusRequest\"\x90\x01\n\x0eStatusResponse\x12\r\n\x05party\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61role\x18\x02 \x01(\t\x12\x11\n\tconnected\x18\x03 \x01(\x08\x12.\n\x08projects\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.CustodianProject\x12\x1c\n\x14identity_fingerprint\x18\x05 \x01(\t\"\xfb\x01\n\x10\x43ustodianProject\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\x16\n\x0e\x62locking_error\x18\x05 \x01(\t\x12\x1c\n\x14specification_digest\x18\x06 \x01(\x0c\x12\x0c\n\x04rows\x18\x07 \x01(\x04\x12\r\n\x05links\x18\x08 \x01(\x04\x12\x0f\n\x07results\x18\t \x01(\t\x12\x0c\n\x04mode\x18\n \x01(\t\x12\x1a\n\x12waits_for_operator\x18\x0b \x01(\x08\"!\n\x0eProfileRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x1f\n\x0fProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\t\"\'\n\x14SpecificationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"D\n\x15SpecificationResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\r\n\x05notes\x18\x03 \x03(\t\"G\n\x16OperatorApproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\"\x19\n\x17OperatorApproveResponse\"1\n\x0e\x44\x65\x63lineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x11\n\x0f\x44\x65\x63lineResponse\"2\n\x0fOverrideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x12\n\x10OverrideResponse\")\n\x16ListCheckpointsRequest\x12\x0f\n\x07minimum\x18\x01 \x01(\x04\"F\n\x17ListCheckpointsResponse\x12+\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x16.linkage.v1.Checkpoint\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse2\xdb\x04\n\x08Operator\x12?\n\x06Status\x12\x19.linkage.v1.StatusRequest\x1a\x1a.linkage.v1.StatusResponse\x12\x42\n\x07Profile\x12\x1a.linkage.v1.ProfileRequest\x1a\x1b.linkage.v1.ProfileResponse\x12T\n\rSpecification\x12 .linkage.v1.SpecificationRequest\x1a!.linkage.v1.SpecificationResponse\x12R\n\x07\x41pprove\x12\".linkage.v1.OperatorApproveRequest\x1a#.linkage.v1.OperatorApproveResponse\x12\x42\n\x07\x44\x65\x63line\x12\x1a.linkage.v1.DeclineRequest\x1a\x1b.linkage.v1.DeclineResponse\x12\x45\n\x08Override\x12\x1b.linkage.v1.OverrideRequest\x1a\x1c.linkage.v1.OverrideResponse\x12Z\n\x0fListCheckpoints\x12\".linkage.v1.ListCheckpointsRequest\x1a#.linkage.v1.ListCheckpointsResponse\x12\x39\n\x04Stop\x12\x17.linkage.v1.StopRequest\x1a\x18.linkage.v1.StopResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tryst/protos/linkage/v1/operator.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\"\x0f\n\rStatusRequest\"\xa5\x01\n\x0eStatusResponse\x12\r\n\x05party\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61role\x18\x02 \x01(\t\x12\x11\n\tconnected\x18\x03 \x01(\x08\x12.\n\x08projects\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.CustodianProject\x12\x1c\n\x14identity_fingerprint\x18\x05 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\x06 \x01(\t\"\xfb\x01\n\x10\x43ustodianProject\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\x16\n\x0e\x62locking_error\x18\x05 \x01(\t\x12\x1c\n\x14specification_digest\x18\x06 \x01(\x0c\x12\x0c\n\x04rows\x18\x07 \x01(\x04\x12\r\n\x05links\x18\x08 \x01(\x04\x12\x0f\n\x07results\x18\t \x01(\t\x12\x0c\n\x04mode\x18\n \x01(\t\x12\x1a\n\x12waits_for_operator\x18\x0b \x01(\x08\"!\n\x0eProfileRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x1f\n\x0fProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\t\"\'\n\x14SpecificationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"D\n\x15SpecificationResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\r\n\x05notes\x18\x03 \x03(\t\"G\n\x16OperatorApproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\"\x19\n\x17OperatorApproveResponse\"1\n\x0e\x44\x65\x63lineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x11\n\x0f\x44\x65\x63lineResponse\"2\n\x0fOverrideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x12\n\x10OverrideResponse\")\n\x16ListCheckpointsRequest\x12\x0f\n\x07minimum\x18\x01 \x01(\x04\"F\n\x17ListCheckpointsResponse\x12+\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x16.linkage.v1.Checkpoint\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse2\xdb\x04\n\x08Operator\x12?\n\x06Status\x12\x19.linkage.v1.StatusRequest\x1a\x1a.linkage.v1.StatusResponse\x12\x42\n\x07Profile\x12\x1a.linkage.v1.ProfileRequest\x1a\x1b.linkage.v1.ProfileResponse\x12T\n\rSpecification\x12 .linkage.v1.SpecificationRequest\x1a!.linkage.v1.SpecificationResponse\x12R\n\x07\x41pprove\x12\".linkage.v1.OperatorApproveRequest\x1a#.linkage.v1.OperatorApproveResponse\x12\x42\n\x07\x44\x65\x63line\x12\x1a.linkage.v1.DeclineRequest\x1a\x1b.linkage.v1.DeclineResponse\x12\x45\n\x08Override\x12\x1b.linkage.v1.OverrideRequest\x1a\x1c.linkage.v1.OverrideResponse\x12Z\n\x0fListCheckpoints\x12\".linkage.v1.ListCheckpointsRequest\x1a#.linkage.v1.ListCheckpointsResponse\x12\x39\n\x04Stop\x12\x17.linkage.v1.StopRequest\x1a\x18.linkage.v1.StopResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,37 +36,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSREQUEST']._serialized_start=130
   _globals['_STATUSREQUEST']._serialized_end=145
   _globals['_STATUSRESPONSE']._serialized_start=148
-  _globals['_STATUSRESPONSE']._serialized_end=292
-  _globals['_CUSTODIANPROJECT']._serialized_start=295
-  _globals['_CUSTODIANPROJECT']._serialized_end=546
-  _globals['_PROFILEREQUEST']._serialized_start=548
-  _globals['_PROFILEREQUEST']._serialized_end=581
-  _globals['_PROFILERESPONSE']._serialized_start=583
-  _globals['_PROFILERESPONSE']._serialized_end=614
-  _globals['_SPECIFICATIONREQUEST']._serialized_start=616
-  _globals['_SPECIFICATIONREQUEST']._serialized_end=655
-  _globals['_SPECIFICATIONRESPONSE']._serialized_start=657
-  _globals['_SPECIFICATIONRESPONSE']._serialized_end=725
-  _globals['_OPERATORAPPROVEREQUEST']._serialized_start=727
-  _globals['_OPERATORAPPROVEREQUEST']._serialized_end=798
-  _globals['_OPERATORAPPROVERESPONSE']._serialized_start=800
-  _globals['_OPERATORAPPROVERESPONSE']._serialized_end=825
-  _globals['_DECLINEREQUEST']._serialized_start=827
-  _globals['_DECLINEREQUEST']._serialized_end=876
-  _globals['_DECLINERESPONSE']._serialized_start=878
-  _globals['_DECLINERESPONSE']._serialized_end=895
-  _globals['_OVERRIDEREQUEST']._serialized_start=897
-  _globals['_OVERRIDEREQUEST']._serialized_end=947
-  _globals['_OVERRIDERESPONSE']._serialized_start=949
-  _globals['_OVERRIDERESPONSE']._serialized_end=967
-  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=969
-  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=1010
-  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=1012
-  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=1082
-  _globals['_STOPREQUEST']._serialized_start=1084
-  _globals['_STOPREQUEST']._serialized_end=1097
-  _globals['_STOPRESPONSE']._serialized_start=1099
-  _globals['_STOPRESPONSE']._serialized_end=1113
-  _globals['_OPERATOR']._serialized_start=1116
-  _globals['_OPERATOR']._serialized_end=1719
+  _globals['_STATUSRESPONSE']._serialized_end=313
+  _globals['_CUSTODIANPROJECT']._serialized_start=316
+  _globals['_CUSTODIANPROJECT']._serialized_end=567
+  _globals['_PROFILEREQUEST']._serialized_start=569
+  _globals['_PROFILEREQUEST']._serialized_end=602
+  _globals['_PROFILERESPONSE']._serialized_start=604
+  _globals['_PROFILERESPONSE']._serialized_end=635
+  _globals['_SPECIFICATIONREQUEST']._serialized_start=637
+  _globals['_SPECIFICATIONREQUEST']._serialized_end=676
+  _globals['_SPECIFICATIONRESPONSE']._serialized_start=678
+  _globals['_SPECIFICATIONRESPONSE']._serialized_end=746
+  _globals['_OPERATORAPPROVEREQUEST']._serialized_start=748
+  _globals['_OPERATORAPPROVEREQUEST']._serialized_end=819
+  _globals['_OPERATORAPPROVERESPONSE']._serialized_start=821
+  _globals['_OPERATORAPPROVERESPONSE']._serialized_end=846
+  _globals['_DECLINEREQUEST']._serialized_start=848
+  _globals['_DECLINEREQUEST']._serialized_end=897
+  _globals['_DECLINERESPONSE']._serialized_start=899
+  _globals['_DECLINERESPONSE']._serialized_end=916
+  _globals['_OVERRIDEREQUEST']._serialized_start=918
+  _globals['_OVERRIDEREQUEST']._serialized_end=968
+  _globals['_OVERRIDERESPONSE']._serialized_start=970
+  _globals['_OVERRIDERESPONSE']._serialized_end=988
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=990
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=1031
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=1033
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=1103
+  _globals['_STOPREQUEST']._serialized_start=1105
+  _globals['_STOPREQUEST']._serialized_end=1118
+  _globals['_STOPRESPONSE']._serialized_start=1120
+  _globals['_STOPRESPONSE']._serialized_end=1134
+  _globals['_OPERATOR']._serialized_start=1137
+  _globals['_OPERATOR']._serialized_end=1740
 # @@protoc_insertion_point(module_scope)

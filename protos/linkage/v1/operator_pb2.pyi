@@ -13,18 +13,20 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint")
+    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint", "certificate")
     PARTY_FIELD_NUMBER: _ClassVar[int]
     CAROLE_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     party: str
     carole: str
     connected: bool
     projects: _containers.RepeatedCompositeFieldContainer[CustodianProject]
     identity_fingerprint: str
-    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ...) -> None: ...
+    certificate: str
+    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ...) -> None: ...
 
 class CustodianProject(_message.Message):
     __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")

@@ -37,7 +37,7 @@ def carole(parties: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
     made.stop()
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 180.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come about"

@@ -31,11 +31,11 @@ from tryst.common.encoding import SignatureSet, from_bytes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import SealContext, seal
 from tryst.common.keys.identity import Identity
-from tryst.common.parties import SIDE_OF_ROLE, Party, Side
+from tryst.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from tryst.common.pki import Provisioned, provision
 from tryst.common.rpc.server import RunningServer, caller, start_server
-from tryst.common.rpc.tls import admission, server_credentials
 from tryst.common.rpc.transfer import Content
+from tryst.common.rpc.trust import Trust
 from tryst.common.specification import encoding_digest, load_specification, specification_digest
 from tryst.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
 from tryst.common.wire.checkpoints import checkpoint_to_wire
@@ -412,8 +412,7 @@ def make_world(tmp_path: Path, parties: Provisioned) -> Iterator[Callable[..., W
                 (custody_pb2_grpc.add_CustodyServicer_to_server, carole),
                 (audit_pb2_grpc.add_AuditServicer_to_server, carole.audit),
             ],
-            server_credentials(folder, parties.members.named("carole").role),
-            admission(folder),
+            Trust(folder, Role.LINKER),
         )
         servers.append(server)
         files = dict(zip(Side, people(count), strict=True))

@@ -21,7 +21,8 @@ from tryst.common.rpc.client import Connection
 from tryst.common.rpc.fairness import MemberLimits, TokenBucket
 from tryst.common.rpc.server import RunningServer, ServerSettings, caller, start_server
 from tryst.common.rpc.status import from_rpc_error
-from tryst.common.rpc.tls import admission, channel_credentials, server_credentials
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.trust import Trust
 from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 LINKER = server_name(Role.LINKER)
@@ -98,8 +99,7 @@ def server(parties: Provisioned, custody: Custody) -> Iterator[RunningServer]:
     running = start_server(
         "127.0.0.1:0",
         [(custody_pb2_grpc.add_CustodyServicer_to_server, custody)],
-        server_credentials(folder, Role.LINKER),
-        admission(folder),
+        Trust(folder, Role.LINKER),
         ServerSettings(threads=8, member=LIMITS),
     )
     yield running

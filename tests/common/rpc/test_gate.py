@@ -18,7 +18,8 @@ from tryst.common.pki.provisioning import Provisioned, provision
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.server import RunningServer, caller, start_server
 from tryst.common.rpc.status import METADATA_KEY, from_rpc_error
-from tryst.common.rpc.tls import admission, channel_credentials, server_credentials
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.trust import Trust
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc, project_pb2
 
 PLANTED = "Wolfeschlegelsteinhausenbergerdorff"
@@ -62,8 +63,7 @@ def server(parties: Provisioned, denials: list[tuple[str, str]]) -> Iterator[Run
     running = start_server(
         "127.0.0.1:0",
         [(coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination())],
-        server_credentials(folder, Role.LINKER),
-        admission(folder),
+        Trust(folder, Role.LINKER),
         denied=lambda actor, method: denials.append((actor, method)),
     )
     yield running
@@ -175,7 +175,7 @@ def test_a_message_beyond_the_limit_is_refused(coordinator: Connection) -> None:
 def test_a_port_in_use_is_a_configuration_error(server: RunningServer, parties: Provisioned) -> None:
     folder = parties.parties["carole"].path
     with pytest.raises(TrystError) as caught:
-        start_server(f"127.0.0.1:{server.port}", [], server_credentials(folder, Role.LINKER), admission(folder))
+        start_server(f"127.0.0.1:{server.port}", [], Trust(folder, Role.LINKER))
     assert caught.value.code is ErrorCode.CONFIGURATION
 
 

@@ -22,7 +22,8 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.server import RunningServer, start_server
-from tryst.common.rpc.tls import TlsFiles, admission, channel_credentials, server_credentials
+from tryst.common.rpc.tls import TlsFiles, channel_credentials
+from tryst.common.rpc.trust import Trust
 
 CALL = health_pb2.HealthCheckRequest()
 
@@ -40,8 +41,7 @@ def alice(parties: Provisioned, tmp_path: Path) -> PartyFolder:
 
 
 def serve(folder: PartyFolder, role: Role, only: tuple[str, ...] | None = None) -> RunningServer:
-    credentials = server_credentials(folder.path, role)
-    return start_server("127.0.0.1:0", [], credentials, admission(folder.path, only=only))
+    return start_server("127.0.0.1:0", [], Trust(folder.path, role, only=only))
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_another_partys_key_is_refused(alice: PartyFolder, parties: Provisioned)
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.CUSTODIAN_A])
 def test_another_role_is_refused(alice: PartyFolder, role: Role) -> None:
-    error = refusal(lambda: server_credentials(alice.path, role))
+    error = refusal(lambda: Trust(alice.path, role))
     assert error.code is ErrorCode.CERTIFICATE
     assert error.what == f"expected a certificate for the role {role}"
     assert error.got == "custodian-a"

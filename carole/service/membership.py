@@ -1,0 +1,47 @@
+"""Changes of the membership list, recorded in the audit log: from when on Carole admits whom, by which keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tryst.carole.store import Store
+from tryst.carole.store.store import milliseconds
+from tryst.common.pki.members import Member, Members
+
+SHOWN_DIGITS = 16
+"""Of each public key."""
+
+
+def record_members(store: Store, members: Members) -> bool:
+    """Record the list, if it differs from the one recorded last; whether it does.
+
+    The entry holds the whole list and what has changed: who was added, who was removed, and whose keys or role are
+    others.
+    """
+    now = {member.name: _entry(member) for member in members}
+    before: Mapping[str, Mapping[str, str]] = store.audit.last_members() or {}
+    if now == before:
+        return False
+    details: dict[str, Any] = {
+        "members": now,
+        "added": sorted(now.keys() - before.keys()),
+        "removed": sorted(before.keys() - now.keys()),
+        "changed": {
+            name: sorted(what for what in now[name] if now[name][what] != before[name].get(what))
+            for name in sorted(now.keys() & before.keys())
+            if now[name] != before[name]
+        },
+    }
+    store.audit.list_members(details, milliseconds())
+    return True
+
+
+def _entry(member: Member) -> dict[str, str]:
+    keys = {
+        "authority": member.authority,
+        "certificate": member.certificate,
+        "identity": member.identity.hex,
+        "sealing": member.sealing.hex,
+    }
+    return {"role": str(member.role), **{what: digits[:SHOWN_DIGITS] for what, digits in keys.items()}}

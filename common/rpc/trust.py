@@ -1,0 +1,196 @@
+"""What a running service trusts, and shows of itself: read again when its files change, without a restart.
+
+A member removed from the list is refused from the next call on, on connections that are open too, and its open streams
+end; a renewed certificate is shown from the next handshake on. Files that cannot be used change nothing: what was valid
+stays in force until they are mended. An organisation that replaces several files does so one after another, so for a
+moment they need not fit together.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import grpc
+import structlog
+
+from tryst.common.errors import TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.admission import Admission
+from tryst.common.pki.certificates import read_certificate, read_public
+from tryst.common.pki.checks import utc_now
+from tryst.common.pki.ending import EndingCertificate, ending
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Member, Members
+from tryst.common.rpc.tls import TlsFiles
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 2.0
+"""How often the files are looked at."""
+
+REMIND_SECONDS = 24 * 3600.0
+"""How often a certificate that will end soon is named in the log."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """One reading of the files, checked as a whole."""
+
+    tls: TlsFiles
+    members: Members
+    admission: Admission
+    served: grpc.ServerCertificateConfiguration = field(repr=False)
+
+
+class Trust:
+    """The membership list, the authorities and the own certificate of a service.
+
+    Parameters
+    ----------
+    keys
+        The party's folder.
+    role
+        Which its certificate must name.
+    members
+        The membership list, if it is not the one in the folder.
+    only
+        Names of the members to admit; all by default.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION or CERTIFICATE, as `TlsFiles.load`, `Members.load` and `Admission`.
+    """
+
+    def __init__(
+        self, keys: Path, role: Role, *, members: Path | None = None, only: Iterable[str] | None = None
+    ) -> None:
+        self._folder = PartyFolder(keys)
+        self._role = role
+        self._list = members or self._folder.members
+        self._only = None if only is None else frozenset(only)
+        self._stamp = self._files()
+        self._read = self._load()
+        self._shown: _Read | None = None
+
+    def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
+        """The member whose certificate this is; as `Admission`, by the newest list."""
+        return self._read.admission(peer, now)
+
+    @property
+    def members(self) -> Members:
+        """The newest list."""
+        return self._read.members
+
+    @property
+    def tls(self) -> TlsFiles:
+        """The newest certificate, its key, and the authorities."""
+        return self._read.tls
+
+    def ending(self, now: datetime | None = None) -> EndingCertificate | None:
+        """The own certificate, if it ends soon."""
+        return ending(read_certificate(self._read.tls.certificate, "certificate.pem"), now or utc_now())
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """For the server: a handshake shows the newest certificate and requires one of the newest authorities."""
+        self._shown = self._read
+        return grpc.dynamic_ssl_server_credentials(self._read.served, self._newest, require_client_authentication=True)
+
+    def reload(self) -> bool:
+        """Read the files again if one has changed since the last time; whether they were read.
+
+        Raises
+        ------
+        TrystError
+            As the constructor; what was read before stays in force. Not again for the same files.
+        """
+        stamp = self._files()
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        self._read = self._load()
+        return True
+
+    def _load(self) -> _Read:
+        tls = TlsFiles.load(self._folder.path, self._role)
+        members = Members.load(self._list)
+        authorities = read_public(self._folder.callers, "the authorities of callers")
+        return _Read(tls, members, Admission.from_pem(members, authorities, only=self._only), tls.served())
+
+    def _newest(self) -> grpc.ServerCertificateConfiguration | None:
+        """What gRPC asks for before each handshake: None where nothing is new."""
+        newest = self._read
+        if newest is self._shown:
+            return None
+        self._shown = newest
+        return newest.served
+
+    def _files(self) -> tuple[tuple[int, ...], ...]:
+        """What changes when a file is replaced or written: place, size and time; nothing for a missing file."""
+        folder = self._folder
+        stamps: list[tuple[int, ...]] = []
+        for path in (self._list, folder.certificate, folder.tls_key, folder.callers, folder.linker):
+            try:
+                found = path.stat()
+            except OSError:
+                stamps.append(())
+            else:
+                stamps.append((found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+        return tuple(stamps)
+
+
+class TrustWatch:
+    """Looks at the files of a service's trust every few seconds, in a thread of its own.
+
+    Parameters
+    ----------
+    trust
+    changed
+        Called, on the thread, after the files were read again.
+    """
+
+    def __init__(self, trust: Trust, changed: Callable[[], None] = lambda: None) -> None:
+        self._trust = trust
+        self._changed = changed
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="trust", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        until_reminder = 0.0
+        while not self._ended.is_set():
+            if until_reminder <= 0:
+                self._remind()
+                until_reminder = REMIND_SECONDS
+            self._look()
+            self._ended.wait(LOOK_SECONDS)
+            until_reminder -= LOOK_SECONDS
+
+    def _look(self) -> None:
+        try:
+            if self._trust.reload():
+                log.info("membership list and certificates read again", members=len(self._trust.members))
+                self._changed()
+        except TrystError as error:
+            log.error(
+                "changed membership list or certificates cannot be used; the former ones stay in force",
+                reason=str(error),
+            )
+
+    def _remind(self) -> None:
+        soon = self._trust.ending()
+        if soon is not None:
+            log.warning("certificate ends soon", **soon.figures())

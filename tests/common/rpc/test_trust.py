@@ -1,0 +1,208 @@
+"""What a running service trusts changes with its files: real certificates, real handshakes, no restart."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography import x509
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import Validity, server_name
+from tryst.common.pki.members import Members
+from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.server import RunningServer, caller, start_server
+from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.trust import Trust, TrustWatch
+from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
+
+LINKER = server_name(Role.LINKER)
+
+
+class Coordination(coordination_pb2_grpc.CoordinationServicer):
+    """Answers with the caller's name; a stream goes on while the test lets it."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Semaphore(0)
+
+    def GetProject(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802
+        return coordination_pb2.GetProjectResponse(specification=caller(context).name)
+
+    def WatchRun(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # noqa: N802
+        while True:
+            self.go_on.acquire()
+            yield project_pb2.RunStatus(run="on")
+
+
+@pytest.fixture
+def parties(tmp_path: Path) -> Provisioned:
+    return provision(tmp_path / "parties", validity=Validity.lasting(timedelta(days=90)))
+
+
+class Served:
+    """A server of Carole's folder, with its trust watched."""
+
+    def __init__(self, parties: Provisioned) -> None:
+        self.folder = parties.parties["carole"]
+        self.trust = Trust(self.folder.path, Role.LINKER)
+        self.reloaded = threading.Semaphore(0)
+        self.watch = TrustWatch(self.trust, self.reloaded.release)
+        self.service = Coordination()
+        self.server: RunningServer = start_server(
+            "127.0.0.1:0",
+            [(coordination_pb2_grpc.add_CoordinationServicer_to_server, self.service)],
+            self.trust,
+        )
+        self.watch.start()
+
+    def certificate(self) -> x509.Certificate:
+        """The certificate that a new handshake shows."""
+        pem = ssl.get_server_certificate(("127.0.0.1", self.server.port))
+        return x509.load_pem_x509_certificate(pem.encode())
+
+
+@pytest.fixture
+def served(parties: Provisioned, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.05)
+    running = Served(parties)
+    yield running
+    running.watch.stop()
+    running.server.stop(0.1)
+
+
+def connected(served: Served, parties: Provisioned, name: str) -> Connection:
+    credentials = channel_credentials(parties.parties[name].path, Role.COORDINATOR)
+    return Connection(f"127.0.0.1:{served.server.port}", LINKER, credentials)
+
+
+def asked(connection: Connection) -> str:
+    stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+    answer = connection.call(stub.GetProject, coordination_pb2.GetProjectRequest(project="p"), attempts=5)
+    return str(answer.specification)
+
+
+def without(members: Members, name: str, instead: Members | None = None) -> str:
+    """The list with another coordinator instead of a member."""
+    found = [member for member in members if member.name != name]
+    return Members([*found, *(() if instead is None else [instead.named(name)])]).dump()
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "it did not come true"
+        time.sleep(0.02)
+
+
+def test_a_removed_member_is_refused_on_a_connection_that_is_open(
+    served: Served, parties: Provisioned, tmp_path: Path
+) -> None:
+    others = provision(tmp_path / "others", validity=Validity.lasting(timedelta(days=90)))
+    with connected(served, parties, "coordinator") as connection:
+        assert asked(connection) == "coordinator"
+        stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+        stream = connection.watch(stub.WatchRun, coordination_pb2.WatchRunRequest(), deadline=60)
+        served.service.go_on.release()
+        assert next(stream).run == "on"
+        # Another coordinator takes its place: there must be one. Its authority comes first, then the list.
+        authorities = served.folder.callers.read_bytes() + others.parties["carole"].callers.read_bytes()
+        served.folder.callers.write_bytes(authorities)
+        served.folder.members.write_text(without(served.trust.members, "coordinator", others.members))
+        served.reloaded.acquire(timeout=30)
+        eventually(lambda: served.trust.members.named("coordinator").certificate != _certificate(parties))
+        with pytest.raises(TrystError) as refused:
+            asked(connection)
+        assert refused.value.code is ErrorCode.NOT_ADMITTED
+        served.service.go_on.release()
+        with pytest.raises(TrystError) as ended:
+            next(stream)
+        assert ended.value.code is ErrorCode.NOT_ADMITTED
+    with connected(served, others, "coordinator") as connection:
+        assert asked_with_roots_of(served, others, parties) == "coordinator"
+
+
+def _certificate(parties: Provisioned) -> str:
+    return parties.members.named("coordinator").certificate
+
+
+def asked_with_roots_of(served: Served, others: Provisioned, parties: Provisioned) -> str:
+    """Ask as the others' coordinator, who knows this Carole's authority."""
+    folder = others.parties["coordinator"]
+    shutil.copy(parties.parties["coordinator"].linker, folder.linker)
+    with connected(served, others, "coordinator") as connection:
+        return asked(connection)
+
+
+def test_a_renewed_certificate_is_shown_at_the_next_handshake(
+    served: Served, parties: Provisioned, tmp_path: Path
+) -> None:
+    before = served.certificate()
+    with connected(served, parties, "coordinator") as connection:
+        assert asked(connection) == "coordinator"
+        others = provision(tmp_path / "others", validity=Validity.lasting(timedelta(days=90))).parties["carole"]
+        served.folder.tls_key.write_bytes(others.tls_key.read_bytes())
+        served.folder.certificate.write_bytes(others.certificate.read_bytes())
+        eventually(lambda: served.certificate() != before)
+        assert served.certificate() == x509.load_pem_x509_certificate(others.certificate.read_bytes())
+        # Who is connected stays connected.
+        assert asked(connection) == "coordinator"
+
+
+def test_what_cannot_be_used_changes_nothing(served: Served, parties: Provisioned) -> None:
+    good = served.folder.members.read_text()
+    before = served.certificate()
+    with connected(served, parties, "coordinator") as connection:
+        served.folder.members.write_text("version: 1\nmembers: []\n")
+        served.folder.certificate.write_text("no certificate")
+        with pytest.raises(TrystError):
+            Trust(served.folder.path, Role.LINKER)
+        assert served.certificate() == before
+        assert asked(connection) == "coordinator"
+        served.folder.members.write_text(good)
+        served.folder.certificate.write_bytes(served.trust.tls.certificate)
+        assert served.reloaded.acquire(timeout=30)
+        assert asked(connection) == "coordinator"
+
+
+def test_a_caller_renews_its_certificate_while_it_is_connected(
+    served: Served, parties: Provisioned, tmp_path: Path
+) -> None:
+    """The list is changed first; the caller's next call is made with the new certificate."""
+    others = provision(tmp_path / "others", validity=Validity.lasting(timedelta(days=90)))
+    shutil.copy(parties.parties["coordinator"].linker, others.parties["coordinator"].linker)
+    with connected(served, parties, "coordinator") as connection:
+        stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+        request = coordination_pb2.GetProjectRequest(project="p")
+        assert connection.call(stub.GetProject, request).specification == "coordinator"
+        served.folder.callers.write_bytes(
+            served.folder.callers.read_bytes() + others.parties["carole"].callers.read_bytes()
+        )
+        served.folder.members.write_text(without(served.trust.members, "coordinator", others.members))
+        eventually(lambda: served.trust.members.named("coordinator").certificate == _certificate(others))
+        with pytest.raises(TrystError):
+            connection.call(stub.GetProject, request)
+        connection.renew(channel_credentials(others.parties["coordinator"].path, Role.COORDINATOR))
+        assert connection.call(stub.GetProject, request, attempts=5).specification == "coordinator"
+
+
+def test_a_certificate_that_ends_soon_is_named(parties: Provisioned, tmp_path: Path) -> None:
+    folder = parties.parties["carole"].path
+    trust = Trust(folder, Role.LINKER)
+    assert trust.ending() is None
+    ends = x509.load_pem_x509_certificate(trust.tls.certificate).not_valid_after_utc
+    for days, words in ((29, "in 29 days"), (3, "in 3 days"), (1, "in 1 day,"), (0, "today"), (-1, "ended on")):
+        soon = trust.ending(ends - timedelta(days=days, hours=1))
+        assert soon is not None
+        assert words in str(soon)
+        assert soon.is_urgent == (days < 7)
+    assert trust.ending(ends - timedelta(days=30, hours=1)) is None
