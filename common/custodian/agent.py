@@ -28,7 +28,7 @@ from tryst.common.custodian.steps.witnessing import witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.rpc.client import CONTROL_SECONDS
-from tryst.common.rpc.status import passes, typed
+from tryst.common.rpc.status import is_own_failure, passes, typed
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
@@ -51,6 +51,8 @@ _CONTRIBUTED = frozenset(
 )
 _SHORT_WAIT_SECONDS = 1.0
 _SWEEP_SECONDS = 600.0
+_CALLS_AGAIN = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY, ErrorCode.TOO_MANY_CALLS})
+"""Errors that pass by themselves, and soon. A database or disk that has failed passes too, but is shown meanwhile."""
 _RANDOM = secrets.SystemRandom()
 
 log = structlog.get_logger()
@@ -159,7 +161,7 @@ class Agent:
         except StoppedError:
             raise
         except TrystError as error:
-            if passes(error.code):
+            if error.code in _CALLS_AGAIN:
                 raise
             self._blocking_error(project, error)
         except Exception as error:  # noqa: BLE001 - one project's error must not stop another
@@ -191,7 +193,10 @@ class Agent:
         log.warning("step failed", project=project, code=error.code.name, error=str(error))
         if project:
             self._context.state.update(project, blocking_error=str(error))
-            self._conditions[project] = condition_of(error.code)
+            if error.remote and is_own_failure(error.code):
+                self._conditions.pop(project, None)  # Carole's own failure is no news to her
+            else:
+                self._conditions[project] = condition_of(error.code)
         with self._lock:
             if project in self._decided:
                 return

@@ -9,7 +9,7 @@ from tests.common.custodian.test_gate_in_service import REFUSING, leaky
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.steps.conditions import condition_of
-from tryst.common.errors import ErrorCode
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -43,6 +43,26 @@ def test_a_source_that_does_not_fit_until_it_is_mended(make_world) -> None:
         eventually(lambda: world.carole.conditions.get(Side.ALICE) == source)
         world.alice.source.write_text(whole)
         eventually(lambda: world.carole.conditions.get(Side.ALICE) == {})
+
+
+def test_caroles_own_failure_is_shown_to_the_operator_and_not_reported_to_her(make_world) -> None:
+    world = make_world()
+    failing = True
+
+    def before(method: str, side: Side) -> None:
+        if failing and method == "Approve":
+            raise TrystError(ErrorCode.STORAGE_FULL, "a chunk cannot be stored", where="/var/lib/tryst/carole/blobs")
+
+    world.carole.before = before
+    with running(world.alice):
+        eventually(lambda: "storage is full" in shown(world.alice).blocking_error)
+        assert "/var/lib" not in shown(world.alice).blocking_error
+        polls = len(world.carole.calls)
+        eventually(lambda: len(world.carole.calls) > polls + 3)
+        assert world.carole.conditions[Side.ALICE] == {}
+        failing = False
+        world.carole.wait_for(lambda: Side.ALICE in world.carole.approved)
+        eventually(lambda: shown(world.alice).blocking_error == "")
 
 
 def test_an_operator_who_has_not_decided_and_then_declines(make_world) -> None:
