@@ -14,6 +14,7 @@ from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project
 from tryst.carole.service.ending import end_run
 from tryst.carole.service.resolving import resolve_or_release
+from tryst.carole.service.stages import Note, no_note
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
 from tryst.common.encoding.signature_sets import SignatureSet
@@ -24,7 +25,13 @@ from tryst.common.specification import Specification
 
 
 def carry_out(
-    store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
+    store: Store,
+    lease: Lease,
+    spec: Specification,
+    reader: Reader,
+    resources: Resources,
+    progress: Progress,
+    note: Note = no_note,
 ) -> int | None:
     """Link a project's two contributions, assess the output, seal the shares, release them according to the policy.
 
@@ -37,6 +44,8 @@ def carry_out(
     ----------
     reader
         Carole herself: the members to whom shares are sealed, and the key that opens what custodians seal to her.
+    note
+        Called with the pairs once they are compared.
 
     Raises
     ------
@@ -47,7 +56,7 @@ def carry_out(
     project = store.projects.get(lease.project)
     _refuse_too_large(project, resources)
     if spec.mode == "block_keyed":
-        return resolve_or_release(store, lease, spec, reader, resources, progress)
+        return resolve_or_release(store, lease, spec, reader, resources, progress, note)
     started = time.perf_counter()
     progress("read", 0.0)
     alice = _contribution(store, lease.project, Side.ALICE)
@@ -56,6 +65,7 @@ def carry_out(
     seconds = {"read": time.perf_counter() - started}
     plan = plan_of(spec)
     linkage = link(alice, bob, plan, resources, progress)
+    note(linkage.n_candidates, len(linkage.patterns.gamma), linkage.peak_bytes)
     records_a, records_b = (records_and_decoys(part, spec.decoys)[0] for part in (alice, bob))
     combined = None if spec.assessment is None else combine(linkage, records_a, records_b, spec)
     del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment

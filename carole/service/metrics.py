@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tryst.carole.projects import RunState
-from tryst.carole.store.monitoring import Figures, Monitoring
+from tryst.carole.store.monitoring import Figures, LastRun, Monitoring
 from tryst.common.errors import TrystError
 from tryst.common.observability.families import gauge, labelled, service_metrics
 from tryst.common.observability.readiness import Readiness
@@ -59,6 +59,7 @@ class CaroleMetrics(Collector):
         yield gauge("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
         if figures is not None:
             yield from self._work(figures)
+            yield from _last_run(figures.last_run)
             yield from _stored(figures)
             yield from self._audit(figures)
         alive, starts = self._worker()
@@ -109,6 +110,23 @@ class CaroleMetrics(Collector):
                 age.add_metric([str(member.role)], seen.seconds)
         yield entries
         yield age
+
+
+def _last_run(last: LastRun) -> Iterable[Metric]:
+    yield labelled("tryst_last_run_stage_seconds", "Stages of the run that ended last.", "stage", last.stages)
+    for name, what in (
+        ("candidate_pairs", "Candidate pairs of the run that ended last, to two digits."),
+        ("patterns", "Comparison patterns of it, to two digits."),
+        ("peak_bytes", "Most memory that its data took."),
+        ("granted_bytes", "Memory that it might take."),
+    ):
+        value = last.sizes.get(name, 0.0)
+        yield gauge(f"tryst_last_run_{name}", what, value if name.endswith("_bytes") else _rounded(value))
+
+
+def _rounded(count: float) -> float:
+    """To two digits: exact numbers of pairs of two runs tell what one record more has added."""
+    return float(f"{count:.1e}")
 
 
 def _stored(figures: Figures) -> Iterable[Metric]:

@@ -27,6 +27,7 @@ from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run
+from tryst.carole.service.stages import Note
 from tryst.carole.store import Store
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.carole.store.runs import Lease
@@ -38,7 +39,13 @@ from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
 
 
 def resolve_or_release(
-    store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
+    store: Store,
+    lease: Lease,
+    spec: Specification,
+    reader: Reader,
+    resources: Resources,
+    progress: Progress,
+    note: Note,
 ) -> int | None:
     """Carry out the next half of a run: the number of links, or None where the run now waits for other parties.
 
@@ -52,7 +59,7 @@ def resolve_or_release(
     if found is None and spec.resolution.joined:
         found = _join(store, lease, spec, reader, progress)
     if found is None:
-        _request_resolution(store, lease, spec, resources, progress)
+        _request_resolution(store, lease, spec, resources, progress, note)
         return None
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
     request, plan = store.artifacts.read(lease.run, RESOLUTION_REQUEST), plan_of(spec)
@@ -70,7 +77,7 @@ def resolve_or_release(
 
 
 def _request_resolution(
-    store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress
+    store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress, note: Note
 ) -> None:
     parts: list[BlockKeyedRows] = []
     for side in Side:
@@ -79,6 +86,7 @@ def _request_resolution(
         parts.append(rows_of_sets(sets, store.uploads.records(lease.project, side)))
         del sets
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
+    note(int(found.patterns.count.sum()), len(found.patterns.gamma), found.peak_bytes)
     progress("seal", 0.0)
     for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
         # The number of records is not known yet; where it is certainly too large, no request is made.

@@ -1,13 +1,21 @@
-"""The stages of a run as its worker passes through them: how long each takes, and a span for each."""
+"""The stages of a run as its worker passes through them: how long each takes, a span for each, and the work's sizes."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from opentelemetry.trace import Span
 
 from tryst.common.observability.tracing import begin_span
+
+Note = Callable[[int, int, int], None]
+"""Called with candidate pairs, comparison patterns and the most memory that a run's data took, once it has compared."""
+
+
+def no_note(pairs: int, patterns: int, peak_bytes: int) -> None:
+    """For a run whose figures no one reads."""
 
 
 class Stages:
@@ -19,6 +27,11 @@ class Stages:
         Its id, by which its spans are joined.
     project
         Its project's name, where spans may have it; else empty.
+
+    Attributes
+    ----------
+    sizes
+        Sizes of the work by name.
     """
 
     def __init__(self, run: str, project: str = "") -> None:
@@ -29,6 +42,12 @@ class Stages:
         self._begun = 0.0
         self._span: Span | None = None
         self._seconds: dict[str, float] = {}
+        self.sizes: dict[str, float] = {}
+
+    def note(self, pairs: int, patterns: int, peak_bytes: int) -> None:
+        """Note the sizes of the work; see `Note`."""
+        named = {"candidate_pairs": pairs, "patterns": patterns, "peak_bytes": peak_bytes}
+        self.sizes |= {name: float(size) for name, size in named.items()}
 
     def enter(self, stage: str) -> None:
         """Note that the run is in a stage now; called often, and by several threads."""

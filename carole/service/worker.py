@@ -136,7 +136,7 @@ class Worker:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
             log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
             with Heartbeat(self._store, lease, stages) as heart:
-                links = carry_out(self._store, lease, spec, self._reader, self._resources, heart.progress)
+                links = carry_out(self._store, lease, spec, self._reader, self._resources, heart.progress, stages.note)
         except LostRunError:
             log.warning("run lost", project=lease.project, run=lease.run)
         except TrystError as error:
@@ -157,13 +157,20 @@ class Worker:
             )
         else:
             seconds = round(time.monotonic() - started, 3)
-            took = {name: round(spent, 3) for name, spent in stages.end().items()}
             if links is None:
-                log.info("run waiting", project=lease.project, run=lease.run, seconds=seconds, stages=took)
+                log.info("run waiting", project=lease.project, run=lease.run, seconds=seconds)
                 return
-            log.info("run finished", project=lease.project, run=lease.run, links=links, seconds=seconds, stages=took)
+            log.info("run finished", project=lease.project, run=lease.run, links=links, seconds=seconds)
         finally:
-            stages.end()
+            self._note(lease, stages)
+
+    def _note(self, lease: Lease, stages: Stages) -> None:
+        granted = {"granted_bytes": float(self._resources.memory_bytes)}
+        try:
+            self._store.runs.note_figures(lease.run, stages.end(), {**stages.sizes, **granted})
+        except TrystError as error:
+            # The run itself has ended as it should.
+            log.warning("figures of a run not stored", run=lease.run, code=error.code.name)
 
     def _fail(self, lease: Lease, text: str, **details: str) -> None:
         log.error("run failed", project=lease.project, run=lease.run, **details)

@@ -6,11 +6,11 @@ links is among them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, func, select, update
 from sqlalchemy.engine import make_url
 
 from tryst.carole.projects import RunState, State
@@ -18,7 +18,7 @@ from tryst.carole.store.audit import last
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.retention import results_due, uploads_due
-from tryst.carole.store.runs import LEASE_MS
+from tryst.carole.store.runs import LEASE_MS, STAGE
 from tryst.carole.store.tables import (
     audit_checkpoints,
     audit_witnesses,
@@ -26,6 +26,7 @@ from tryst.carole.store.tables import (
     meta,
     payloads,
     projects,
+    run_figures,
     runs,
     tenure,
     uploads,
@@ -73,6 +74,17 @@ class Figures:
     """By member."""
     due: int
     """Uploads and results whose retention is over."""
+    last_run: LastRun = field(default_factory=lambda: LastRun({}, {}))
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The run that ended last with a result."""
+
+    stages: dict[str, float]
+    """Seconds by stage."""
+    sizes: dict[str, float]
+    """`candidate_pairs`, `patterns`, `peak_bytes`, `granted_bytes`."""
 
 
 class _UndoneError(Exception):
@@ -135,6 +147,7 @@ class Monitoring:
                 last(connection),
                 _witnessed(connection, now),
                 len(connection.execute(uploads_due(now)).all()) + len(connection.execute(results_due(now)).all()),
+                _last_run(connection),
             )
 
     def check_database(self) -> None:
@@ -149,14 +162,8 @@ class Monitoring:
             with self._database.write() as connection:
                 if self._database.is_sqlite:
                     connection.execute(update(meta).where(meta.c.key == "schema").values(value=meta.c.value))
-                # Undone, such a change would leave a dead row in PostgreSQL with every probe.
-                elif connection.scalar(text("SELECT current_setting('transaction_read_only')")) != "off":
-                    raise TrystError(
-                        ErrorCode.DATABASE,
-                        "the database can only be read",
-                        where=self._database.where,
-                        remedy="let store.database name the primary, not a standby",
-                    )
+                # On PostgreSQL the lock that every write has on the tenure is refused by a standby; a change, undone,
+                # would leave a dead row with every probe.
                 raise _UndoneError
         except _UndoneError:
             pass
@@ -211,6 +218,14 @@ def _active(connection: Connection, now: int) -> tuple[ActiveRun, ...]:
         )
         for row in connection.execute(query)
     )
+
+
+def _last_run(connection: Connection) -> LastRun:
+    newest = select(runs.c.run).where(runs.c.state == int(RunState.DONE)).order_by(runs.c.ended_at.desc()).limit(1)
+    query = select(run_figures.c.name, run_figures.c.value).where(run_figures.c.run == newest.scalar_subquery())
+    figures = {row.name: row.value for row in connection.execute(query)}
+    stages = {name.removeprefix(STAGE): value for name, value in figures.items() if name.startswith(STAGE)}
+    return LastRun(stages, {name: value for name, value in figures.items() if not name.startswith(STAGE)})
 
 
 def _witnessed(connection: Connection, now: int) -> dict[str, Witnessed]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
 
 from tryst.carole.projects import JoinedBy, PolicyDecision, Project, Run, RunState, operations
 from tryst.carole.projects.operations import Interruption
@@ -21,13 +21,16 @@ from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.results import Results
-from tryst.carole.store.tables import projects, runs
+from tryst.carole.store.tables import projects, run_figures, runs
 from tryst.carole.store.view import not_found, run_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 
 LEASE_MS = 60_000
 """How long a worker may be silent before its run is taken again."""
+
+STAGE = "stage "
+"""Begins the name of a figure that is a stage's seconds."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,19 @@ class Runs:
         """
         with self._own(lease) as change:
             change.apply(operations.fail_run(change.project, lease.run, error))
+
+    def note_figures(self, run: str, stages: Mapping[str, float], sizes: Mapping[str, float]) -> None:
+        """Store what a run has spent on its stages, added to what it spent before, and the sizes of its work."""
+        with self._database.write() as connection:
+            query = select(run_figures.c.name, run_figures.c.value).where(run_figures.c.run == run)
+            before = {row.name: row.value for row in connection.execute(query)}
+            spent = {STAGE + name[:32]: seconds for name, seconds in stages.items()}
+            figures = {**dict(sizes), **{name: before.get(name, 0.0) + seconds for name, seconds in spent.items()}}
+            if figures:
+                names = run_figures.c.name.in_(figures)
+                connection.execute(delete(run_figures).where(run_figures.c.run == run, names))
+                rows = [{"run": run, "name": name, "value": value} for name, value in figures.items()]
+                connection.execute(insert(run_figures), rows)
 
     def abandon(self, owner: str | None = None, cause: Interruption = Interruption.RESTARTED) -> int:
         """Requeue the runs of a worker that has ended (None: of all) as `operations.requeue_run`; returns how many."""

@@ -160,6 +160,15 @@ runs = Table(
     UniqueConstraint("project", "active"),
 )
 
+run_figures = Table(
+    "run_figures",
+    metadata,
+    Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
+    Column("name", String(48), primary_key=True),
+    Column("value", Double, nullable=False),
+)
+"""Seconds of a run's stages and the sizes of its work, for those who run Carole; no number of links (see `runs`)."""
+
 results = Table(
     "results",
     metadata,

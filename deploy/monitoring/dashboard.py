@@ -44,6 +44,17 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         ("Queue", "short", {"waiting": "tryst_queue_runs"}),
         ("Oldest waiting run", "s", {"age": "tryst_queue_age_seconds"}),
         ("Stage of the run", "percentunit", {"{{stage}} {{project}}": "tryst_run_progress"}),
+        ("Stages of the last run", "s", {"{{stage}}": "tryst_last_run_stage_seconds"}),
+        (
+            "Work of the last run",
+            "short",
+            {"candidate pairs": "tryst_last_run_candidate_pairs", "patterns": "tryst_last_run_patterns"},
+        ),
+        (
+            "Memory of the last run",
+            "bytes",
+            {"peak": "tryst_last_run_peak_bytes", "granted": "tryst_last_run_granted_bytes"},
+        ),
         ("Since the lease was renewed", "s", {"age": "tryst_run_lease_age_seconds"}),
         (
             "Worker",

@@ -130,6 +130,13 @@ def test_the_pages_say_what_happened(scraped: Pages) -> None:
     assert carole.value("tryst_projects", state="released") == 1
     assert carole.value("tryst_runs", state="done") == 1
     assert carole.value("tryst_queue_runs") == 0
+    stages = [sample for sample in carole.samples if sample.name == "tryst_last_run_stage_seconds"]
+    assert {"read", "seal"} < {sample.labels["stage"] for sample in stages}
+    assert all(0 <= sample.value < 600 for sample in stages)
+    pairs = carole.value("tryst_last_run_candidate_pairs")
+    assert 0 < pairs == float(f"{pairs:.1e}") <= 120 * 120
+    assert carole.value("tryst_last_run_patterns") > 0
+    assert 0 < carole.value("tryst_last_run_peak_bytes") < carole.value("tryst_last_run_granted_bytes") == 3 << 30
     assert carole.value("tryst_worker_up") == 1
     assert carole.value("tryst_worker_starts_total") == 1
     assert carole.value("tryst_uploads_open") == 0

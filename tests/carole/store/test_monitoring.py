@@ -15,7 +15,7 @@ from tests.carole.store.conftest import Clock
 from tests.carole.trial import PROJECT, Contribution, contributed, keyed
 from tryst.carole.projects import RunState, State
 from tryst.carole.store import Store
-from tryst.carole.store.monitoring import Figures
+from tryst.carole.store.monitoring import Figures, LastRun
 from tryst.carole.store.provision import initialise
 from tryst.carole.store.retention import DAY_MS
 from tryst.common.errors import ErrorCode, TrystError
@@ -67,6 +67,21 @@ def test_runs_their_queue_and_their_lease(store: Store, clock: Clock, contributi
     assert found.audit_entries > before.audit_entries
 
 
+def test_figures_of_the_last_run_are_summed_over_its_halves(
+    store: Store, contributions: dict[Side, Contribution]
+) -> None:
+    contributed(store, contributions)
+    store.runs.start(PROJECT, "coordinator", "request", "e" * 32)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.runs.note_figures(lease.run, {"read": 1.0, "compare": 2.5}, {"candidate_pairs": 7.0})
+    assert store.monitoring.figures().last_run == LastRun({}, {}), "it has not ended"
+    store.runs.finish(lease, 3, {})
+    store.runs.note_figures(lease.run, {"read": 0.5, "seal": 4.0}, {"granted_bytes": 9.0})
+    expected = LastRun({"read": 1.5, "compare": 2.5, "seal": 4.0}, {"candidate_pairs": 7.0, "granted_bytes": 9.0})
+    assert store.monitoring.figures().last_run == expected
+
+
 def test_what_is_due_is_what_retention_then_erases(
     store: Store, clock: Clock, contributions: dict[Side, Contribution]
 ) -> None:
@@ -111,7 +126,7 @@ def test_a_standby_is_not_ready(store: Store, url: str) -> None:
         )
         connection.execute(text(ended), {"name": name})
     engine.dispose()
-    with pytest.raises(TrystError, match="can only be read") as caught:
+    with pytest.raises(TrystError, match="the database failed, got ReadOnlySqlTransaction") as caught:
         store.monitoring.check_database()
     assert caught.value.code is ErrorCode.DATABASE
     store.monitoring.figures()  # it can still be read
