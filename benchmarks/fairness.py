@@ -24,6 +24,7 @@ from tryst.common.pki.certificates import server_name
 from tryst.common.pki.provisioning import provision
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
+from tryst.coordinator.rehearsal.processes import make_store
 from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc
 
 MAX_RATIO = 3.0
@@ -58,6 +59,7 @@ def main(arguments: list[str]) -> int:
         parties = provision(root / "parties", linker_names=["127.0.0.1"]).parties
         configuration, ready = root / "carole.yaml", root / "ready"
         configuration.write_text(template("127.0.0.1:0", keys=str(parties["carole"].path)))
+        make_store(configuration)
         command = [sys.executable, "-m", "tryst.carole", "--config", str(configuration), "--ready-file", str(ready)]
         with (root / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as carole:
             try:

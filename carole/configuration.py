@@ -12,7 +12,6 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
-from tryst.common.errors import ErrorCode, file_error
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
@@ -168,24 +167,14 @@ class CaroleConfiguration(Configuration):
 
 
 def load_carole(path: Path) -> CaroleConfiguration:
-    """Read ``carole.yaml`` and create the folder of a SQLite database if it does not exist.
+    """Read ``carole.yaml``.
 
     Raises
     ------
     TrystError
         CONFIGURATION, with every error by line and key.
     """
-    configuration = load_configuration(path, CaroleConfiguration)
-    url = make_url(configuration.store.database)
-    if url.get_backend_name() == "sqlite" and url.database:
-        folder = Path(url.database).parent
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise file_error(
-                ErrorCode.CONFIGURATION, "the folder of the database cannot be created", folder, error
-            ) from None
-    return configuration
+    return load_configuration(path, CaroleConfiguration)
 
 
 def template(listen: str, *, keys: str = ".", store: str = "store") -> str:

@@ -12,5 +12,5 @@ custodians who clean differently sign equal people differently."""
 CUSTODIAN_STATE = 5
 """Tables of a custodian's own database; kept there as SQLite's ``user_version``."""
 
-STORE = 5
-"""Tables of Carole's store. Every change of a table raises it."""
+STORE = 6
+"""Tables of Carole's store: the newest of `carole/store/migrations/versions`. Every change of a table raises it."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from tryst.carole.configuration import StoreConfiguration
+    from tryst.common.keys.identity import Identity
 
 app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
 
@@ -32,6 +37,44 @@ def serve(
     from tryst.carole.service.application import serve as run
 
     run(config, ready_file)
+
+
+@app.command()
+def init(config: Config = Path("carole.yaml")) -> None:
+    """Make the store, once, before the first start: the database's tables, the folder of blobs, an identity in both.
+
+    A store that exists is left as it is. An empty place beside one that is in use is refused.
+    """
+    from tryst.carole.store.provision import initialise
+    from tryst.carole.store.store import milliseconds
+
+    places, identity = _store(config)
+    store, made = initialise(places.database, places.blobs, identity, milliseconds)
+    typer.echo(f"Made the store {store}." if made else f"The store {store} exists and is left as it is.")
+
+
+@app.command()
+def upgrade(config: Config = Path("carole.yaml")) -> None:
+    """Bring the store of an older version of Tryst to this one, with its open projects. Stop her and back up first."""
+    from tryst.carole.store.provision import upgrade as bring
+    from tryst.carole.store.store import milliseconds
+
+    places, identity = _store(config)
+    before, after = bring(places.database, places.blobs, identity, milliseconds)
+    if before == after:
+        typer.echo(f"The database has version {after} already; nothing was changed.")
+    else:
+        typer.echo(f"The database had version {before} and has version {after}. The audit log has an entry about it.")
+
+
+def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
+    from tryst.carole.configuration import load_carole
+    from tryst.common.keys.identity import Identity
+    from tryst.common.pki.folders import PartyFolder
+
+    configuration = load_carole(config)
+    os.umask(0o077)
+    return configuration.store, Identity.load(PartyFolder(configuration.keys).identity)
 
 
 @app.command()

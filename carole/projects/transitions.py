@@ -53,6 +53,10 @@ class Action(StrEnum):
     """No change: a caller requested what it may not have."""
     LIST_MEMBERS = "list-members"
     """No project's: whom Carole admits from then on."""
+    INIT = "init"
+    """The store was made."""
+    UPGRADE = "upgrade"
+    """The database was brought to the schema of another version of Tryst."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
+from tryst.carole.store.tenure import Standing
 from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, file_error
+from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import open_wrapper
@@ -44,6 +45,8 @@ class Application:
         Of ``carole.yaml``.
     supervise
         Makes the worker's supervisor; tests may run without a worker.
+    ended
+        Set when another Carole has taken over the store and serving has to end.
 
     Raises
     ------
@@ -52,7 +55,12 @@ class Application:
         Everything is checked before anything is started.
     """
 
-    def __init__(self, path: Path, supervise: Callable[[Store, Path], Supervisor] = Supervisor) -> None:
+    def __init__(
+        self,
+        path: Path,
+        supervise: Callable[[Store, Path], Supervisor] = Supervisor,
+        ended: threading.Event | None = None,
+    ) -> None:
         self._path = path.absolute()
         self.configuration: CaroleConfiguration = load_carole(self._path)
         folder = PartyFolder(self.configuration.keys)
@@ -66,6 +74,8 @@ class Application:
         self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
         self._server: RunningServer | None = None
+        self._ended = ended or threading.Event()
+        self._lost = False
 
     @property
     def address(self) -> str:
@@ -85,10 +95,10 @@ class Application:
         Raises
         ------
         TrystError
-            CONFIGURATION if the address cannot be listened on; BUSY if another Carole uses the store.
+            CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
-            swept = self.store.recover()
+            swept = self.store.recover(self._stand)
             if swept:
                 log.info("swept", files=swept)
             self._record_members()
@@ -110,6 +120,30 @@ class Application:
         except BaseException:
             self.stop()
             raise
+
+    def require_held(self) -> None:
+        """Refuse to have ended in order where another Carole has taken over.
+
+        Raises
+        ------
+        TrystError
+            BUSY.
+        """
+        if self._lost:
+            raise TrystError(
+                ErrorCode.BUSY,
+                "another Carole has taken over the store",
+                where="store",
+                remedy="let one of them serve; this one wrote nothing since",
+            )
+
+    def _stand(self, standing: Standing) -> None:
+        """Health is that of the store; without her tenure Carole ends."""
+        if self._server is not None:
+            self._server.report(serving=standing is Standing.HELD)
+        if standing is Standing.LOST:
+            self._lost = True
+            self._ended.set()
 
     def stop(self) -> None:
         """Report NOT_SERVING, let active calls end, stop the worker, close the store."""
@@ -144,7 +178,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         signal.signal(number, lambda *_: ended.set())
     # What SIGHUP asks of other services, to read their files again, Carole does by herself.
     signal.signal(signal.SIGHUP, lambda *_: None)
-    application = Application(path)
+    application = Application(path, ended=ended)
     begin_log("carole", application.configuration.log_level)
     application.start()
     try:
@@ -156,6 +190,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         log.info("stopping")
     finally:
         application.stop()
+    application.require_held()
     log.info("stopped")
 
 

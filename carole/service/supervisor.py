@@ -37,7 +37,7 @@ class Supervisor:
     configuration
         Path of ``carole.yaml``, which the worker reads for itself.
     program
-        Command that starts a worker; ``--config PATH --owner NAME`` is appended.
+        Command that starts a worker; ``--config PATH --owner NAME --holder NAME`` is appended.
     """
 
     def __init__(
@@ -87,7 +87,10 @@ class Supervisor:
                 return
             self._owner = secrets.token_hex(8)
             self._process = subprocess.Popen(
-                [*self._program, "--config", str(self._configuration), "--owner", self._owner],
+                [
+                    *self._program,
+                    *("--config", str(self._configuration), "--owner", self._owner, "--holder", self._store.holder),
+                ],
                 stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
                 stdout=subprocess.DEVNULL,
             )

@@ -87,13 +87,22 @@ class Heartbeat:
 
 
 class Worker:
-    """Takes runs and carries them out, until the process ends."""
+    """Takes runs and carries them out, until the process ends.
 
-    def __init__(self, configuration: CaroleConfiguration, owner: str) -> None:
+    Parameters
+    ----------
+    owner
+        The worker's name.
+    holder
+        Its Carole's, under which it writes.
+    """
+
+    def __init__(self, configuration: CaroleConfiguration, owner: str, holder: str) -> None:
         folder = PartyFolder(configuration.keys)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         identity = Identity.load(folder.identity)
-        self._store = Store(configuration.store.database, configuration.store.blobs, vault, identity)
+        places = configuration.store
+        self._store = Store(places.database, places.blobs, vault, identity, holder=holder)
         self._folder, self._members = folder, configuration.members or folder.members
         self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
         self._owner = owner
@@ -175,6 +184,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Carole's worker, started by her service.")
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--owner", required=True)
+    parser.add_argument("--holder", required=True)
     given = parser.parse_args(arguments)
     # An interrupt at the terminal reaches the whole group; the parent then ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -183,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         configuration = load_carole(given.config)
         begin_log("worker", configuration.log_level)
-        Worker(configuration, given.owner).work()
+        Worker(configuration, given.owner, given.holder).work()
     except TrystError as error:
         log.error("worker failed", code=error.code.name, error=str(error))
         return 1

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from tryst.carole.projects.operations import Entry
-from tryst.carole.projects.transitions import Action
+from tryst.carole.projects.transitions import SYSTEM, Action
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
@@ -50,21 +50,33 @@ def append(connection: Connection, at: int, project: str, entries: Iterable[Entr
         )
 
 
+def start(connection: Connection, identity: Identity, clock: Clock) -> str:
+    """Start the log of a new store, with a checkpoint of size 0; its random name, by which the store is known."""
+    log = secrets.token_hex(16)
+    _checkpoint(connection, identity, clock, log, 0)
+    append(connection, clock(), "", [Entry(SYSTEM, Action.INIT, {"store": log})])
+    return log
+
+
 def seal(connection: Connection, identity: Identity, clock: Clock) -> None:
-    """End a transaction: a checkpoint if it has added entries, and the first one, of size 0, to a new log."""
+    """End a transaction: a checkpoint if it has added entries."""
     sealed = select(func.max(audit_checkpoints.c.size)).scalar_subquery()
     size = select(meta.c.value).where(meta.c.key == "audit").scalar_subquery()
-    named = select(audit_checkpoints.c.log).where(audit_checkpoints.c.size == 0).scalar_subquery()
-    row = connection.execute(select(sealed, size, named)).one()
-    if row[0] is not None and row[0] >= row[1]:
-        return
-    log = row[2] if row[2] is not None else secrets.token_hex(16)
-    for now in sorted({0, int(row[1])} if row[0] is None else {int(row[1])}):
-        root = merkle.root(now, lambda h, p: node(connection, h, p))
-        signed = Checkpoint.sign(identity, log, now, root, clock())
-        connection.execute(
-            insert(audit_checkpoints).values(size=now, log=log, root=root, at=signed.at, signature=signed.signature)
-        )
+    row = connection.execute(select(sealed, size)).one()
+    if row[0] < row[1]:
+        _checkpoint(connection, identity, clock, log_name(connection), int(row[1]))
+
+
+def _checkpoint(connection: Connection, identity: Identity, clock: Clock, log: str, size: int) -> None:
+    root = merkle.root(size, lambda h, p: node(connection, h, p))
+    signed = Checkpoint.sign(identity, log, size, root, clock())
+    values = {"size": size, "log": log, "root": root, "at": signed.at, "signature": signed.signature}
+    connection.execute(insert(audit_checkpoints).values(values))
+
+
+def log_name(connection: Connection) -> str:
+    """The log's name, which is the identity of its store: in its first checkpoint, and in the folder of blobs."""
+    return str(connection.execute(select(audit_checkpoints.c.log).where(audit_checkpoints.c.size == 0)).scalar_one())
 
 
 def last(connection: Connection) -> int:

@@ -6,27 +6,55 @@ determines which files count; `sweep` removes the others at a start, when nothin
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Collection
 from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import FULL, ErrorCode, file_error
+from tryst.common.errors import FULL, ErrorCode, TrystError, code_of, file_error
 from tryst.common.folder_lock import lock_folder
+
+IDENTITY = "identity"
+"""The file in the folder with the name of the store that the folder belongs to."""
+
+_MISPLACED = (
+    "find out where it is: a volume that is not mounted or a mistyped path looks like this; the folder and the "
+    "database of one store belong together"
+)
+_PAYLOAD = re.compile(r"[0-9a-f]{32}")
 
 
 class Blobs:
-    """A folder with one folder per payload, and in it one file per chunk."""
+    """A folder with one folder per payload, and in it one file per chunk.
+
+    Attributes
+    ----------
+    place
+        Of the locked folder, on this machine since it was started: two that are equal cannot both have the lock.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock: int | None = None
+        self.place = ""
+
+    def create(self) -> None:
+        """Make the folder, unless it exists.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION.
+        """
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise file_error(ErrorCode.CONFIGURATION, "the folder for blobs cannot be created", folder, error) from None
+            what = "the folder for blobs cannot be created"
+            raise file_error(ErrorCode.CONFIGURATION, what, self._folder, error) from None
 
     def claim(self) -> None:
         """Lock the folder for the lifetime of this process.
@@ -34,15 +62,76 @@ class Blobs:
         Raises
         ------
         TrystError
-            BUSY if another process has it.
+            BUSY if another process has it; DATABASE if there is no such folder.
         """
-        self._lock = lock_folder(self._folder)
+        try:
+            self._lock = lock_folder(self._folder)
+            held, boot = os.fstat(self._lock), Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        except OSError as error:
+            what = "the folder of blobs cannot be used"
+            raise file_error(ErrorCode.DATABASE, what, self._folder, error, _MISPLACED) from None
+        self.place = hashlib.sha256(f"{boot}{held.st_dev}:{held.st_ino}".encode()).hexdigest()[:32]
 
     def release(self) -> None:
         """Unlock the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def identity(self) -> str | None:
+        """The store that the folder belongs to; None if it belongs to none."""
+        try:
+            return (self._folder / IDENTITY).read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+
+    def identify(self, store: str) -> None:
+        """Record the store that the folder belongs to."""
+        with whole_file(self._folder / IDENTITY) as file:
+            file.write(f"{store}\n".encode())
+
+    def require(self, store: str) -> None:
+        """Refuse a folder of another store, or of none.
+
+        Raises
+        ------
+        TrystError
+            DATABASE.
+        """
+        found = self.identity()
+        if found != store:
+            raise TrystError(
+                ErrorCode.DATABASE,
+                "the folder of blobs does not belong to this database",
+                where=str(self._folder),
+                got=f"the store {found}, and the database is of {store}" if found else "a folder of no store",
+                remedy=_MISPLACED,
+            )
+
+    def payloads(self) -> set[str]:
+        """The payloads that have a folder."""
+        return {path.name for path in self._folder.iterdir() if path.is_dir() and _PAYLOAD.fullmatch(path.name)}
+
+    def require_known(self, known: Collection[str]) -> None:
+        """Refuse a folder with a payload that the database has never heard of.
+
+        A payload's row is committed before its folder is made, and stays when it is erased. So the database is an old
+        copy, or of another store, and removing what it does not name would destroy what the right one names.
+
+        Raises
+        ------
+        TrystError
+            DATABASE.
+        """
+        unknown = sorted(self.payloads() - set(known))
+        if unknown:
+            raise TrystError(
+                ErrorCode.DATABASE,
+                "the database does not know all payloads in the folder of blobs: it is older, or another store's",
+                where=str(self._folder),
+                got=f"{len(unknown)} unknown, such as {unknown[0]}",
+                remedy="give Carole the newest database; if it is lost for good, move the unknown folders elsewhere",
+            )
 
     def write(self, payload: str, content: bytes) -> str:
         """Write one chunk; when the name is returned, the chunk is on the disk.
@@ -63,7 +152,7 @@ class Blobs:
         except OSError as error:
             full = error.errno in FULL
             raise file_error(
-                ErrorCode.STORAGE_FULL if full else ErrorCode.DATABASE,
+                code_of(error, ErrorCode.DATABASE),
                 "a chunk cannot be stored",
                 self._folder,
                 error,
@@ -98,16 +187,15 @@ class Blobs:
             shutil.rmtree(self._folder / payload, ignore_errors=True)
 
     def sweep(self, named: Collection[tuple[str, str]]) -> int:
-        """Remove every file that is not among `named`, pairs of payload and file; returns how many."""
+        """Remove every file of a payload that is not among `named`, pairs of payload and file; returns how many."""
         removed = 0
         payloads = {payload for payload, _ in named}
-        for folder in self._folder.iterdir():
-            if not folder.is_dir():
-                continue
+        for payload in self.payloads():
+            folder = self._folder / payload
             for file in folder.iterdir():
-                if (folder.name, file.name) not in named:
+                if (payload, file.name) not in named:
                     file.unlink()
                     removed += 1
-            if folder.name not in payloads:
+            if payload not in payloads:
                 folder.rmdir()
         return removed

@@ -8,21 +8,51 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from tryst.carole.store import tables
+from tryst.carole.store import tenure
+from tryst.carole.store.database_file import BUSY_SECONDS, DatabaseFile
+from tryst.carole.store.migrations import schema_version
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.versions import STORE
 
-BUSY_SECONDS = 15
-"""How long a writer waits for another one."""
+Prepare = Callable[[Connection, str], None]
+"""What to do with the schema of a database that is opened; the text names the database in errors."""
+
+
+def newest_schema(connection: Connection, where: str) -> None:
+    """Refuse a database whose schema is not the newest.
+
+    Raises
+    ------
+    TrystError
+        DATABASE, with the command that helps.
+    """
+    version = schema_version(connection)
+    if version == STORE:
+        return
+    if version is None:
+        remedy = "find out where the store is: a volume that is not mounted, a mistyped path or an empty PostgreSQL "
+        remedy += "looks like this; for a new store, 'tryst carole init'"
+    elif version < STORE:
+        remedy = "stop Carole, back up, and 'tryst carole upgrade'"
+    else:
+        remedy = "run the version of Tryst that upgraded it"
+    raise TrystError(
+        ErrorCode.DATABASE,
+        f"the database must have schema version {STORE}",
+        where=where,
+        got="an empty database" if version is None else str(version),
+        remedy=remedy,
+    )
+
 
 _POSTGRES_FULL, _POSTGRES_CONNECTIONS = "53100", "53300"
 """SQLSTATE: disk full, too many connections."""
@@ -38,30 +68,64 @@ class Database:
         file, the environment) work and keep it out of the configuration.
     seal
         Called at the end of every writing transaction, within it: what it writes is committed with the rest.
+    prepare
+        Called with the database at the opening, in a writing transaction: it refuses, makes or changes the schema.
+    create
+        Whether a missing file of SQLite is made.
+
+    Attributes
+    ----------
+    holder
+        The name under which this process may write (see `tenure`); empty before it may.
+    where
+        The database in errors and logs.
 
     Raises
     ------
     TrystError
-        CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened or has another schema version.
+        CONFIGURATION for a URL that is neither; DATABASE if it cannot be opened; errors of `prepare`.
     """
 
-    def __init__(self, url: str, seal: Callable[[Connection], None] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        seal: Callable[[Connection], None] | None = None,
+        *,
+        prepare: Prepare = newest_schema,
+        create: bool = False,
+    ) -> None:
         parsed = _parse(url)
         self._seal = seal
+        self.holder = ""
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         self.where = Path(parsed.database or "").name if self.is_sqlite else f"{parsed.host or 'local'}"
-        self._engine = _engine(parsed)
+        self._file = DatabaseFile(Path(parsed.database or ""), create=create) if self.is_sqlite else None
+        self._engine = _engine(parsed, self._file)
         # By PostgreSQL's default each statement of one transaction sees a different state.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self._engine.execution_options(tryst_reading=True, **level)
         with self._translated(), self._engine.begin() as connection:
-            _prepare(connection, self.where)
+            prepare(connection, self.where)
             if seal is not None:
                 seal(connection)
 
-    def close(self) -> None:
-        """Close every connection."""
+    def close(self, *, release: bool = False) -> None:
+        """Close every connection; with `release` end the tenure first."""
+        if release and self.holder:
+            # Else it ends by itself.
+            with suppress(TrystError), self._translated(), self._engine.begin() as connection:
+                tenure.release(connection, self.holder)
         self._engine.dispose()
+
+    def hold(self, place: str) -> None:
+        """Become the holder of the store, as `tenure.take`."""
+        with self._checked(), self._engine.begin() as connection:
+            self.holder = tenure.take(connection, place, self.where)
+
+    def renew(self) -> bool:
+        """Renew the tenure; False if another has taken over."""
+        with self._checked(), self._engine.begin() as connection:
+            return tenure.renew(connection, self.holder)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -71,8 +135,16 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that writes; it is committed at the end of the block, or not at all."""
-        with self._translated(), self._engine.begin() as connection:
+        """A transaction that writes; it is committed at the end of the block, or not at all.
+
+        Raises
+        ------
+        TrystError
+            BUSY if this process does not hold the store; DATABASE if SQLite's file has vanished: then nothing of the
+            block counts, even where it was committed to a file that is no longer the store.
+        """
+        with self._checked(), self._engine.begin() as connection:
+            tenure.require(connection, self.holder, self.where)
             yield connection
             if self._seal is not None:
                 self._seal(connection)
@@ -84,6 +156,16 @@ class Database:
                 raw = connection.connection.dbapi_connection
                 assert raw is not None  # noqa: S101
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """A write, of which SQLite's file is the right one before it and after its commit."""
+        if self._file is not None:
+            self._file.require()
+        with self._translated():
+            yield
+        if self._file is not None:
+            self._file.require()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -131,11 +213,11 @@ def _parse(url: str) -> URL:
     return parsed
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, file: DatabaseFile | None) -> Engine:
     # Parameters are hidden because errors and logs would show them.
     options: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
-    if url.get_backend_name() == "sqlite":
-        options["connect_args"] = {"timeout": BUSY_SECONDS, "check_same_thread": False}
+    if file is not None:
+        options["creator"] = file.connect
     try:
         engine = create_engine(url, pool_size=10, max_overflow=20, **options)
     except (ImportError, NoSuchModuleError, ArgumentError):
@@ -146,7 +228,7 @@ def _engine(url: URL) -> Engine:
             got=url.drivername,
             remedy="install tryst[postgres] and write the URL as postgresql+psycopg://...",
         ) from None
-    if url.get_backend_name() == "sqlite":
+    if file is not None:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -169,22 +251,3 @@ def _configure_sqlite(raw: sqlite3.Connection, _record: object) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     reading = connection.get_execution_options().get("tryst_reading")
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-
-def _prepare(connection: Connection, where: str) -> None:
-    """Create the tables of an empty database; refuse one of another version."""
-    if connection.dialect.name != "sqlite":
-        # Two first starts at once would both see an empty database.
-        connection.execute(text("SELECT pg_advisory_xact_lock(7240191)"))
-    if not inspect(connection).has_table(tables.meta.name):
-        tables.metadata.create_all(connection)
-        connection.execute(insert(tables.meta), [{"key": "schema", "value": STORE}, {"key": "audit", "value": 0}])
-    version = connection.scalar(select(tables.meta.c.value).where(tables.meta.c.key == "schema"))
-    if version != STORE:
-        raise TrystError(
-            ErrorCode.DATABASE,
-            f"the database must have schema version {STORE}",
-            where=where,
-            got=str(version),
-            remedy="run the version of Tryst that created it, or give this version a new database",
-        )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+from sqlalchemy import select
 
 from tryst.carole.store import audit
 from tryst.carole.store.artifacts import Artifacts
@@ -16,6 +19,8 @@ from tryst.carole.store.registry import Registry
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
 from tryst.carole.store.runs import Runs
+from tryst.carole.store.tables import payloads
+from tryst.carole.store.tenure import Renewal, Standing
 from tryst.carole.store.uploads import Uploads
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
@@ -41,6 +46,8 @@ class Store:
         Signs the audit log's checkpoints.
     clock
         Milliseconds since 1970; tests give their own.
+    holder
+        The name under which a worker writes: its Carole's.
 
     Attributes
     ----------
@@ -53,8 +60,19 @@ class Store:
         CONFIGURATION, DATABASE.
     """
 
-    def __init__(self, url: str, folder: Path, vault: Vault, identity: Identity, clock: Clock = milliseconds) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        vault: Vault,
+        identity: Identity,
+        clock: Clock = milliseconds,
+        *,
+        holder: str = "",
+    ) -> None:
         self._database = Database(url, partial(audit.seal, identity=identity, clock=clock))
+        self._database.holder = holder
+        self._renewal: Renewal | None = None
         self._blobs = Blobs(folder)
         self._payloads = EncryptedPayloads(self._blobs, vault)
         changes = Changes(self._database, self._payloads, clock)
@@ -66,18 +84,41 @@ class Store:
         self.retention = Retention(self._database, changes, clock)
         self.audit = audit.Log(self._database)
 
-    def recover(self) -> int:
-        """Lock the store for this process and remove files left by a crash; returns their number.
+    @property
+    def holder(self) -> str:
+        """The name under which this process may write (see `tenure`)."""
+        return self._database.holder
 
-        Call once, before anything is served or any run taken. Runs of former workers are freed first: a worker that
-        outlived its Carole can then no longer name the files that are removed here.
+    def recover(self, report: Callable[[Standing], None] = lambda standing: None) -> int:
+        """Take hold of the store and remove files left by a crash; returns their number.
+
+        Call once, before anything is served or any run taken. Nothing is changed before it is certain that database
+        and folder belong together and that no other Carole uses them. Runs of former workers are freed first: a worker
+        that outlived its Carole can then no longer name the files that are removed here.
+
+        Parameters
+        ----------
+        report
+            Called from a thread when the database can no longer be reached, when it can again, and when another Carole
+            has taken over.
 
         Raises
         ------
         TrystError
-            BUSY if another Carole uses the store.
+            BUSY if another Carole uses the store; DATABASE if database and folder are not of one store, or the
+            database is older than the folder.
         """
         self._blobs.claim()
+        try:
+            with self._database.read() as connection:
+                self._blobs.require(audit.log_name(connection))
+                self._blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
+            self._database.hold(self._blobs.place)
+        except BaseException:
+            self._blobs.release()
+            raise
+        self._renewal = Renewal(self._database.renew, report)
+        self._renewal.start()
         self.runs.abandon()
         with self._database.write() as connection:
             self._payloads.rewrap(connection)
@@ -85,6 +126,8 @@ class Store:
             return self._payloads.sweep(connection)
 
     def close(self) -> None:
-        """Close the database and unlock the store."""
-        self._database.close()
+        """End the tenure, close the database and unlock the store."""
+        if self._renewal is not None:
+            self._renewal.stop()
+        self._database.close(release=self._renewal is not None)
         self._blobs.release()

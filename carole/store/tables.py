@@ -1,12 +1,13 @@
 """The tables, the same for SQLite and PostgreSQL. Times are milliseconds since 1970, in UTC.
 
-Every change of a table raises `versions.STORE`: a Carole refuses a database of another version instead of guessing.
+They are made by `migrations`: every change of a table here is also a module of `migrations/versions`, and raises
+`versions.STORE`. A Carole refuses a database of another version. The log's tables refuse changes by triggers, which the
+migrations make.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import (
-    DDL,
     BigInteger,
     Column,
     Double,
@@ -19,7 +20,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    event,
 )
 
 metadata = MetaData()
@@ -30,7 +30,16 @@ meta = Table(
     Column("key", String(32), primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`schema`, the version; and `audit`, the sequence number of the last audit entry, whose row is the log's lock."""
+"""`audit` is the sequence number of the last audit entry, its row the log's lock; `schema` is for old releases."""
+
+tenure = Table(
+    "tenure",
+    metadata,
+    Column("holder", String(32), primary_key=True),
+    Column("place", String(32), nullable=False),
+    Column("until", BigInteger, nullable=False),
+)
+"""One row: who holds the store, on which machine and folder, and until when (see `tenure`)."""
 
 projects = Table(
     "projects",
@@ -91,10 +100,12 @@ payloads = Table(
     Column("chunks", Integer),
     Column("root", LargeBinary(32)),
     Column("complete", Integer, nullable=False),
+    Column("writer", String(64)),
 )
 """What is encrypted under one key: an upload, an artifact or a share of a result. Without its wrapped key it is erased.
 
 How many chunks it has and their root digest are known from its first chunk on; `complete` is 1 once all are there.
+`writer` is the worker that writes it, until a row of a result or of an artifact names it.
 """
 
 chunks = Table(
@@ -210,38 +221,3 @@ audit_witnesses = Table(
     Column("countersignature", LargeBinary(64), nullable=False),
 )
 """The checkpoint each custodian last accepted, countersigned, to be shown to the other."""
-
-# The log is append-only; the database itself refuses other changes.
-_GUARDED = (audit, audit_nodes, audit_checkpoints)
-
-
-def _guards(table: Table) -> list[tuple[str, str]]:
-    name = table.name
-    return [
-        (
-            "sqlite",
-            f"CREATE TRIGGER {name}_no_{operation.lower()} BEFORE {operation} ON {name} "
-            "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END",
-        )
-        for operation in ("UPDATE", "DELETE")
-    ] + [
-        (
-            "postgresql",
-            "CREATE OR REPLACE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$",
-        ),
-        (
-            "postgresql",
-            f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
-            "FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()",
-        ),
-    ]
-
-
-for _table in _GUARDED:
-    for _dialect, _statement in _guards(_table):
-        event.listen(
-            _table,
-            "after_create",
-            DDL(_statement).execute_if(dialect=_dialect),  # type: ignore[no-untyped-call]
-        )

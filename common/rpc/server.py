@@ -59,6 +59,11 @@ class RunningServer:
         self._health = health_servicer
         self.port = port
 
+    def report(self, *, serving: bool) -> None:
+        """Report to health checks whether the service can do what it is for."""
+        states = health_pb2.HealthCheckResponse
+        self._health.set("", states.SERVING if serving else states.NOT_SERVING)
+
     def stop(self, grace: float = 10.0) -> None:
         """Report NOT_SERVING, let calls under way finish within `grace` seconds, then close."""
         self._health.enter_graceful_shutdown()

@@ -48,6 +48,7 @@ def command(
     typer.echo(f"{'authority':<12} {made.authority}  (take it offline)")
     typer.echo("")
     typer.echo("Give each party its own folder and no other. Then, each on its own machine:")
+    typer.echo(f"  tryst carole init --config {made.parties['carole'].path / 'carole.yaml'}    # once")
     typer.echo(f"  tryst carole serve --config {made.parties['carole'].path / 'carole.yaml'}")
     for side in Side:
         path = made.parties[str(side)].path

@@ -172,6 +172,24 @@ class Services:
         return tuple(self._running)
 
 
+def make_store(configuration: Path) -> None:
+    """Make Carole's store by her own command, as her operator does once before the first start.
+
+    Raises
+    ------
+    TrystError
+        UNAVAILABLE if it ends with an error, which it has then printed.
+    """
+    command = [sys.executable, "-m", "tryst", "carole", "init", "--config", str(configuration)]
+    done = subprocess.run(
+        command, cwd=configuration.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise TrystError(
+            ErrorCode.UNAVAILABLE, "the store could not be made", where="carole", remedy=done.stderr.strip()[-500:]
+        )
+
+
 def _family(pid: int) -> list[int]:
     """A process and its descendants, where the system shows them in /proc."""
     found = [pid]

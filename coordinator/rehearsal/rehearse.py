@@ -35,7 +35,7 @@ from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compar
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 POLL_SECONDS = 0.1
@@ -158,6 +158,7 @@ class _Rehearsal:
         logs = self._folder
         carole = made.parties["carole"].path / "carole.yaml"
         carole.write_text(_carole_configuration(self._resources))
+        make_store(carole)
         address = str(self._services.start(ServiceProcess("carole", carole, logs)).wait_ready()["address"])
         custodians: dict[Side, ServiceProcess] = {}
         for side in Side:

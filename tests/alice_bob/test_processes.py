@@ -28,7 +28,7 @@ from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.specification import load_specification, specification_digest
 from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import project_pb2
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
@@ -91,7 +91,9 @@ def deploy(tmp_path: Path) -> Callable[..., Deployment]:
             address = f"127.0.0.1:{free.getsockname()[1]}"
         text = SPECIFICATION.replace("BITS", str(bits))
         digest = specification_digest(load_specification(text, "test")).hex()
-        (made.parties["carole"].path / "carole.yaml").write_text(template(address))
+        configuration = made.parties["carole"].path / "carole.yaml"
+        configuration.write_text(template(address))
+        make_store(configuration)
         generator = random.Random(1)
         people = []
         for number in range(count):

@@ -13,10 +13,12 @@ import numpy as np
 import polars as pl
 
 from tests.specifications import heading
-from tryst.carole.configuration import template
+from tryst.carole.configuration import load_carole, template
 from tryst.carole.service.application import Application
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
+from tryst.carole.store.provision import initialise
+from tryst.carole.store.store import milliseconds
 from tryst.common.encoding import SignatureSet, layout_of, to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.check import key_check_value
@@ -67,13 +69,21 @@ class NoWorker(Supervisor):
 class Deployment:
     """Carole, startable again and again with the same keys and store."""
 
-    def __init__(self, parties: Provisioned, root: Path) -> None:
+    def __init__(self, parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> None:
+        """In the configuration the first of each pair is `replaced` by the second."""
         self.parties = parties
         self.root = root
         root.mkdir(parents=True)
         self.configuration = root / "carole.yaml"
         keys = parties.parties["carole"].path
-        self.configuration.write_text(template("127.0.0.1:0").replace("keys: .", f"keys: {keys}"))
+        text = template("127.0.0.1:0")
+        for old, new in (("keys: .", f"keys: {keys}"), *replaced):
+            assert old in text
+            text = text.replace(old, new)
+        self.configuration.write_text(text)
+        places = load_carole(self.configuration).store
+        identity = Identity.load(parties.parties["carole"].identity)
+        initialise(places.database, places.blobs, identity, milliseconds)
         self._application: Application | None = None
         self._elsewhere = ""
         self._connections: list[Connection] = []

@@ -96,6 +96,20 @@ def test_a_pod_is_confined(party: str) -> None:
     assert party in stages()
 
 
+def test_the_job_that_makes_the_store_has_caroles_volumes_and_confinement() -> None:
+    """It differs from her own pod in what it runs, and in nothing that decides where the store is."""
+    job = yaml.safe_load((DEPLOY / "kubernetes/carole-init.yaml").read_text())
+    spec, own = job["spec"]["template"]["spec"], pod("carole")
+    assert (job["kind"], job["metadata"]["namespace"]) == ("Job", "tryst-carole")
+    (container,), (carole,) = spec["containers"], own["containers"]
+    assert container["command"] == ["tryst", "carole", "init", "--config", "/etc/tryst/carole/carole.yaml"]
+    assert all(container[name] == carole[name] for name in ("image", "securityContext", "volumeMounts"))
+    assert spec.pop("restartPolicy") == "Never"
+    assert {name: value for name, value in spec.items() if name != "containers"} == {
+        name: value for name, value in own.items() if name != "containers"
+    }
+
+
 @pytest.mark.parametrize("party", SERVICES)
 def test_the_layout_and_what_is_read_only(party: str) -> None:
     spec = pod(party)

@@ -162,13 +162,14 @@ def test_a_linkage_from_the_configurations_in_deploy(site: Loopback | Namespaces
     (tmp_path / "linkage.yaml").write_text(SPECIFICATION)
     before = snapshot(tmp_path / "etc", tmp_path / "srv")
     with contextlib.ExitStack() as stack:
+        terminals = {party: Terminal(party, site, configurations[party]) for party in PARTIES}
+        for terminal in terminals.values():
+            stack.callback(terminal.close)
+        assert terminals["carole"].type("carole", "init").startswith("Made the store ")
         services: dict[str, Service] = {}
         for party in SERVICES:
             services[party] = Service(party, site, configurations[party])
             stack.callback(services[party].stop)
-        terminals = {party: Terminal(party, site, configurations[party]) for party in PARTIES}
-        for terminal in terminals.values():
-            stack.callback(terminal.close)
         ready = {party: service.wait_ready() for party, service in services.items()}
         assert terminals["carole"].type("carole", "health").startswith("Carole is serving on ")
 

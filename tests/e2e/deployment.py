@@ -20,14 +20,17 @@ import polars as pl
 
 import alice
 import bob
-from tryst.carole.configuration import template
+from tryst.carole.configuration import load_carole, template
 from tryst.carole.service.application import Application
 from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.store.provision import initialise
+from tryst.carole.store.store import milliseconds
 from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.errors import TrystError
+from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import PARTIES, provision
@@ -121,6 +124,9 @@ class Deployment:
             self.mend(side)
         self.carole_yaml = self.folders["carole"] / "carole.yaml"
         self.carole_yaml.write_text(template(self.address).replace("level: info", "level: debug"))
+        configured = load_carole(self.carole_yaml).store
+        identity = Identity.load(self.made.parties["carole"].identity)
+        initialise(configured.database, configured.blobs, identity, milliseconds)
         self.coordinator_yaml = self.folders["coordinator"] / "coordinator.yaml"
         self.coordinator_yaml.write_text(coordinator_template(self.address))
         digests = tuple(digest_of(text).hex() for text in specifications)

@@ -244,7 +244,7 @@ if where == "assessed":
     dies_after(ending, "assess")
 elif where == "committed":
     dies_after(runs.Runs, "finish")
-made = worker.Worker(load_carole(Path(sys.argv[2])), "dying")
+made = worker.Worker(load_carole(Path(sys.argv[2])), "dying", sys.argv[3])
 lease = made._store.runs.take("dying")
 if where == "inside the transaction":
     dies_after(changes.Change, "apply")  # which taking the run has called too
@@ -259,7 +259,7 @@ def killed_at_each_point(carole: Deployment, folder: Path) -> Iterator[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     for point in ("assessed", "inside the transaction", "committed"):
         died = subprocess.run(
-            [sys.executable, str(script), point, str(carole.configuration)],
+            [sys.executable, str(script), point, str(carole.configuration), carole.store.holder],
             env=environment,
             check=False,
             capture_output=True,

@@ -105,12 +105,7 @@ def _on_disk(server: Postgres, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def carole(parties: Provisioned, root: Path, *replaced: tuple[str, str]) -> Iterator[Deployment]:
-    made = Deployment(parties, root)
-    configuration = made.configuration.read_text()
-    for old, new in replaced:
-        assert old in configuration
-        configuration = configuration.replace(old, new)
-    made.configuration.write_text(configuration)
+    made = Deployment(parties, root, *replaced)
     made.start()
     try:
         yield made

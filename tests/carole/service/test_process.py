@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.carole.deployment import (
     CANARY,
@@ -25,7 +27,8 @@ from tests.carole.deployment import (
     make_upload,
     people,
 )
-from tryst.common.errors import TrystError
+from tests.carole.service.test_worker import eventually
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.pki.provisioning import Provisioned
 from tryst.protos.linkage.v1 import project_pb2
@@ -216,3 +219,61 @@ def test_configuration_errors_are_reported_as_such(parties: Provisioned, tmp_pat
     deployment.start()
     assert "another service is using this folder" in issue(deployment.configuration)
     deployment.stop()
+
+
+def test_without_her_database_she_neither_starts_nor_sweeps(
+    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
+) -> None:
+    process, deployment = launch()
+    deployment.connect_to(process.address())
+    deployment.keyed()
+    deployment.custodian(Side.ALICE).contribute(uploads[Side.ALICE])
+    process.end(signal.SIGTERM)
+    store = deployment.root / "store"
+    before = {path for path in (store / "blobs").rglob("*") if path.is_file()}
+    assert len(before) > 2
+    (store / "carole.db").rename(store / "elsewhere.db")
+    assert "there is no database" in issue(deployment.configuration)
+    assert not (store / "carole.db").exists()
+    assert {path for path in (store / "blobs").rglob("*") if path.is_file()} == before
+    (store / "elsewhere.db").rename(store / "carole.db")
+    process, _ = launch()
+    deployment.connect_to(process.address())
+    assert deployment.custodian(Side.ALICE).begin(uploads[Side.ALICE]).committed
+
+
+def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(
+    launch: Callable[[], tuple[Process, Deployment]],
+) -> None:
+    process, deployment = launch()
+    deployment.connect_to(process.address())
+    coordinator = deployment.coordinator()
+    coordinator.create(SPECIFICATION)
+    health = deployment.connect("coordinator").stub(health_pb2_grpc.HealthStub)
+
+    def serving() -> bool:
+        found = health.Check(health_pb2.HealthCheckRequest(), timeout=20)
+        return bool(found.status == health_pb2.HealthCheckResponse.SERVING)
+
+    assert serving()
+    store = deployment.root / "store"
+    (store / "carole.db").rename(store / "elsewhere.db")
+    with pytest.raises(TrystError) as caught:
+        coordinator.approve("trial", DIGEST)
+    assert caught.value.code is ErrorCode.DATABASE
+    eventually(lambda: not serving())
+    (store / "elsewhere.db").rename(store / "carole.db")
+    coordinator.approve("trial", DIGEST)
+    eventually(serving)
+    process.end(signal.SIGTERM)
+    assert [event["standing"] for event in events(process.log) if event["event"] == "tenure"] == ["unreachable", "held"]
+
+
+def test_a_carole_that_was_taken_over_ends(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+    process, deployment = launch()
+    process.address()
+    with sqlite3.connect(deployment.root / "store" / "carole.db") as database:
+        database.execute("UPDATE tenure SET holder = 'another'")
+    database.close()
+    assert process.popen.wait(60) == 1
+    assert "another Carole has taken over the store" in process.log.read_text()

@@ -47,6 +47,7 @@ def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deploymen
     for side in Side:
         deployment.custodian(side).contribute(uploads[side])
     database = Database(f"sqlite:///{deployment.root / 'store' / 'carole.db'}")
+    database.holder = deployment.store.holder
     with database.write() as connection:
         connection.execute(update(projects).values(policy="hold"))
     database.close()

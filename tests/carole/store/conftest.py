@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, text
 
 from tests.carole.trial import Contribution
 from tryst.carole.store import Store
+from tryst.carole.store.provision import initialise
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
@@ -130,6 +131,7 @@ def open_store(
 ) -> Iterator[Callable[[], Store]]:
     """Opens the store, again and again: what the former opening left is what the next one finds."""
     opened: list[Store] = []
+    initialise(url, tmp_path / "blobs", identity, clock)
 
     def open_again() -> Store:
         if opened:

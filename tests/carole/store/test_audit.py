@@ -16,6 +16,7 @@ from tests.carole.trial import NEW, PROJECT, Contribution, contributed
 from tryst.carole.store import Store, audit_check
 from tryst.carole.store import audit as log
 from tryst.carole.store.database import Database
+from tryst.carole.store.provision import initialise
 from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, meta
 from tryst.common.audit import Checkpoint, Witness, merkle, verify_consistency, verify_inclusion
 from tryst.common.errors import ErrorCode, TrystError
@@ -34,6 +35,7 @@ def filled(store: Store, contributions: dict[Side, Contribution]) -> Store:
 @pytest.fixture
 def database(filled: Store, url: str) -> Iterator[Database]:
     opened = Database(url)
+    opened.holder = filled.holder  # what an administrator of the database can find out
     yield opened
     opened.close()
 
@@ -193,6 +195,7 @@ def test_a_database_rolled_back_to_a_copy_and_a_log_started_again(
     contributed(store, contributions)
     kept = store.audit.checkpoint()
     store.close()
+    initialise(f"sqlite:///{tmp_path / 'new.db'}", tmp_path / "new", identity, lambda: 1)
     for restored in ("old.db", "new.db"):
         database = Database(f"sqlite:///{tmp_path / restored}", lambda c: log.seal(c, identity, lambda: 1))
         with database.read() as connection:

@@ -229,15 +229,14 @@ def test_an_upload_is_resumed_after_a_crash_between_chunks(
     keyed(store)
     begin(store, given)
     given.put(store, Side.ALICE, UPLOAD, 0, 2)
-    # What a crash leaves: half a file under a temporary name, a whole one without a row, a folder of no payload.
+    # What a crash leaves: half a file under a temporary name, a whole one without a row. And what was never Carole's.
     (folder,) = (path for path in (tmp_path / "blobs").iterdir() if path.is_dir())
     (folder / "0123.part").write_bytes(b"half")
     (folder / "4567").write_bytes(b"whole")
-    (tmp_path / "blobs" / "stray").mkdir()
-    (tmp_path / "blobs" / "stray" / "89").write_bytes(b"x")
+    (tmp_path / "blobs" / "lost+found").mkdir()
     store = open_store()
     assert len(list(folder.iterdir())) == 2
-    assert not (tmp_path / "blobs" / "stray").exists()
+    assert (tmp_path / "blobs" / "lost+found").exists()
     count = len(given.chunks)
     assert begin(store, given).missing == ((1, 1), (3, count - 1))
     given.put(store, Side.ALICE, UPLOAD, 1, *range(3, count))

@@ -119,6 +119,8 @@ def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Pat
     lines = re.findall(r"^  tryst (\w+) serve --config (\S+)", shown, re.MULTILINE)
     assert [party for party, _ in lines] == ["carole", "alice", "bob"]
     configurations = {party: Path(config) for party, config in lines}
+    (init,) = re.findall(r"^  tryst (carole init --config \S+)", shown, re.MULTILINE)
+    assert CliRunner().invoke(app, init.split()).exit_code == 0
     with contextlib.ExitStack() as stack:
         _serve(stack, "carole", configurations["carole"])
         # Custodians would request again, but seconds later.

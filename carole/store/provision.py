@@ -1,0 +1,181 @@
+"""A store is made once, by `initialise`, and brought to a new version by `upgrade`; serving does neither.
+
+A store has one identity, a random name: that of its audit log, in the database, in the log's first entry, and in a file
+in the folder of blobs. So a database and a folder that do not belong together are recognised, and an empty place is not
+mistaken for a new store because a volume is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.engine import make_url
+
+from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.projects.transitions import SYSTEM, Action
+from tryst.carole.store import audit, tenure
+from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.database import Database, Prepare, newest_schema
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.migrations import migrate, schema_version
+from tryst.carole.store.tables import chunks, payloads
+from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.keys.identity import Identity
+from tryst.common.versions import STORE
+
+
+def initialise(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[str, bool]:
+    """Make a new store; its identity, and whether it was made. An existing one, complete, is left as it is.
+
+    Raises
+    ------
+    TrystError
+        DATABASE where one of database and folder exists without the other, or both do and are not of one store; BUSY
+        if a Carole uses the folder.
+
+    Notes
+    -----
+    The database is made first, in one transaction, then the folder gets the identity. What was interrupted between the
+    two is completed when it is called again.
+    """
+    blobs = Blobs(folder)
+    if blobs.identity() is None:
+        with _place(url):
+            return _founded(url, blobs, identity, clock)
+    with _opened(url, newest_schema, identity, clock) as database, database.read() as connection:
+        store = audit.log_name(connection)
+    blobs.require(store)
+    return store, False
+
+
+def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[str, bool]:
+    made = False
+
+    def prepare(connection: Connection, where: str) -> None:
+        nonlocal made
+        if schema_version(connection) is not None:
+            newest_schema(connection, where)
+            return
+        if blobs.payloads():
+            raise TrystError(
+                ErrorCode.DATABASE,
+                "the database is empty, and the folder of blobs is that of a store",
+                where=where,
+                remedy="find the store's database; for a new store, name a new folder of blobs",
+            )
+        migrate(connection)
+        audit.start(connection, identity, clock)
+        made = True
+
+    blobs.create()
+    with _claimed(blobs), _opened(url, prepare, identity, clock, create=True) as database:
+        with database.read() as connection:
+            store = audit.log_name(connection)
+            used = connection.scalar(select(func.count()).select_from(payloads))
+        if not used:
+            blobs.identify(store)
+        blobs.require(store)
+    return store, made
+
+
+def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[int, int]:
+    """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
+
+    A store made before stores had an identity gets one.
+
+    Raises
+    ------
+    TrystError
+        DATABASE for an empty or a newer database, or where folder and database are not of one store; BUSY while a
+        Carole holds it.
+    """
+    blobs, before = Blobs(folder), STORE
+
+    def prepare(connection: Connection, where: str) -> None:
+        nonlocal before
+        found = schema_version(connection)
+        if found is None or found >= STORE:
+            newest_schema(connection, where)
+            return
+        before = found
+        migrate(connection)
+        holder = tenure.take(connection, blobs.place, where)
+        store = audit.log_name(connection)
+        _require_pair(connection, blobs, store)
+        details: dict[str, Detail] = {"from": before, "to": STORE, "store": store}
+        audit.append(connection, clock(), "", [Entry(SYSTEM, Action.UPGRADE, details)])
+        tenure.release(connection, holder)
+
+    with _claimed(blobs), _opened(url, prepare, identity, clock) as database:
+        with database.read() as connection:
+            store = audit.log_name(connection)
+            if blobs.identity() is None:
+                _require_pair(connection, blobs, store)
+                blobs.identify(store)
+        blobs.require(store)
+    return before, STORE
+
+
+def _require_pair(connection: Connection, blobs: Blobs, store: str) -> None:
+    """Refuse a folder and a database that cannot be of one store, even where the folder has no identity yet."""
+    if blobs.identity() is not None:
+        blobs.require(store)
+    blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
+    missing = set(connection.execute(select(chunks.c.payload)).scalars()) - blobs.payloads()
+    if missing:
+        raise TrystError(
+            ErrorCode.DATABASE,
+            "payloads of the database are missing in the folder of blobs",
+            where="store.blobs",
+            got=f"{len(missing)} missing",
+            remedy="find the folder that belongs to this database",
+        )
+
+
+@contextmanager
+def _claimed(blobs: Blobs) -> Iterator[None]:
+    blobs.claim()
+    try:
+        yield
+    finally:
+        blobs.release()
+
+
+@contextmanager
+def _opened(
+    url: str, prepare: Prepare, identity: Identity, clock: Clock, *, create: bool = False
+) -> Iterator[Database]:
+    seal = partial(audit.seal, identity=identity, clock=clock)
+    database = Database(url, seal, prepare=prepare, create=create)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def _place(url: str) -> Iterator[None]:
+    """The place of a new file of SQLite, which is removed again after an error."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        yield
+        return
+    path = Path(parsed.database or "")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        existed = path.exists()
+    except OSError as error:
+        what = "the folder of the database cannot be created"
+        raise file_error(ErrorCode.CONFIGURATION, what, path.parent, error) from None
+    try:
+        yield
+    except TrystError:
+        if not existed:
+            for part in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
+                part.unlink(missing_ok=True)
+        raise
