@@ -3,8 +3,8 @@
 import sys
 
 from tryst.bob import PARTY
+from tryst.bob.commands import load_gate
 from tryst.common.custodian.program import main
-from tryst.risk.leakage.leakage_assessment import assess
 
 if __name__ == "__main__":
-    sys.exit(main(PARTY, gate=assess))
+    sys.exit(main(PARTY, load_gate=load_gate))

@@ -77,6 +77,9 @@ class TrystError(Exception):
         For an error that passes by itself: after how many seconds to try again, where that is known.
     """
 
+    remote = False
+    """Whether another service has reported it."""
+
     def __init__(
         self,
         code: ErrorCode,
@@ -123,6 +126,11 @@ class TrystErrors(TrystError):
     @staticmethod
     def _rebuilt(code: int, errors: list[TrystError], where: str) -> TrystErrors:
         return TrystErrors(ErrorCode(code), errors, where=where)
+
+
+def code_of(error: OSError, otherwise: ErrorCode) -> ErrorCode:
+    """STORAGE_FULL for a disk that is full; `otherwise` for anything else that the operating system refuses."""
+    return ErrorCode.STORAGE_FULL if error.errno in FULL else otherwise
 
 
 def file_error(

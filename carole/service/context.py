@@ -12,6 +12,7 @@ from typing import TypeVar
 import grpc
 
 from tryst.carole.projects import Project
+from tryst.carole.service.conditions import Conditions
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.view import not_found
@@ -40,11 +41,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """The store, the limits, and whether the service is about to stop."""
+    """The store, the limits, whether the service is about to stop, and what the custodians report of themselves."""
 
     store: Store
     limits: Limits
     stopping: threading.Event = field(default_factory=threading.Event)
+    conditions: Conditions = field(default_factory=Conditions)
 
     def specification(self, name: str) -> tuple[str, Specification]:
         """A project's specification, as text and parsed.

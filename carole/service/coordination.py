@@ -59,7 +59,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """The state of a project."""
         name = project_name(request.project)
         return coordination_pb2.GetProjectResponse(
-            status=status_to_wire(self._service.store.projects.get(name)),
+            status=status_to_wire(self._service.store.projects.get(name), self._service.conditions),
             specification=self._service.store.projects.specification(name),
         )
 
@@ -68,7 +68,10 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ListProjectsResponse:
         """The state of every project."""
         projects = self._service.store.projects.all()
-        return coordination_pb2.ListProjectsResponse(projects=[status_to_wire(project) for project in projects])
+        conditions = self._service.conditions
+        return coordination_pb2.ListProjectsResponse(
+            projects=[status_to_wire(project, conditions) for project in projects]
+        )
 
     def StartRun(  # noqa: N802
         self, request: coordination_pb2.StartRunRequest, context: grpc.ServicerContext

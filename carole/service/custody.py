@@ -49,6 +49,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
 
         def read_project() -> Task | None:
             projects[:] = self._service.store.projects.all()
+            self._service.conditions.report(side, request.conditions, (project.name for project in projects))
             return choose(projects, side, waiting)
 
         remaining = context.time_remaining()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tryst.carole.projects import Project, Run
 from tryst.carole.projects.operations.outcome import Detail
 from tryst.carole.projects.tasks import blocking_error
+from tryst.carole.service.conditions import Conditions, Reported
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire.sides import side_to_wire
@@ -14,8 +15,8 @@ _LONGEST_ERROR = 2000
 MAX_REASON = 1000
 
 
-def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
-    """The state of a project, without record-level data."""
+def status_to_wire(project: Project, conditions: Conditions | None = None) -> project_pb2.ProjectStatus:
+    """The state of a project, without record-level data; for the coordinator, with what the custodians report."""
     run = project.newest_run
     return project_pb2.ProjectStatus(
         project=project.name,
@@ -45,7 +46,10 @@ def status_to_wire(project: Project) -> project_pb2.ProjectStatus:
         ],
         blocking_error=blocking_error(project),
         run=None if run is None else run_to_wire(run),
-        sides=[_side_to_wire(project, side) for side in Side],
+        sides=[
+            _side_to_wire(project, side, Reported() if conditions is None else conditions.of(side, project.name))
+            for side in Side
+        ],
     )
 
 
@@ -98,11 +102,14 @@ def messages_to_wire(project: Project) -> list[custody_pb2.AgreementMessage]:
     ]
 
 
-def _side_to_wire(project: Project, side: Side) -> project_pb2.SideStatus:
+def _side_to_wire(project: Project, side: Side, reported: Reported) -> project_pb2.SideStatus:
     return project_pb2.SideStatus(
         side=side_to_wire(side),
         approved=side.role in project.approvals,
         keyed=side in project.reports,
         contributed=project.contributed(side),
         result_acknowledged=side in project.acknowledged,
+        condition=project_pb2.CustodianCondition.Name(reported.condition),
+        condition_since_unix_ms=reported.since,
+        last_poll_unix_ms=reported.last_poll,
     )

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import FULL, ErrorCode, TrystError, file_error
+from tryst.common.errors import FULL, ErrorCode, TrystError, code_of, file_error
 from tryst.common.folder_lock import lock_folder
 
 IDENTITY = "identity"
@@ -157,7 +157,7 @@ class Blobs:
         except OSError as error:
             full = error.errno in FULL
             raise file_error(
-                ErrorCode.STORAGE_FULL if full else ErrorCode.DATABASE,
+                code_of(error, ErrorCode.DATABASE),
                 "a chunk cannot be stored",
                 self._folder,
                 error,

@@ -18,6 +18,7 @@ import structlog
 
 from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.steps.approval import approve
+from tryst.common.custodian.steps.conditions import Condition, condition_of
 from tryst.common.custodian.steps.contributing import contribute
 from tryst.common.custodian.steps.handle_submission import submit_row_handles
 from tryst.common.custodian.steps.result_fetch import fetch
@@ -27,7 +28,7 @@ from tryst.common.custodian.steps.witnessing import witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.rpc.client import CONTROL_SECONDS
-from tryst.common.rpc.status import passes, typed
+from tryst.common.rpc.status import is_own_failure, passes, typed
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
@@ -50,6 +51,8 @@ _CONTRIBUTED = frozenset(
 )
 _SHORT_WAIT_SECONDS = 1.0
 _SWEEP_SECONDS = 600.0
+_CALLS_AGAIN = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY, ErrorCode.TOO_MANY_CALLS})
+"""Errors that pass by themselves, and soon. A database or disk that has failed passes too, but is shown meanwhile."""
 _RANDOM = secrets.SystemRandom()
 
 log = structlog.get_logger()
@@ -80,6 +83,8 @@ class Agent:
         self._context = context
         self._polling = context.configuration.poll
         self._held: dict[str, Held] = {}
+        self._conditions: dict[str, Condition] = {}
+        """Why projects do not go on here, as Carole is shown it."""
         self._decided: set[str] = set()
         """Projects decided about since the step under way began, which may not know of it."""
         self._lock = threading.Lock()
@@ -116,7 +121,14 @@ class Agent:
         context, waiting = self._context, self._waiting()
         # The first request is answered at once, so that an operator sees whether Carole answers.
         seconds = self._patience(waiting) if context.progress.connected else 0.0
-        request = custody_pb2.NextTaskRequest(wait_ms=round(seconds * 1000), waiting=waiting)
+        request = custody_pb2.NextTaskRequest(
+            wait_ms=round(seconds * 1000),
+            waiting=waiting,
+            conditions=[
+                custody_pb2.ProjectCondition(project=name, condition=condition)
+                for name, condition in sorted(self._conditions.items())
+            ],
+        )
         begin = time.monotonic()
         response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
         if not context.progress.connected:
@@ -149,7 +161,7 @@ class Agent:
         except StoppedError:
             raise
         except TrystError as error:
-            if passes(error.code):
+            if error.code in _CALLS_AGAIN:
                 raise
             self._blocking_error(project, error)
         except Exception as error:  # noqa: BLE001 - one project's error must not stop another
@@ -161,6 +173,11 @@ class Agent:
         known = self._context.state.project(project)
         if known is not None and known.blocking_error:
             self._context.state.update(project, blocking_error="")
+        waits = outcome is Outcome.WAITS_FOR_OPERATOR
+        if waits and not (known is not None and known.decision == "declined"):
+            self._conditions[project] = project_pb2.CUSTODIAN_CONDITION_APPROVAL
+        else:
+            self._conditions.pop(project, None)
         with self._lock:
             if outcome is Outcome.DONE or project in self._decided:
                 self._held.pop(project, None)
@@ -176,6 +193,10 @@ class Agent:
         log.warning("step failed", project=project, code=error.code.name, error=str(error))
         if project:
             self._context.state.update(project, blocking_error=str(error))
+            if error.remote and is_own_failure(error.code):
+                self._conditions.pop(project, None)  # Carole's own failure is no news to her
+            else:
+                self._conditions[project] = condition_of(error.code)
         with self._lock:
             if project in self._decided:
                 return
@@ -234,6 +255,7 @@ class Agent:
                     state.erase_secrets(status.project)
                     state.uploads.erase_payloads(status.project)
                     state.update(status.project, stage="erased", blocking_error="")
+                    self._conditions.pop(status.project, None)
                     log.info("erased", project=status.project)
 
     def _sweep(self) -> None:

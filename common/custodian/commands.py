@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +28,7 @@ OptionalProject = Annotated[
 ]
 
 
-def build(party: Party, gate: Gate | None = None) -> typer.Typer:
+def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Typer:
     """The commands of one custodian's operator; with a gate, what Carole could learn can be measured."""
     app = typer.Typer(
         help=f"{party.title}, a custodian: keeps the records, sends signatures of them to Carole, receives a share of"
@@ -37,7 +38,8 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
         no_args_is_help=True,
     )
     default = Path(os.environ.get(f"TRYST_{party.name.upper()}", f"{party.name}.yaml"))
-    _serve(app, party, default, gate)
+    _check(app, party, default, load_gate)
+    _serve(app, party, default, load_gate)
     _status(app, party, default)
     _profile(app, party, default)
     _specification(app, party, default)
@@ -46,14 +48,33 @@ def build(party: Party, gate: Gate | None = None) -> typer.Typer:
     _attach(app, party, default)
     _checkpoints(app, party, default)
     _override(app, party, default)
-    if gate is not None:
-        _leakage(app, party, gate)
+    if load_gate is not None:
+        _leakage(app, party, load_gate)
     _stop(app, party, default)
     app.add_typer(_seed(party), name="seed")
     return app
 
 
-def _serve(app: typer.Typer, party: Party, default: Path, gate: Gate | None) -> None:
+def _check(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
+    @app.command()
+    def check(config: Config = default) -> None:
+        """Check configuration, keys, membership list and installation, and report every error; nothing is started.
+
+        A package that only some projects need, such as a database's driver, is named if it is missing.
+        """
+        from tryst.common.custodian.configuration import load_custodian
+        from tryst.common.custodian.source.reading import check_driver
+        from tryst.common.custodian.state.keyring import Keyring
+
+        configuration = load_custodian(config)
+        Keyring.load(configuration, party)
+        check_driver(configuration.source)
+        if load_gate is not None:
+            load_gate()
+        typer.echo(f"{config}: valid; {party.title} would call Carole at {configuration.carole.address}.")
+
+
+def _serve(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
     @app.command()
     def serve(
         config: Config = default,
@@ -68,7 +89,8 @@ def _serve(app: typer.Typer, party: Party, default: Path, gate: Gate | None) -> 
         """
         from tryst.common.custodian.service import serve as run
 
-        run(party, config, ready_file, gate)
+        # The gate is imported now: an incomplete installation must not stop a project in its middle.
+        run(party, config, ready_file, None if load_gate is None else load_gate())
 
 
 def _status(app: typer.Typer, party: Party, default: Path) -> None:
@@ -252,7 +274,7 @@ def _stop(app: typer.Typer, party: Party, default: Path) -> None:
         console.print("Stopping.")
 
 
-def _leakage(app: typer.Typer, party: Party, gate: Gate) -> None:
+def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> None:
     @app.command()
     def leakage(
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
@@ -284,7 +306,7 @@ def _leakage(app: typer.Typer, party: Party, gate: Gate) -> None:
         if line := form_line(source):
             console.print(line, highlight=False)
         cleaned = clean_file(source, spec, party.side)
-        report = gate(cleaned.columns, spec, cleaned.variables)
+        report = load_gate()(cleaned.columns, spec, cleaned.variables)
         if json_file is not None:
             json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
         show_leakage(report, details)

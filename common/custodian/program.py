@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tryst.common.custodian.service import serve
 from tryst.common.errors import TrystError
 from tryst.common.leakage_report import Gate
+from tryst.common.missing_module import missing_module
 from tryst.common.parties import Party
 
 
-def main(party: Party, arguments: list[str] | None = None, gate: Gate | None = None) -> int:
+def main(party: Party, arguments: list[str] | None = None, load_gate: Callable[[], Gate] | None = None) -> int:
     """Read the command line and serve; the exit status.
 
     Parameters
@@ -21,8 +23,9 @@ def main(party: Party, arguments: list[str] | None = None, gate: Gate | None = N
         Who this custodian is.
     arguments
         The command line without the program's name; `sys.argv` by default.
-    gate
-        Measures what Carole could learn, before anything is contributed.
+    load_gate
+        Imports what measures what Carole could learn, before anything is contributed. It is imported at the start, so
+        that an incomplete installation does not stop a project in its middle.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m {party.name}",
@@ -35,8 +38,9 @@ def main(party: Party, arguments: list[str] | None = None, gate: Gate | None = N
     parser.add_argument("--ready-file", type=Path, help="write this file, JSON, once the service is ready")
     given = parser.parse_args(arguments)
     try:
-        serve(party, given.config, given.ready_file, gate)
-    except TrystError as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - for the person who started it
+        serve(party, given.config, given.ready_file, None if load_gate is None else load_gate())
+    except (TrystError, ModuleNotFoundError) as error:
+        shown = missing_module(error) if isinstance(error, ModuleNotFoundError) else error
+        print(f"Error: {shown}", file=sys.stderr)  # noqa: T201 - for the person who started it
         return 1
     return 0

@@ -15,6 +15,7 @@ from tryst.common.custodian.agent import Agent
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
 from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
+from tryst.common.custodian.source.reading import check_driver
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.keyring import Keyring
 from tryst.common.custodian.steps.step_context import StepContext
@@ -121,7 +122,9 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     begin_log(party.name)
-    service = CustodianService(party, load_custodian(configuration_file), gate)
+    configuration = load_custodian(configuration_file)
+    check_driver(configuration.source)
+    service = CustodianService(party, configuration, gate)
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: service.stop())

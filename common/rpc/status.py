@@ -158,6 +158,12 @@ def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
 
     The other side's bytes are not trusted: metadata that does not parse is reported as an unexpected status.
     """
+    found = _typed(error, where)
+    found.remote = True
+    return found
+
+
+def _typed(error: grpc.RpcError, where: str) -> TrystError:
     trailing: Iterable[Any] = (error.trailing_metadata() if hasattr(error, "trailing_metadata") else None) or ()
     for key, value in trailing:
         if key == METADATA_KEY:

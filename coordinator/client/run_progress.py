@@ -7,6 +7,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.coordinator.client.terminal import console
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -59,6 +60,7 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
     with bars() as progress:
         tasks: dict[str, int] = {}
         resolved = False
+        shown: set[str] = set()
         for last in coordinator.watch(project, run):
             if last.stage and last.stage not in tasks:
                 for task in tasks.values():
@@ -71,6 +73,12 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
                 coordinator.resolve(project, run, lambda _, done, bar=bar: progress.update(bar, completed=done))  # type: ignore[misc]
                 resolved = True
                 continue
+            if last.state == project_pb2.RUN_STATE_RESOLVING:
+                # It waits for the custodians; one that cannot go on is named, once.
+                for line in condition_lines(coordinator.get(project)[0]):
+                    if line not in shown:
+                        console.print(f"  • {line}", highlight=False)
+                        shown.add(line)
             if last.stage:
                 progress.update(progress.task_ids[tasks[last.stage]], completed=last.fraction)
         if last.state == project_pb2.RUN_STATE_DONE:

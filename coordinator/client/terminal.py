@@ -17,6 +17,7 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
+from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.protos.linkage.v1 import project_pb2
 
 console = Console()
@@ -71,9 +72,11 @@ def show_form(*sources: Source) -> None:
 
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
-    """A table of projects and where they stand."""
+    """A table of projects and where they stand, and below it the custodians that they wait for."""
     table = Table("project", "state", "alice", "bob", "run", "error", header_style="bold")
+    waits: list[str] = []
     for status in projects:
+        waits += condition_lines(status)
         sides = {side.side: side for side in status.sides}
         table.add_row(
             status.project,
@@ -83,6 +86,7 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
             status.blocking_error or "-",
         )
     console.print(table)
+    show_notes(waits)
 
 
 def _progress(side: project_pb2.SideStatus | None) -> str:

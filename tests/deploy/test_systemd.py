@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.deploy.dockerfile import copied, stages
 from tests.deploy.sites import DEPLOY
 
 SERVICES = ("alice", "bob", "carole")
@@ -69,6 +70,15 @@ def test_is_confined(party: str) -> None:
         assert service[key] == [value], key
     # Nothing of /etc, /srv or /opt is made writable again; numba compiles at run time.
     assert not {"ReadWritePaths", "BindPaths", "MemoryDenyWriteExecute"} & service.keys()
+
+
+def test_the_page_copies_what_a_custodians_image_holds() -> None:
+    """Of two lists of folders one is forgotten: the page's then lacks what is imported in the middle of a project."""
+    page = (DEPLOY / "README.md").read_text()
+    block = page.partition("### systemd")[2].partition("```sh")[2].partition("```")[0]
+    named = {path for line in block.splitlines() if line.startswith("cp ") for path in line.split()[1:-1]}
+    image = {path for path in copied(stages(), "alice") if not path.startswith("deploy/")} - {"constraints.txt"}
+    assert named - {"-r"} == image
 
 
 ANALYZE = shutil.which("systemd-analyze")

@@ -23,6 +23,7 @@ from tryst.common.custodian.configuration import DatabaseSource
 from tryst.common.custodian.source.table import SourceTable, require_columns, trimmed
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.private_files import read_private
+from tryst.common.missing_module import missing_module
 
 _ROWS_AT_ONCE = 20_000
 _WHERE = "the database query"
@@ -34,10 +35,10 @@ def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> Sour
     Raises
     ------
     TrystError
-        CONFIGURATION for a missing or malformed URL or a missing driver, SOURCE when the database refuses,
-        FIELD_MISSING for a column that the query does not give.
+        CONFIGURATION for a missing or malformed URL, MODULE_MISSING for a missing driver, SOURCE when the database
+        refuses, FIELD_MISSING for a column that the query does not give.
     """
-    engine = _engine(_url(source))
+    engine = open_engine(source)
     try:
         with engine.connect() as connection:
             # no_parameters: a % or : in the query is the query's own.
@@ -76,6 +77,17 @@ def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> Sour
     return SourceTable(frame, np.arange(1, frame.height + 1, dtype=np.int64), "row", _WHERE)
 
 
+def open_engine(source: DatabaseSource) -> sqlalchemy.Engine:
+    """An engine for the source's database; it is not called yet.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, MODULE_MISSING.
+    """
+    return _engine(_url(source))
+
+
 def _frame(columns: Sequence[str], cells: list[list[str | None]]) -> pl.DataFrame:
     return pl.DataFrame(
         {name: trimmed(pl.Series(name, values, dtype=pl.String)) for name, values in zip(columns, cells, strict=True)}
@@ -105,9 +117,11 @@ def _engine(url: str) -> sqlalchemy.Engine:
     except (ArgumentError, NoSuchModuleError):
         what = "the database's URL is not one that SQLAlchemy knows"
         remedy = "write it as dialect+driver://user:password@host:port/database"
-    except ImportError as error:
-        what = f"the database's driver is not installed ({error.name})"
-        remedy = "install it beside Tryst, for PostgreSQL with the extra `tryst[postgres]`"
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
+    except ImportError:
+        # PostgreSQL's driver without the library that it calls.
+        what, remedy = "the database's driver cannot be loaded", "pip install 'tryst[postgres]', which has all of it"
     raise TrystError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)
 
 

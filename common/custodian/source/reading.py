@@ -14,7 +14,7 @@ from tryst.common.cleaning import Cleaned, clean
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
 from tryst.common.custodian.source.csv_file import read_csv
 from tryst.common.custodian.source.csv_form import CsvOptions, csv_source
-from tryst.common.custodian.source.database_query import read_database
+from tryst.common.custodian.source.database_query import open_engine, read_database
 from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers, refuse_empty, require_columns
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -133,6 +133,18 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
             table = read_database(chosen, selected)
     refuse_empty(table)
     return table
+
+
+def check_driver(source: Source) -> None:
+    """Find that what is needed to read a source is installed, before a project needs it; nothing is read.
+
+    Raises
+    ------
+    TrystError
+        MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed.
+    """
+    if source.database is not None:
+        open_engine(source.database).dispose()
 
 
 def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> SourceTable:

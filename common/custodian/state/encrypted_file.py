@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tryst.common.durable import whole_file
-from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
 from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
 from tryst.common.wire.chunks import CHUNK_BYTES, rechunked
 
@@ -29,7 +29,7 @@ def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryvi
     Raises
     ------
     TrystError
-        CONFIGURATION if the file cannot be written, for instance because the disk is full; no file is left behind.
+        STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left behind.
     """
     digests = []
     try:
@@ -39,7 +39,7 @@ def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryvi
                 file.write(key.encrypt(index, chunk))
     except OSError as error:
         raise file_error(
-            ErrorCode.CONFIGURATION,
+            code_of(error, ErrorCode.CONFIGURATION),
             "cannot be written",
             path,
             error,

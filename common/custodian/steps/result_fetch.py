@@ -20,7 +20,7 @@ from tryst.common.custodian.steps.share import Share, identified, read_share, sa
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.durable import sync_folder
-from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
 from tryst.common.keys import SealContext
 from tryst.common.keys.sealing import open_file
 from tryst.common.rpc.transfer import Fetch
@@ -151,7 +151,7 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
             shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
         raise file_error(
-            ErrorCode.CONFIGURATION,
+            code_of(error, ErrorCode.CONFIGURATION),
             "the results cannot be written",
             folder,
             error,

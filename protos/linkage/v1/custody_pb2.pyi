@@ -48,12 +48,22 @@ class AgreementMessage(_message.Message):
     def __init__(self, kind: _Optional[_Union[AgreementMessageKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class NextTaskRequest(_message.Message):
-    __slots__ = ("wait_ms", "waiting")
+    __slots__ = ("wait_ms", "waiting", "conditions")
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     wait_ms: int
     waiting: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[str]] = ...) -> None: ...
+    conditions: _containers.RepeatedCompositeFieldContainer[ProjectCondition]
+    def __init__(self, wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[str]] = ..., conditions: _Optional[_Iterable[_Union[ProjectCondition, _Mapping]]] = ...) -> None: ...
+
+class ProjectCondition(_message.Message):
+    __slots__ = ("project", "condition")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    condition: _project_pb2.CustodianCondition
+    def __init__(self, project: _Optional[str] = ..., condition: _Optional[_Union[_project_pb2.CustodianCondition, str]] = ...) -> None: ...
 
 class NextTaskResponse(_message.Message):
     __slots__ = ("kind", "status", "specification", "messages", "run", "projects")

@@ -26,6 +26,18 @@ class Side(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIDE_ALICE: _ClassVar[Side]
     SIDE_BOB: _ClassVar[Side]
 
+class CustodianCondition(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CUSTODIAN_CONDITION_UNSPECIFIED: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_APPROVAL: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_LEAKAGE: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_SOURCE: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_CONFIGURATION: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_INSTALLATION: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_STORAGE: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_AUDIT: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_OTHER: _ClassVar[CustodianCondition]
+
 class RunState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     RUN_STATE_UNSPECIFIED: _ClassVar[RunState]
@@ -47,6 +59,15 @@ PROJECT_STATE_ERASED: ProjectState
 SIDE_UNSPECIFIED: Side
 SIDE_ALICE: Side
 SIDE_BOB: Side
+CUSTODIAN_CONDITION_UNSPECIFIED: CustodianCondition
+CUSTODIAN_CONDITION_APPROVAL: CustodianCondition
+CUSTODIAN_CONDITION_LEAKAGE: CustodianCondition
+CUSTODIAN_CONDITION_SOURCE: CustodianCondition
+CUSTODIAN_CONDITION_CONFIGURATION: CustodianCondition
+CUSTODIAN_CONDITION_INSTALLATION: CustodianCondition
+CUSTODIAN_CONDITION_STORAGE: CustodianCondition
+CUSTODIAN_CONDITION_AUDIT: CustodianCondition
+CUSTODIAN_CONDITION_OTHER: CustodianCondition
 RUN_STATE_UNSPECIFIED: RunState
 RUN_STATE_QUEUED: RunState
 RUN_STATE_RUNNING: RunState
@@ -91,18 +112,24 @@ class ProjectStatus(_message.Message):
     def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ...) -> None: ...
 
 class SideStatus(_message.Message):
-    __slots__ = ("side", "approved", "keyed", "contributed", "result_acknowledged")
+    __slots__ = ("side", "approved", "keyed", "contributed", "result_acknowledged", "condition", "condition_since_unix_ms", "last_poll_unix_ms")
     SIDE_FIELD_NUMBER: _ClassVar[int]
     APPROVED_FIELD_NUMBER: _ClassVar[int]
     KEYED_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTED_FIELD_NUMBER: _ClassVar[int]
     RESULT_ACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    CONDITION_SINCE_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    LAST_POLL_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     side: Side
     approved: bool
     keyed: bool
     contributed: bool
     result_acknowledged: bool
-    def __init__(self, side: _Optional[_Union[Side, str]] = ..., approved: _Optional[bool] = ..., keyed: _Optional[bool] = ..., contributed: _Optional[bool] = ..., result_acknowledged: _Optional[bool] = ...) -> None: ...
+    condition: CustodianCondition
+    condition_since_unix_ms: int
+    last_poll_unix_ms: int
+    def __init__(self, side: _Optional[_Union[Side, str]] = ..., approved: _Optional[bool] = ..., keyed: _Optional[bool] = ..., contributed: _Optional[bool] = ..., result_acknowledged: _Optional[bool] = ..., condition: _Optional[_Union[CustodianCondition, str]] = ..., condition_since_unix_ms: _Optional[int] = ..., last_poll_unix_ms: _Optional[int] = ...) -> None: ...
 
 class ContributionStatus(_message.Message):
     __slots__ = ("side", "rows", "bytes_expected", "bytes_received", "committed")

@@ -217,6 +217,20 @@ def test_unknown_and_forbidden_are_the_same_byte_for_byte(deployment: Deployment
     assert len(answers) == 1
 
 
+def test_a_custodian_that_begins_one_upload_after_another_is_stopped(
+    deployment: Deployment, uploads: dict[Side, Upload]
+) -> None:
+    deployment.keyed()
+    alice, upload = deployment.custodian(Side.ALICE), uploads[Side.ALICE]
+    for number in range(20):
+        alice.begin(replace(upload, name=f"{number:032x}"))
+    for number in range(20, 40):
+        refused(ErrorCode.UPLOAD_LIMIT, alice.begin, replace(upload, name=f"{number:032x}"))
+    begun = [entry for entry in deployment.store.audit.entries("trial") if entry.action == "begin-upload"]
+    assert len(begun) == 20
+    deployment.custodian(Side.BOB).begin(uploads[Side.BOB])
+
+
 def test_waiting_for_a_task_ends_when_there_is_one(deployment: Deployment) -> None:
     alice = deployment.custodian(Side.ALICE)
     found: list[custody_pb2.NextTaskResponse] = []

@@ -142,6 +142,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.acknowledged: set[Side] = set()
         self.audit = SimulatedLog(parties)
         self.calls: list[tuple[str, Side]] = []
+        self.conditions: dict[Side, dict[str, int]] = {}
         self.before: Callable[[str, Side], None] = lambda method, side: None
 
     # For the tests
@@ -199,6 +200,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
 
     def NextTask(self, request: Any, context: Any) -> custody_pb2.NextTaskResponse:  # noqa: N802
         side = self._enter("NextTask", context)
+        self.conditions[side] = {each.project: each.condition for each in request.conditions}
         deadline = time.monotonic() + request.wait_ms / 1000
         with self.lock:
             while (kind := self._task(side, request.waiting)) is None and (left := deadline - time.monotonic()) > 0:

@@ -156,7 +156,7 @@ def test_the_command_shows_the_worst_attack_and_its_verdict(
     (tmp_path / "a.csv").write_text("id,surname\n1,smith\n2,jones\n")
     arguments = ["leakage", str(tmp_path / "linkage.yaml"), "--records", str(tmp_path / "a.csv")]
     arguments += ["--json", str(tmp_path / "out.json")]
-    ran = CliRunner().invoke(build(Party(Side.ALICE, "Alice"), Measured(recovered)), arguments)
+    ran = CliRunner().invoke(build(Party(Side.ALICE, "Alice"), lambda: Measured(recovered)), arguments)
     assert ran.exit_code == status
     assert f"{recovered:.1%}" in ran.output
     assert "2.0%" not in ran.output, "only the worst of a field"

@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
@@ -138,6 +139,14 @@ def bob(parties: Provisioned, server: RunningServer) -> Iterator[Connection]:
         yield connection
 
 
+@pytest.fixture
+def own(parties: Provisioned, server: RunningServer) -> Iterator[Connection]:
+    """A connection with the service's own certificate, as its operator's health check makes it."""
+    credentials = channel_credentials(parties.parties["carole"].path, Role.LINKER)
+    with Connection(f"127.0.0.1:{server.port}", LINKER, credentials) as connection:
+        yield connection
+
+
 def approve(connection: Connection, **named: Any) -> Any:
     stub = connection.stub(custody_pb2_grpc.CustodyStub)
     return connection.call(stub.Approve, custody_pb2.ApproveRequest(), **named)
@@ -207,8 +216,11 @@ def test_long_polls_hold_their_own_places_only_and_above_them_an_answer_comes_at
     assert replaced.result(30).run == "held"
 
 
-def test_all_calls_of_one_member_succeed_while_another_floods(alice: Party, bob: Connection, custody: Custody) -> None:
+def test_all_calls_of_one_member_and_the_health_check_succeed_while_another_floods(
+    alice: Party, bob: Connection, own: Connection, custody: Custody
+) -> None:
     """A hundred connections that call as fast as they can, long polls among them; refusals are theirs alone."""
+    health = own.stub(health_pb2_grpc.HealthStub)
     ended = threading.Event()
     statuses: set[grpc.StatusCode] = set()
 
@@ -233,6 +245,8 @@ def test_all_calls_of_one_member_succeed_while_another_floods(alice: Party, bob:
                 approve(bob, deadline=30)
             for _ in range(40):
                 approve(bob, deadline=30)
+                found = own.call(health.Check, health_pb2.HealthCheckRequest(), deadline=30)
+                assert found.status == health_pb2.HealthCheckResponse.SERVING
         finally:
             ended.set()
             custody.go_on.set()
