@@ -97,6 +97,25 @@ def test_ready_then_stopped_on_request(launch: Callable[[], tuple[Process, Deplo
         os.kill(int(str(ready["worker"])), 0)
 
 
+def test_the_worker_of_a_killed_service_ends_by_itself(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+    process, _ = launch()
+    process.address()
+    worker = next(int(str(event["worker"])) for event in events(process.log) if event["event"] == "ready")
+    process.end(signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while b"service.worker" in command_line(worker):
+        assert time.monotonic() < deadline, "the worker goes on without its service"
+        time.sleep(0.05)
+
+
+def command_line(pid: int) -> bytes:
+    """Empty once the process has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def test_killed_between_two_chunks_the_upload_goes_on(
     launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
 ) -> None:
