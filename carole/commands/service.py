@@ -130,7 +130,7 @@ def check(config: Config = Path("carole.yaml")) -> None:
 
 @app.command()
 def health(config: Config = Path("carole.yaml")) -> None:
-    """Check that Carole is serving on this machine; ends with status 1 if not."""
+    """Check that Carole is ready on this machine, database and disks included; ends with status 1 if not."""
     from tryst.carole.service.health import check_health
 
     typer.echo(f"Carole is serving on {check_health(config)}.")

@@ -57,6 +57,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = ""
+        self._starts = 0
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
 
     @property
@@ -64,6 +65,11 @@ class Supervisor:
         """Process id of the present worker."""
         process = self._process
         return None if process is None else process.pid
+
+    def health(self) -> tuple[bool, int]:
+        """Whether a worker is running now, and how many were started: all but one have ended unforeseen."""
+        process = self._process
+        return process is not None and process.poll() is None, self._starts
 
     def start(self) -> None:
         """Start the worker, and watch it from now on."""
@@ -98,6 +104,7 @@ class Supervisor:
                 stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
                 stdout=subprocess.DEVNULL,
             )
+            self._starts += 1
         log.info("worker started", pid=self._process.pid)
 
     def _watch(self) -> None:

@@ -15,6 +15,7 @@ from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
+from tryst.carole.store.monitoring import Monitoring
 from tryst.carole.store.registry import Registry
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
@@ -52,7 +53,7 @@ class Store:
 
     Attributes
     ----------
-    projects, uploads, runs, results, artifacts, retention, audit
+    projects, uploads, runs, results, artifacts, retention, audit, monitoring
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
@@ -87,6 +88,7 @@ class Store:
         self.retention = Retention(self._database, changes, clock)
         self.sweep = Sweeping(self._database, self._payloads, changes).sweep
         self.audit = audit.Log(self._database)
+        self.monitoring = Monitoring(self._database, url, folder, clock)
 
     @property
     def holder(self) -> str:
