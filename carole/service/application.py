@@ -18,7 +18,7 @@ from tryst.carole.service.denials import Denials
 from tryst.carole.service.membership import record_members
 from tryst.carole.service.observation import observe
 from tryst.carole.service.stewardship import Stewardship
-from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.service.supervisor import Supervisor, log_swept
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.tenure import Standing
@@ -107,9 +107,7 @@ class Application:
             CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
-            swept = self.store.recover(self._stand)
-            if swept:
-                log.info("swept", files=swept)
+            log_swept(self.store.recover(self._stand))
             self._record_members()
             # The worker comes first: a process must not be started while gRPC's threads run.
             self._supervisor.start()
