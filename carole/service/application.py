@@ -18,7 +18,7 @@ from tryst.carole.service.denials import Denials
 from tryst.carole.service.membership import record_members
 from tryst.carole.service.observation import observe
 from tryst.carole.service.stewardship import Stewardship
-from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.service.supervisor import Supervisor, log_swept
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.tenure import Standing
@@ -26,7 +26,7 @@ from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.logging_setup import begin_log, log
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
@@ -68,7 +68,7 @@ class Application:
         folder = PartyFolder(self.configuration.keys)
         self._trust = Trust(folder.path, Role.LINKER, members=self.configuration.members)
         self._watch = TrustWatch(self._trust, self._record_members)
-        vault = Vault(WrappingKeys.load(folder.wrapping))
+        vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
@@ -107,9 +107,7 @@ class Application:
             CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
-            swept = self.store.recover(self._stand)
-            if swept:
-                log.info("swept", files=swept)
+            log_swept(self.store.recover(self._stand))
             self._record_members()
             # The worker comes first: a process must not be started while gRPC's threads run.
             self._supervisor.start()

@@ -117,8 +117,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def vault() -> Vault:
-    return Vault(WrappingKeys.create())
+def keys() -> WrappingKeys:
+    return WrappingKeys.create()
+
+
+@pytest.fixture
+def vault(keys: WrappingKeys) -> Vault:
+    return Vault(keys)
 
 
 @pytest.fixture
