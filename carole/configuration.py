@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.keys.wrapping_configuration import WrappingConfiguration
+from tryst.common.observability.settings import Observability, section
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -32,7 +34,7 @@ limits:
   max_rows: 5000000                    # per custodian's file
   max_stored: 32GiB                    # per custodian, of all its contributions in all projects
 log_level: info
-"""
+{observability}"""
 
 
 def _size(text: str) -> str:
@@ -158,17 +160,12 @@ class CaroleConfiguration(Configuration):
     """Folder of the linker's certificate and keys."""
     members: ConfiguredPath | None = None
     """The membership list; by default the one in `keys`."""
+    wrapping: WrappingConfiguration | None = None
+    """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     store: StoreConfiguration
     limits: LimitsConfiguration = LimitsConfiguration()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_limits(cls, data: object) -> object:
-        # A section with every line commented out is null in YAML, and means its defaults.
-        if isinstance(data, dict) and "limits" in data and data["limits"] is None:
-            return {key: value for key, value in data.items() if key != "limits"}
-        return data
+    observability: Observability = Observability()
 
 
 def load_carole(path: Path) -> CaroleConfiguration:
@@ -182,12 +179,19 @@ def load_carole(path: Path) -> CaroleConfiguration:
     return load_configuration(path, CaroleConfiguration)
 
 
-def template(listen: str, *, keys: str = ".", store: str = "store") -> str:
+def template(
+    listen: str, *, keys: str = ".", store: str = "store", observability: str = "", allow_remote: bool = False
+) -> str:
     """A commented ``carole.yaml`` for a Carole that listens on `listen`.
 
     Parameters
     ----------
     keys, store
         Folders, relative to the file or absolute: of her keys, and of her data.
+    observability
+        IP:port of her metrics and probes; none by default.
+    allow_remote
+        Whether that may be an address that other machines can reach.
     """
-    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store)
+    shown = section(observability, allow_remote=allow_remote)
+    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store, observability=shown)

@@ -249,7 +249,15 @@ class AnyOrder(RuleBasedStateMachine):
 _SILENT = {Action.JOIN}
 """An action that changes nothing in a `Project`: the record of a join. It is recorded again when repeated."""
 
-WITHOUT_ROW = {Action.CREATE, Action.DENY, Action.LIST_MEMBERS, Action.INIT, Action.UPGRADE}
+WITHOUT_ROW = {
+    Action.CREATE,
+    Action.DENY,
+    Action.LIST_MEMBERS,
+    Action.INIT,
+    Action.UPGRADE,
+    Action.RESTORE,
+    Action.DESTROY_KEYS,
+}
 """Actions on no project, or on none yet."""
 
 TestAnyOrder = AnyOrder.TestCase
