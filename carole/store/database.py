@@ -57,8 +57,8 @@ def newest_schema(connection: Connection, where: str) -> None:
     )
 
 
-_POSTGRES_FULL, _POSTGRES_CONNECTIONS = "53100", "53300"
-"""SQLSTATE: disk full, too many connections."""
+_POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "25006"
+"""SQLSTATE: disk full, too many connections, a standby."""
 
 
 class Database:
@@ -197,6 +197,12 @@ def _meaning(error: DBAPIError) -> tuple[ErrorCode, str, str]:
         return ErrorCode.STORAGE_FULL, "the database's disk is full", "make room on it; nothing was lost"
     if state == _POSTGRES_CONNECTIONS or (isinstance(error, OperationalError) and "locked" in str(reason)):
         return ErrorCode.BUSY, "the database is busy", "try again"
+    if state == _POSTGRES_READ_ONLY:
+        return (
+            ErrorCode.DATABASE,
+            "the database can only be read",
+            "let store.database name the primary, not a standby",
+        )
     return (
         ErrorCode.DATABASE,
         "the database failed",
