@@ -98,7 +98,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     ) -> Any:
         share = self._share(context)
         try:
-            async with share.admitted():
+            async with share.admitted(method):
                 request = await context.read()
                 waits = method in LONG_POLLS and not share.places.locked()
                 if waits:
