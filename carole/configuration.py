@@ -12,6 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.observability.settings import Observability, section
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -32,7 +33,7 @@ limits:
   max_rows: 5000000                    # per custodian's file
   max_stored: 32GiB                    # per custodian, of all its contributions in all projects
 log_level: info
-"""
+{observability}"""
 
 
 def _size(text: str) -> str:
@@ -161,6 +162,7 @@ class CaroleConfiguration(Configuration):
     store: StoreConfiguration
     limits: LimitsConfiguration = LimitsConfiguration()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    observability: Observability = Observability()
 
     @model_validator(mode="before")
     @classmethod
@@ -182,12 +184,19 @@ def load_carole(path: Path) -> CaroleConfiguration:
     return load_configuration(path, CaroleConfiguration)
 
 
-def template(listen: str, *, keys: str = ".", store: str = "store") -> str:
+def template(
+    listen: str, *, keys: str = ".", store: str = "store", observability: str = "", allow_remote: bool = False
+) -> str:
     """A commented ``carole.yaml`` for a Carole that listens on `listen`.
 
     Parameters
     ----------
     keys, store
         Folders, relative to the file or absolute: of her keys, and of her data.
+    observability
+        IP:port of her metrics and probes; none by default.
+    allow_remote
+        Whether that may be an address that other machines can reach.
     """
-    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store)
+    shown = section(observability, allow_remote=allow_remote)
+    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store, observability=shown)

@@ -9,6 +9,8 @@ Every way of running a service finds the same places:
 /var/lib/tryst/PARTY/    its state; a custodian's results                written by the service
 /var/cache/tryst/        machine code, compiled at the first use         written by the service
 ======================== =============================================== ==================
+
+Those for Kubernetes differ in one thing: metrics and probes are at the pod's address.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from tryst.carole.configuration import template as carole_yaml
 from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.observability.settings import local
 from tryst.common.parties import Party, Side
 from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
@@ -31,16 +34,30 @@ def configurations() -> dict[str, str]:
     """The text of every configuration, by its path in this folder."""
     return {
         **{f"{side}/{side}.yaml": _custodian(side) for side in Side},
-        "carole/carole.yaml": carole_yaml(
-            "0.0.0.0:7443",  # of her own machine, container or pod
-            keys="/etc/tryst/carole/keys",
-            store="/var/lib/tryst/carole",
-        ),
+        **{f"kubernetes/configuration/{side}.yaml": _custodian(side, in_pod=True) for side in Side},
+        "carole/carole.yaml": _carole(),
+        "kubernetes/configuration/carole.yaml": _carole(in_pod=True),
         "coordinator/coordinator.yaml": coordinator_yaml(ADDRESS, keys="/etc/tryst/coordinator/keys"),
     }
 
 
-def _custodian(side: Side) -> str:
+def _listen(party: str, in_pod: bool) -> str:
+    """Where metrics and probes are: the kubelet and a cluster's Prometheus call the pod's own address."""
+    address = local(party)
+    return f"0.0.0.0:{address.rpartition(':')[2]}" if in_pod else address
+
+
+def _carole(*, in_pod: bool = False) -> str:
+    return carole_yaml(
+        "0.0.0.0:7443",  # of her own machine, container or pod
+        keys="/etc/tryst/carole/keys",
+        store="/var/lib/tryst/carole",
+        observability=_listen("carole", in_pod),
+        allow_remote=in_pod,
+    )
+
+
+def _custodian(side: Side, *, in_pod: bool = False) -> str:
     return custodian_yaml(
         Party(side, side.title()),
         carole=ADDRESS,
@@ -49,9 +66,13 @@ def _custodian(side: Side) -> str:
         keys=f"/etc/tryst/{side}/keys",
         state=f"/var/lib/tryst/{side}/state",
         results=f"/var/lib/tryst/{side}/results",
+        listen=_listen(side, in_pod),
+        allow_remote=in_pod,
     )
 
 
 if __name__ == "__main__":
     for name, text in configurations().items():
-        (Path(__file__).parent / name).write_text(text, encoding="utf-8")
+        path = Path(__file__).parent / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -67,6 +67,39 @@ def upgrade(config: Config = Path("carole.yaml")) -> None:
         typer.echo(f"The database had version {before} and has version {after}. The audit log has an entry about it.")
 
 
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(help="The folder to make.")], config: Config = Path("carole.yaml")
+) -> None:
+    """Write a backup of the store, which may be in use: database and blobs of one moment, and no key that opens them.
+
+    Back up the wrapping key apart from it. A backup outlives an erasure: keep it no longer than what was to be erased.
+    """
+    from tryst.carole.store.backup import back_up
+    from tryst.carole.store.store import milliseconds
+
+    places, _ = _store(config)
+    made = back_up(places.database, places.blobs, target, milliseconds)
+    typer.echo(f"{target}: the store {made.store} with {made.entries} entries of its log and {made.files} files.")
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(help="A folder that `tryst carole backup` wrote.")],
+    config: Config = Path("carole.yaml"),
+) -> None:
+    """Put a backup back, into an empty database and an empty folder of blobs; the audit log gets an entry about it.
+
+    Custodians who have seen a longer log refuse to go on with it.
+    """
+    from tryst.carole.store.backup import restore as put_back
+    from tryst.carole.store.store import milliseconds
+
+    places, identity = _store(config)
+    made = put_back(source, places.database, places.blobs, identity, milliseconds)
+    typer.echo(f"The store {made.store} is restored, with {made.entries} entries of its log and {made.files} files.")
+
+
 def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
     from tryst.carole.configuration import load_carole
     from tryst.common.keys.identity import Identity
@@ -97,7 +130,7 @@ def check(config: Config = Path("carole.yaml")) -> None:
 
 @app.command()
 def health(config: Config = Path("carole.yaml")) -> None:
-    """Check that Carole is serving on this machine; ends with status 1 if not."""
+    """Check that Carole is ready on this machine, database and disks included; ends with status 1 if not."""
     from tryst.carole.service.health import check_health
 
     typer.echo(f"Carole is serving on {check_health(config)}.")

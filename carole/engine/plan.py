@@ -150,12 +150,16 @@ class LinkagePlan:
         if self.decoys and not self.one_to_one:
             raise _wrong("quality.decoys", "links of one record to one", self.assignment, "drop one of the two")
 
-    def check_expected_matches(self, n_a: int, n_b: int) -> None:
-        """Raise PARAMETER if more matches are believed than these files can have."""
-        possible = {
+    def max_links(self, n_a: int, n_b: int) -> int:
+        """So many links can files of these numbers of records have; under clusters, of persons."""
+        return {
             "one_to_one": min(n_a, n_b), "greedy": min(n_a, n_b), "many_to_one": n_a, "one_to_many": n_b,
             "clusters": min(n_a, n_b),
         }.get(self.assignment, n_a * n_b)  # fmt: skip
+
+    def check_expected_matches(self, n_a: int, n_b: int) -> None:
+        """Raise PARAMETER if more matches are believed than these files can have."""
+        possible = self.max_links(n_a, n_b)
         if self.expected_matches is not None and self.expected_matches > possible:
             raise _wrong(
                 "model.expected_matches",

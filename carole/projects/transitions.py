@@ -55,6 +55,10 @@ class Action(StrEnum):
     """No project's: whom Carole admits from then on."""
     INIT = "init"
     """The store was made."""
+    RESTORE = "restore"
+    """The store was put back to an earlier state, from a backup."""
+    DESTROY_KEYS = "destroy-keys"
+    """The keys of erased content were destroyed: the entry beside that of the action which erased it."""
     UPGRADE = "upgrade"
     """The database was brought to the schema of another version of Tryst."""
 

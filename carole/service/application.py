@@ -16,8 +16,9 @@ from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
 from tryst.carole.service.membership import record_members
+from tryst.carole.service.observation import observe
 from tryst.carole.service.stewardship import Stewardship
-from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.service.supervisor import Supervisor, log_swept
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.tenure import Standing
@@ -27,6 +28,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.logging_setup import begin_log, log
+from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
@@ -73,6 +75,8 @@ class Application:
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
+        observability = self.configuration.observability
+        self._observation = observe(observability, self._service, self._supervisor, self._trust, folder)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
         self._lost = False
@@ -83,6 +87,11 @@ class Application:
         host = self.configuration.listen.rpartition(":")[0]
         assert self._server is not None  # noqa: S101 - after `start` only
         return f"{host}:{self._server.port}"
+
+    @property
+    def observability(self) -> str:
+        """Where her metrics and probes are; empty if nowhere."""
+        return self._observation.address
 
     @property
     def worker_pid(self) -> int | None:
@@ -98,9 +107,7 @@ class Application:
             CONFIGURATION if the address cannot be listened on; otherwise as `Store.recover`.
         """
         try:
-            swept = self.store.recover(self._stand)
-            if swept:
-                log.info("swept", files=swept)
+            log_swept(self.store.recover(self._stand))
             self._record_members()
             # The worker comes first: a process must not be started while gRPC's threads run.
             self._supervisor.start()
@@ -115,8 +122,10 @@ class Application:
                 self._trust,
                 ServerSettings(member=self.configuration.limits.member.limits),
                 denied=Denials(self.store),
+                recorder=self._observation.recorder,
             )
             self._watch.start()
+            self._observation.start()
         except BaseException:
             self.stop()
             raise
@@ -152,6 +161,8 @@ class Application:
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
         self._supervisor.stop()
+        # The last to end: meanwhile a probe sees that she is stopping, not that she is dead.
+        self._observation.stop()
         self.store.close()
 
     def _record_members(self) -> None:
@@ -180,9 +191,10 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
     signal.signal(signal.SIGHUP, lambda *_: None)
     application = Application(path, ended=ended)
     begin_log("carole", application.configuration.log_level)
+    begin_tracing("carole")
     application.start()
     try:
-        ready = {"address": application.address}
+        ready = {"address": application.address, "observability": application.observability}
         if ready_file is not None:
             _write_whole(ready_file, json.dumps({**ready, "pid": os.getpid()}))
         log.info("ready", **ready, worker=application.worker_pid)

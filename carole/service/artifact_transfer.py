@@ -50,6 +50,7 @@ def put_artifact(
         PARAMETER if this caller may not submit the artifact; errors of `Artifacts.put`.
     """
     name, run = project_name(request.project), known_id(request.run)
+    chunk = Chunk.of(request.chunk)
     done: Callable[[Project], Outcome]
     if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
         artifact, giver = handles_of(side), side
@@ -61,11 +62,10 @@ def put_artifact(
         artifact = RESOLUTION_RESULT
 
         def done(project: Project) -> Outcome:
-            return operations.resolve_run(project, member.name, run)
+            return operations.resolve_run(project, member.name, run, chunk.root.hex())
 
     else:
         raise _not_for_you(request.artifact)
-    chunk = Chunk.of(request.chunk)
     service.store.artifacts.put(name, run, artifact, chunk, service.limits.max_upload_bytes, done)
     return resolution_pb2.PutArtifactResponse()
 

@@ -2,33 +2,74 @@
 
 from __future__ import annotations
 
+import json
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tryst.carole.configuration import load_carole
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.observability.readiness import State
+from tryst.common.observability.settings import host_and_port
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import server_name
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 
 SECONDS = 5.0
+"""A little more than the checks may take."""
+MAX_BYTES = 1 << 16
 
 
 def check_health(path: Path) -> str:
-    """The address at which the Carole of this configuration serves.
+    """The address at which the Carole of this configuration is ready to serve.
 
-    She is called with her own certificate, so no further access need be granted.
+    Where she has an HTTP endpoint, it is what her probes see; else she is called with her own certificate, so that no
+    further access need be granted, which shows that she answers and not that she can write.
 
     Raises
     ------
     TrystError
-        UNAVAILABLE if she does not answer, or is stopping; CONFIGURATION or CERTIFICATE for what cannot be used.
+        UNAVAILABLE if she does not answer, or is not ready; CONFIGURATION or CERTIFICATE for what cannot be used.
     """
     configuration = load_carole(path)
-    address = _own_address(configuration.listen)
-    credentials = channel_credentials(configuration.keys, Role.LINKER)
+    if configuration.observability.listen:
+        _check_ready(_own_address(configuration.observability.listen, "observability.listen"))
+        return configuration.listen
+    address = _own_address(configuration.listen, "listen")
+    _check_answer(address, configuration.keys)
+    return address
+
+
+def _check_ready(address: str) -> None:
+    host, port = host_and_port(address)
+    connection = HTTPConnection(host, port, timeout=SECONDS)
+    try:
+        connection.request("GET", "/readyz")
+        checks = json.loads(connection.getresponse().read(MAX_BYTES))["checks"]
+        failed = ", ".join(f"{name}: {state}" for name, state in checks.items() if state != State.OK)
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError):
+        raise TrystError(
+            ErrorCode.UNAVAILABLE,
+            "Carole does not answer",
+            where=f"http://{address}/readyz",
+            remedy="check that she runs, and `observability.listen` of her configuration",
+        ) from None
+    finally:
+        connection.close()
+    if failed:
+        raise TrystError(
+            ErrorCode.UNAVAILABLE,
+            "Carole answers but is not ready",
+            where=f"http://{address}/readyz",
+            got=failed,
+            remedy="her log says why: look for the event `not ready`",
+        )
+
+
+def _check_answer(address: str, keys: Path) -> None:
+    credentials = channel_credentials(keys, Role.LINKER)
     with Connection(address, server_name(Role.LINKER), credentials) as connection:
         stub = connection.stub(health_pb2_grpc.HealthStub)
         found = connection.call(stub.Check, health_pb2.HealthCheckRequest(), deadline=SECONDS)
@@ -40,17 +81,16 @@ def check_health(path: Path) -> str:
             got=health_pb2.HealthCheckResponse.ServingStatus.Name(found.status),
             remedy="she is stopping; wait until she is restarted",
         )
-    return address
 
 
-def _own_address(listen: str) -> str:
+def _own_address(listen: str, where: str) -> str:
     host, _, port = listen.rpartition(":")
     if int(port) == 0:
         raise TrystError(
             ErrorCode.CONFIGURATION,
             "port 0 is another one at every start",
-            where="listen",
-            remedy="give Carole a fixed port, such as 7443",
+            where=where,
+            remedy="give a fixed port",
         )
     everywhere = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - looked for, not listened on
     return f"{everywhere.get(host, host)}:{port}"

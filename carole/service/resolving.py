@@ -23,6 +23,7 @@ from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
 from tryst.carole.engine.resources import Resources
+from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run
@@ -54,13 +55,16 @@ def resolve_or_release(
         _request_resolution(store, lease, spec, resources, progress)
         return None
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
-    if spec.assessment is None:
-        decided, combined = unpack_result(found, row_a, row_b, n_draws=spec.release.drawn), None
-    else:
+    request, plan = store.artifacts.read(lease.run, RESOLUTION_REQUEST), plan_of(spec)
+    assert request is not None  # noqa: S101 - written with the rows
+    expected = combined = None
+    if spec.assessment is not None:
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
-        expected = Expected(alice.n_rows, bob.n_rows, plan_of(spec).one_to_one)
-        decided = unpack_result(found, row_a, row_b, expected, spec.release.drawn)
+        expected = Expected(alice.n_rows, bob.n_rows, plan.one_to_one)
+    decided = unpack_result(found, row_a, row_b, expected, spec.release.drawn)
+    check_result(decided, unpack_request(request, plan).found, plan)
+    if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
     return end_run(store, lease, spec, reader.members, decided, decided.document, combined, resources, progress)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tryst.carole.projects.operations import Interruption
 from tryst.carole.store import Store
+from tryst.carole.store.sweeping import Swept
 from tryst.common.errors import TrystError
 from tryst.common.logging_setup import log
 
@@ -25,6 +26,9 @@ HEALTHY_SECONDS = 300.0
 """A worker that lived this long has recovered from the failure of those before it."""
 
 STOP_SECONDS = 5.0
+
+SWEEP_SECONDS = 600.0
+"""How often the store is swept."""
 
 
 class Supervisor:
@@ -53,6 +57,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = ""
+        self._starts = 0
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
 
     @property
@@ -60,6 +65,11 @@ class Supervisor:
         """Process id of the present worker."""
         process = self._process
         return None if process is None else process.pid
+
+    def health(self) -> tuple[bool, int]:
+        """Whether a worker is running now, and how many were started: all but one have ended unforeseen."""
+        process = self._process
+        return process is not None and process.poll() is None, self._starts
 
     def start(self) -> None:
         """Start the worker, and watch it from now on."""
@@ -94,6 +104,7 @@ class Supervisor:
                 stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
                 stdout=subprocess.DEVNULL,
             )
+            self._starts += 1
         log.info("worker started", pid=self._process.pid)
 
     def _watch(self) -> None:
@@ -102,7 +113,7 @@ class Supervisor:
             process = self._process
             assert process is not None  # noqa: S101 - `start` comes first
             began = time.monotonic()
-            status = process.wait()
+            status = self._wait(process)
             if process.stdin is not None:
                 process.stdin.close()
             stopping = self._stopping.is_set()
@@ -118,6 +129,20 @@ class Supervisor:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             self._launch()
 
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        """The worker's exit status; what can no longer be reached in the store is swept meanwhile."""
+        while True:
+            try:
+                return process.wait(SWEEP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._sweep()
+
+    def _sweep(self) -> None:
+        try:
+            log_swept(self._store.sweep())
+        except TrystError as error:
+            log.error("not swept", code=error.code.name, error=str(error))
+
     def _free(self, stopping: bool) -> None:
         try:
             cause = Interruption.STOPPED if stopping else Interruption.DIED
@@ -128,3 +153,10 @@ class Supervisor:
         else:
             if freed:
                 log.info("run released", runs=freed)
+            self._sweep()
+
+
+def log_swept(swept: Swept) -> None:
+    """Log what was swept, if anything."""
+    if swept.keys or swept.files:
+        log.info("swept", keys=swept.keys, files=swept.files)

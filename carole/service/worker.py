@@ -20,6 +20,7 @@ from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.service.linking import carry_out
+from tryst.carole.service.stages import Stages
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
@@ -27,6 +28,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.logging_setup import begin_log, log, place_of
+from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
@@ -48,9 +50,10 @@ class LostRunError(Exception):
 class Heartbeat:
     """Writes a run's progress to the database from a separate thread, and detects when the run is lost."""
 
-    def __init__(self, store: Store, lease: Lease) -> None:
+    def __init__(self, store: Store, lease: Lease, stages: Stages) -> None:
         self._store = store
         self._lease = lease
+        self._stages = stages
         self._now = ("", 0.0)
         self._lost = threading.Event()
         self._ended = threading.Event()
@@ -69,6 +72,7 @@ class Heartbeat:
         if self._lost.is_set():
             raise LostRunError
         self._now = (stage, fraction)
+        self._stages.enter(stage)
 
     def _run(self) -> None:
         reported, at = ("", -1.0), 0.0
@@ -107,6 +111,7 @@ class Worker:
         self._reader = Reader.load(folder, Role.LINKER, members)
         self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
         self._owner = owner
+        self._label_projects = configuration.observability.label_projects
 
     def work(self) -> None:
         """Work until the process ends. A failure of the database ends it: the parent starts it again a little later."""
@@ -126,10 +131,11 @@ class Worker:
     def _carry_out(self, lease: Lease) -> None:
         log.info("run started", project=lease.project, run=lease.run, attempt=lease.attempt)
         started = time.monotonic()
+        stages = Stages(lease.run, lease.project if self._label_projects else "")
         try:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
             log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
-            with Heartbeat(self._store, lease) as heart:
+            with Heartbeat(self._store, lease, stages) as heart:
                 links = carry_out(self._store, lease, spec, self._reader, self._resources, heart.progress)
         except LostRunError:
             log.warning("run lost", project=lease.project, run=lease.run)
@@ -151,10 +157,13 @@ class Worker:
             )
         else:
             seconds = round(time.monotonic() - started, 3)
+            took = {name: round(spent, 3) for name, spent in stages.end().items()}
             if links is None:
-                log.info("run waiting", project=lease.project, run=lease.run, seconds=seconds)
+                log.info("run waiting", project=lease.project, run=lease.run, seconds=seconds, stages=took)
                 return
-            log.info("run finished", project=lease.project, run=lease.run, links=links, seconds=seconds)
+            log.info("run finished", project=lease.project, run=lease.run, links=links, seconds=seconds, stages=took)
+        finally:
+            stages.end()
 
     def _fail(self, lease: Lease, text: str, **details: str) -> None:
         log.error("run failed", project=lease.project, run=lease.run, **details)
@@ -192,6 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         configuration = load_carole(given.config)
         begin_log("worker", configuration.log_level)
+        begin_tracing("worker")
         Worker(configuration, given.owner, given.holder).work()
     except TrystError as error:
         log.error("worker failed", code=error.code.name, error=str(error))

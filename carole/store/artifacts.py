@@ -19,7 +19,7 @@ from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, chunk_conflict
 from tryst.carole.store.tables import artifacts, payloads
 from tryst.carole.store.view import not_found, read_project
-from tryst.carole.store.writing import writing
+from tryst.carole.store.writing import Owned, writing
 from tryst.common.parties import Side
 from tryst.common.wire.chunks import Chunk
 
@@ -47,10 +47,13 @@ class Artifacts:
 
     @contextmanager
     def writing(
-        self, name: str, contents: Mapping[str, Iterable[bytes]]
+        self, owned: Owned, writer: str, contents: Mapping[str, Iterable[bytes]]
     ) -> Iterator[Callable[[Connection, str], None]]:
-        """Write Carole's own artifacts; the yielded function names them in the transaction that lets the run wait."""
-        with writing(self._database, self._payloads, name, contents) as written:
+        """Write Carole's own artifacts; the yielded function names them in the transaction that lets the run wait.
+
+        Parameters as of `writing.writing`.
+        """
+        with writing(self._changes, self._payloads, owned, writer, contents) as written:
 
             def write(connection: Connection, run: str) -> None:
                 for called, payload in written(connection).items():

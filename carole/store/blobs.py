@@ -1,7 +1,7 @@
 """Encrypted chunks as files: written under a temporary name, synced, renamed, and the folder synced.
 
 A file's name is random and never used again, so an existing file is whole, and writing never changes one. The database
-determines which files count; `sweep` removes the others at a start, when nothing is being written.
+determines which files count; `sweep` removes the others, at a start and while others are written.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Collection
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tryst.common.durable import sync_folder, whole_file
@@ -41,6 +44,8 @@ class Blobs:
         self._folder = folder
         self._lock: int | None = None
         self.place = ""
+        self._guard = threading.Lock()
+        self._writing: Counter[str] = Counter()
 
     def create(self) -> None:
         """Make the folder, unless it exists.
@@ -160,6 +165,22 @@ class Blobs:
             ) from None
         return name
 
+    @contextmanager
+    def writing(self, payload: str) -> Iterator[None]:
+        """A block at whose end every file it wrote for a payload is named by a committed row, or removed.
+
+        `sweep` leaves the payload alone until then.
+        """
+        with self._guard:
+            self._writing[payload] += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._writing[payload] -= 1
+                if not self._writing[payload]:
+                    del self._writing[payload]
+
     def read(self, payload: str, name: str) -> bytes:
         """Read one chunk.
 
@@ -186,16 +207,41 @@ class Blobs:
         else:
             shutil.rmtree(self._folder / payload, ignore_errors=True)
 
-    def sweep(self, named: Collection[tuple[str, str]]) -> int:
-        """Remove every file of a payload that is not among `named`, pairs of payload and file; returns how many."""
+    def sweep(self, stored: Callable[[], Mapping[str, Collection[str] | None]]) -> int:
+        """Remove the files that no row names; returns how many.
+
+        Parameters
+        ----------
+        stored
+            Reads the database: by payload the files that are named, none of an erased one, and None for a payload that
+            another process may be writing.
+
+        Notes
+        -----
+        The order makes it safe beside writers: files are listed first, then it is looked which payloads are being
+        written, then the database is read. A file of the list whose writer had ended by the second step was named, or
+        removed, before the third; one that is written later is not in the list. A payload that the database does not
+        know is left alone.
+        """
+        found = {payload: self._files(payload) for payload in self.payloads()}
+        with self._guard:
+            busy = set(self._writing)
+        known = stored()
         removed = 0
-        payloads = {payload for payload, _ in named}
-        for payload in self.payloads():
-            folder = self._folder / payload
-            for file in folder.iterdir():
-                if (payload, file.name) not in named:
-                    file.unlink()
-                    removed += 1
-            if payload not in payloads:
-                folder.rmdir()
+        for payload, files in found.items():
+            named = None if payload in busy else known.get(payload)
+            if named is None:
+                continue
+            for file in files - set(named):
+                self.remove(payload, file)
+                removed += 1
+            if not named:
+                with suppress(OSError):  # a writer that came since
+                    (self._folder / payload).rmdir()
         return removed
+
+    def _files(self, payload: str) -> set[str]:
+        try:
+            return {file.name for file in (self._folder / payload).iterdir()}
+        except FileNotFoundError:
+            return set()

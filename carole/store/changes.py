@@ -2,21 +2,22 @@
 
 What an operation of `projects.operations` changes in a `Project` is written here, with its audit entries, in one
 transaction. What a `Project` does not hold (a run's lease, an upload's chunks, a share) is written by the caller, in
-the same transaction. The keys of erased payloads are destroyed in it, and their files removed after it.
+the same transaction. The keys of erased payloads are destroyed in it, with an entry that proves it, and their files
+removed after it; what a kill leaves of these, `sweeping` removes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
 from tryst.carole.projects import Grant, Project, Run, RunState, State, Upload
-from tryst.carole.projects.operations import Outcome
-from tryst.carole.projects.transitions import Action
+from tryst.carole.projects.operations import Entry, Outcome
+from tryst.carole.projects.transitions import SYSTEM, Action
 from tryst.carole.store import audit
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
@@ -40,6 +41,9 @@ Row = tuple[tuple[str, Any], ...]
 _ENDED = {Action.EXPIRE_UPLOAD: "expired", Action.EXPIRE_RESULT: "erased", Action.ERASE: "erased"}
 """Why an action ends an upload; any other action replaces it."""
 
+_DIGESTS = 50
+"""In one audit entry."""
+
 
 class Changes:
     """Changes projects, each in a transaction of its own."""
@@ -62,6 +66,7 @@ class Changes:
             held = lock_project(connection, name)
             change = Change(connection, held.id, held.project, self._clock(), self._payloads)
             yield change
+            audit.append(connection, change.at, name, _destroyed(change.erased.values()))
         self._payloads.remove(change.erased)
         if change.erased:
             self._database.forget_deleted()
@@ -84,14 +89,14 @@ class Change:
     at
         Milliseconds since 1970.
     erased
-        Payloads whose keys are destroyed by the change.
+        Payloads whose keys are destroyed by the change, with the digests of these.
     """
 
     def __init__(
         self, connection: Connection, number: int, project: Project, at: int, payloads: EncryptedPayloads
     ) -> None:
         self.connection, self.id, self.project, self.at = connection, number, project, at
-        self.erased: list[str] = []
+        self.erased: dict[str, str] = {}
         self._payloads = payloads
 
     def apply(self, outcome: Outcome) -> Project:
@@ -107,7 +112,7 @@ class Change:
             self._runs(before, after)
             self._acknowledged(before, after)
             if after.state is State.ERASED and before.state is not State.ERASED:
-                self.erase(payloads.c.project == self.id)
+                self.erase()
                 expired = uploads.c.project == self.id, uploads.c.ended == "expired"
                 self.connection.execute(update(uploads).where(*expired).values(ended="erased"))
                 for table in (messages, key_reports):  # of every epoch
@@ -117,11 +122,8 @@ class Change:
         return outcome.project
 
     def erase(self, *which: ColumnElement[bool]) -> None:
-        """Destroy the keys of payloads."""
-        found = self.connection.execute(select(payloads.c.id).where(payloads.c.wrapped_key.is_not(None), *which))
-        for payload in found.scalars().all():
-            self._payloads.erase(self.connection, payload)
-            self.erased.append(payload)
+        """Destroy the keys of payloads of the project; the change's last audit entry proves it."""
+        self.erased |= self._payloads.erase(self.connection, and_(payloads.c.project == self.id, *which))
 
     def erase_artifacts(self, *which: ColumnElement[bool]) -> None:
         """Erase artifacts of runs and delete their rows."""
@@ -201,6 +203,14 @@ class Change:
             assert after.released_run is not None  # noqa: S101 - only a share of it is acknowledged
             which = results.c.run == after.released_run.run, results.c.recipient == str(side.role)
             self.connection.execute(update(results).where(*which).values(acknowledged_at=self.at))
+
+
+def _destroyed(digests: Iterable[str]) -> Iterator[Entry]:
+    """Entries that prove the destruction of keys, by their digests."""
+    pending = sorted(digests)
+    for first in range(0, len(pending), _DIGESTS):
+        part = pending[first : first + _DIGESTS]
+        yield Entry(SYSTEM, Action.DESTROY_KEYS, {"keys": len(part), "sha256": " ".join(part)})
 
 
 def project_columns(project: Project) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database
@@ -42,11 +42,12 @@ class EncryptedPayloads:
         self._blobs = blobs
         self._vault = vault
 
-    def create(self, connection: Connection, project: int) -> str:
-        """A new payload with a new random key."""
+    def create(self, connection: Connection, project: int, writer: str | None = None) -> str:
+        """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
         payload = secrets.token_hex(16)
         _, wrapped = self._vault.create(_subject(payload))
-        connection.execute(insert(payloads).values(id=payload, project=project, wrapped_key=wrapped, complete=0))
+        values = {"id": payload, "project": project, "wrapped_key": wrapped, "complete": 0, "writer": writer}
+        connection.execute(insert(payloads).values(values))
         return payload
 
     def key(self, connection: Connection, payload: str) -> DataKey:
@@ -72,7 +73,8 @@ class EncryptedPayloads:
         rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:
             connection.execute(insert(chunks), rows)
-        whole = {"chunks": len(rows), "root": root_digest(chunk.sha256 for chunk in written), "complete": 1}
+        root = root_digest(chunk.sha256 for chunk in written)
+        whole = {"chunks": len(rows), "root": root, "complete": 1, "writer": None}
         connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
 
     @contextmanager
@@ -92,11 +94,20 @@ class EncryptedPayloads:
             UPLOAD_CORRUPT if all chunks are present and do not match their root digest; WRONG_STATE if the payload has
             been erased.
         """
-        with database.read() as connection:
-            stored = None
-            key = self.key(connection, payload)
-            if not self._has(connection, payload, chunk, where):
-                stored = self.store(key, payload, chunk.index, chunk.data)
+        with self._blobs.writing(payload):
+            with database.read() as connection:
+                stored = None
+                key = self.key(connection, payload)
+                if not self._has(connection, payload, chunk, where):
+                    stored = self.store(key, payload, chunk.index, chunk.data)
+            with self._naming(payload, chunk, where, stored) as name:
+                yield name
+
+    @contextmanager
+    def _naming(
+        self, payload: str, chunk: Chunk, where: str, stored: StoredChunk | None
+    ) -> Iterator[Callable[[Connection], bool]]:
+        """The second half of `receiving`: the stored chunk is named, or removed."""
         named = False
 
         def name(connection: Connection) -> bool:
@@ -176,20 +187,43 @@ class EncryptedPayloads:
             raise erased()
         return Chunk(index, row.chunks, row.root, chunk.sha256, self.read(key, payload, chunk))
 
-    def erase(self, connection: Connection, payload: str) -> None:
-        """Destroy a payload's key and delete its chunks' rows; `remove` the files after the commit."""
-        connection.execute(update(payloads).where(payloads.c.id == payload).values(wrapped_key=None))
-        connection.execute(delete(chunks).where(chunks.c.payload == payload))
+    def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
+        """Destroy the keys of payloads and delete their chunks' rows; `remove` the files after the commit.
+
+        Returns
+        -------
+        dict of str to str
+            By payload the SHA-256 digest of the wrapped key, in hexadecimal digits: a copy of the key that turns up in
+            a backup is recognised as one that was to be destroyed.
+        """
+        query = select(payloads.c.id, payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None), which)
+        found = {row.id: hashlib.sha256(row.wrapped_key).hexdigest() for row in connection.execute(query)}
+        for payload in found:
+            gone = {"wrapped_key": None, "writer": None}
+            connection.execute(update(payloads).where(payloads.c.id == payload).values(gone))
+            connection.execute(delete(chunks).where(chunks.c.payload == payload))
+        return found
 
     def remove(self, erased: Iterable[str]) -> None:
         """Remove the files of payloads whose erasure is committed. Without a key they are already unreadable."""
         for payload in erased:
             self._blobs.remove(payload)
 
-    def sweep(self, connection: Connection) -> int:
-        """Remove the files that no row names; returns how many."""
-        rows = connection.execute(select(chunks.c.payload, chunks.c.file))
-        return self._blobs.sweep({(row.payload, row.file) for row in rows})
+    def sweep(self, database: Database) -> int:
+        """Remove the files that no row names, also while others are written; returns how many."""
+
+        def stored() -> dict[str, set[str] | None]:
+            with database.read() as connection:
+                # A worker writes in a process of its own; what it has left is erased first (see `sweeping`).
+                rows = connection.execute(select(payloads.c.id, payloads.c.writer)).all()
+                found = {row.id: set[str]() if row.writer is None else None for row in rows}
+                for row in connection.execute(select(chunks.c.payload, chunks.c.file)):
+                    named = found.get(row.payload)
+                    if named is not None:
+                        named.add(row.file)
+                return found
+
+        return self._blobs.sweep(stored)
 
     def rewrap(self, connection: Connection) -> int:
         """Wrap every data key by the current wrapping key; returns how many were under another one."""

@@ -7,7 +7,7 @@ mistaken for a new store because a volume is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,7 +45,7 @@ def initialise(url: str, folder: Path, identity: Identity, clock: Clock) -> tupl
     """
     blobs = Blobs(folder)
     if blobs.identity() is None:
-        with _place(url):
+        with new_place(url):
             return _founded(url, blobs, identity, clock)
     with _opened(url, newest_schema, identity, clock) as database, database.read() as connection:
         store = audit.log_name(connection)
@@ -61,19 +61,13 @@ def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[
         if schema_version(connection) is not None:
             newest_schema(connection, where)
             return
-        if blobs.payloads():
-            raise TrystError(
-                ErrorCode.DATABASE,
-                "the database is empty, and the folder of blobs is that of a store",
-                where=where,
-                remedy="find the store's database; for a new store, name a new folder of blobs",
-            )
+        require_unused(blobs, where)
         migrate(connection)
         audit.start(connection, identity, clock)
         made = True
 
     blobs.create()
-    with _claimed(blobs), _opened(url, prepare, identity, clock, create=True) as database:
+    with claimed(blobs), _opened(url, prepare, identity, clock, create=True) as database:
         with database.read() as connection:
             store = audit.log_name(connection)
             used = connection.scalar(select(func.count()).select_from(payloads))
@@ -81,6 +75,23 @@ def _founded(url: str, blobs: Blobs, identity: Identity, clock: Clock) -> tuple[
             blobs.identify(store)
         blobs.require(store)
     return store, made
+
+
+def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None:
+    """Refuse a folder of blobs with an identity, or with payloads that are not ours, beside an empty database.
+
+    Raises
+    ------
+    TrystError
+        DATABASE.
+    """
+    if blobs.identity() is not None or blobs.payloads() - set(ours):
+        raise TrystError(
+            ErrorCode.DATABASE,
+            "the database is empty, and the folder of blobs is that of a store",
+            where=where,
+            remedy="find the store's database; for a new store, name a new folder of blobs",
+        )
 
 
 def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[int, int]:
@@ -111,7 +122,7 @@ def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[i
         audit.append(connection, clock(), "", [Entry(SYSTEM, Action.UPGRADE, details)])
         tenure.release(connection, holder)
 
-    with _claimed(blobs), _opened(url, prepare, identity, clock) as database:
+    with claimed(blobs), _opened(url, prepare, identity, clock) as database:
         with database.read() as connection:
             store = audit.log_name(connection)
             if blobs.identity() is None:
@@ -138,7 +149,8 @@ def _require_pair(connection: Connection, blobs: Blobs, store: str) -> None:
 
 
 @contextmanager
-def _claimed(blobs: Blobs) -> Iterator[None]:
+def claimed(blobs: Blobs) -> Iterator[None]:
+    """A block that has the folder's lock."""
     blobs.claim()
     try:
         yield
@@ -159,7 +171,7 @@ def _opened(
 
 
 @contextmanager
-def _place(url: str) -> Iterator[None]:
+def new_place(url: str) -> Iterator[None]:
     """The place of a new file of SQLite, which is removed again after an error."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":

@@ -18,7 +18,7 @@ from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, erased
 from tryst.carole.store.tables import payloads, results
 from tryst.carole.store.view import not_found, read_project
-from tryst.carole.store.writing import writing
+from tryst.carole.store.writing import Owned, writing
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 from tryst.common.wire.chunks import Chunk
@@ -36,12 +36,14 @@ class Results:
         self._changes = changes
 
     @contextmanager
-    def writing(self, name: str, shares: Mapping[str, Iterable[bytes]]) -> Iterator[Callable[[Connection, str], None]]:
+    def writing(
+        self, owned: Owned, writer: str, shares: Mapping[str, Iterable[bytes]]
+    ) -> Iterator[Callable[[Connection, str], None]]:
         """Write shares to the disk; the yielded function names them in the transaction that releases them.
 
-        If the block ends with an error, nothing of them is left.
+        If the block ends with an error, nothing of them is left. Parameters as of `writing.writing`.
         """
-        with writing(self._database, self._payloads, name, shares) as written:
+        with writing(self._changes, self._payloads, owned, writer, shares) as written:
 
             def write(connection: Connection, run: str) -> None:
                 for recipient, payload in written(connection).items():

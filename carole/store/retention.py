@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ColumnElement, cast, func, select
+from sqlalchemy import BigInteger, Column, ColumnElement, Select, cast, func, select
 
 from tryst.carole.projects import RunState, State, operations
 from tryst.carole.store.changes import Changes
@@ -17,6 +17,27 @@ _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
 DAY_MS = 24 * 60 * 60 * 1000
 
 
+def uploads_due(now: int) -> Select[tuple[str, str, str]]:
+    """Project, side and identifier of every upload whose days are over."""
+    old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + _in_ms(projects.c.uploads_days)
+    return (
+        select(projects.c.name, uploads.c.side, uploads.c.upload)
+        .join(projects)
+        .where(uploads.c.ended.is_(None), old <= now)
+    )
+
+
+def results_due(now: int) -> Select[tuple[str]]:
+    """Every project whose result's days are over."""
+    return (
+        select(projects.c.name)
+        .join(runs)
+        .where(runs.c.state == int(RunState.DONE), projects.c.state.in_([int(state) for state in _ENDED]))
+        .group_by(projects.c.name, projects.c.results_days)
+        .having(func.max(runs.c.ended_at) + _in_ms(projects.c.results_days) <= now)
+    )
+
+
 class Retention:
     """Erases what has expired."""
 
@@ -29,24 +50,13 @@ class Retention:
         """Erase what is due; returns the number of uploads and results. The input of a run is erased after its end."""
         now = self._clock()
         with self._database.read() as connection:
-            old = func.coalesce(uploads.c.committed_at, uploads.c.begun_at) + _in_ms(projects.c.uploads_days)
-            due = connection.execute(
-                select(projects.c.name, uploads.c.side, uploads.c.upload)
-                .join(projects)
-                .where(uploads.c.ended.is_(None), old <= now)
-            ).all()
-            done = connection.execute(
-                select(projects.c.name)
-                .join(runs)
-                .where(runs.c.state == int(RunState.DONE), projects.c.state.in_([int(state) for state in _ENDED]))
-                .group_by(projects.c.name, projects.c.results_days)
-                .having(func.max(runs.c.ended_at) + _in_ms(projects.c.results_days) <= now)
-            ).all()
+            due = connection.execute(uploads_due(now)).all()
+            done = connection.execute(results_due(now)).all()
         count = 0
         for row in due:
             count += self._expire_upload(row.name, Side(row.side), row.upload)
-        for row in done:
-            count += self._expire_result(row.name)
+        for project in done:
+            count += self._expire_result(project.name)
         return count
 
     def _expire_upload(self, name: str, side: Side, upload: str) -> int:

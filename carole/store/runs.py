@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select, update
@@ -143,7 +144,8 @@ class Runs:
         TrystError
             WRONG_STATE if the run is no longer this worker's; nothing is stored then.
         """
-        with self._artifacts.writing(lease.project, contents) as write, self._own(lease) as change:
+        owned = partial(self._own, lease)
+        with self._artifacts.writing(owned, lease.owner, contents) as write, owned() as change:
             change.apply(operations.request_row_handles(change.project, lease.run, pairs, by))
             write(change.connection, lease.run)
 
@@ -180,7 +182,8 @@ class Runs:
             WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
             then.
         """
-        with self._results.writing(lease.project, shares) as write, self._own(lease) as change:
+        owned = partial(self._own, lease)
+        with self._results.writing(owned, lease.owner, shares) as write, owned() as change:
             change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
             write(change.connection, lease.run)
 

@@ -15,10 +15,12 @@ from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
+from tryst.carole.store.monitoring import Monitoring
 from tryst.carole.store.registry import Registry
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
 from tryst.carole.store.runs import Runs
+from tryst.carole.store.sweeping import Sweeping, Swept
 from tryst.carole.store.tables import payloads
 from tryst.carole.store.tenure import Renewal, Standing
 from tryst.carole.store.uploads import Uploads
@@ -51,8 +53,10 @@ class Store:
 
     Attributes
     ----------
-    projects, uploads, runs, results, artifacts, retention, audit
+    projects, uploads, runs, results, artifacts, retention, audit, monitoring
         The parts.
+    sweep
+        Destroys keys and removes files that nothing reaches; also while others write.
 
     Raises
     ------
@@ -82,15 +86,17 @@ class Store:
         self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
         self.projects = Registry(self._database, changes, clock)
         self.retention = Retention(self._database, changes, clock)
+        self.sweep = Sweeping(self._database, self._payloads, changes).sweep
         self.audit = audit.Log(self._database)
+        self.monitoring = Monitoring(self._database, url, folder, clock)
 
     @property
     def holder(self) -> str:
         """The name under which this process may write (see `tenure`)."""
         return self._database.holder
 
-    def recover(self, report: Callable[[Standing], None] = lambda standing: None) -> int:
-        """Take hold of the store and remove files left by a crash; returns their number.
+    def recover(self, report: Callable[[Standing], None] = lambda standing: None) -> Swept:
+        """Take hold of the store and sweep what a crash has left.
 
         Call once, before anything is served or any run taken. Nothing is changed before it is certain that database
         and folder belong together and that no other Carole uses them. Runs of former workers are freed first: a worker
@@ -122,8 +128,7 @@ class Store:
         self.runs.abandon()
         with self._database.write() as connection:
             self._payloads.rewrap(connection)
-        with self._database.read() as connection:
-            return self._payloads.sweep(connection)
+        return self.sweep()
 
     def close(self) -> None:
         """End the tenure, close the database and unlock the store."""

@@ -1,28 +1,40 @@
-"""Content that Carole writes whole to the disk, before the transaction that makes it count."""
+"""Content that a worker writes whole to the disk, before the transaction that makes it count."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from sqlalchemy import Connection
 
-from tryst.carole.store.database import Database
+from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
-from tryst.carole.store.view import number
+from tryst.carole.store.tables import payloads as rows
+from tryst.common.errors import TrystError
 from tryst.common.wire.chunks import rechunked
+
+Owned = Callable[[], AbstractContextManager[Change]]
+"""A change of the run's project by the worker that holds the run; it raises where the run is no longer the worker's."""
 
 
 @contextmanager
 def writing(
-    database: Database, payloads: EncryptedPayloads, name: str, contents: Mapping[str, Iterable[bytes]]
+    changes: Changes, payloads: EncryptedPayloads, owned: Owned, writer: str, contents: Mapping[str, Iterable[bytes]]
 ) -> Iterator[Callable[[Connection], dict[str, str]]]:
-    """Write contents to the disk for a project; the yielded function names them, and returns their payloads.
+    """Write contents to the disk for a run; the yielded function names them, and returns their payloads.
 
-    If the block ends with an error, nothing of them is left.
+    Every key is made in a transaction that holds the run, so that none comes into being once its project is erased. If
+    the block ends with an error, nothing of the contents is left; if the worker is killed, `sweeping` erases what it
+    has left as soon as the run is no longer its own.
+
+    Parameters
+    ----------
+    writer
+        The worker, under whose name the payloads stand until they are named.
     """
     written: dict[str, tuple[str, list[StoredChunk]]] = {}
     made: list[str] = []
+    project = ""
 
     def write(connection: Connection) -> dict[str, str]:
         for payload, chunks in written.values():
@@ -31,9 +43,10 @@ def writing(
 
     try:
         for called, content in contents.items():
-            with database.write() as connection:
-                payload = payloads.create(connection, number(connection, name))
-                key = payloads.key(connection, payload)
+            with owned() as change:
+                project = change.project.name
+                payload = payloads.create(change.connection, change.id, writer)
+                key = payloads.key(change.connection, payload)
             made.append(payload)
             written[called] = (
                 payload,
@@ -41,8 +54,10 @@ def writing(
             )
         yield write
     except BaseException:
-        with database.write() as connection:
-            for payload in made:
-                payloads.erase(connection, payload)
+        # What cannot be erased now, since the database is away, is swept later.
+        with suppress(TrystError):
+            if made:
+                with changes.of(project) as change:
+                    change.erase(rows.c.id.in_(made))
         payloads.remove(made)
         raise

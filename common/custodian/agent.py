@@ -11,7 +11,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -27,6 +28,7 @@ from tryst.common.custodian.steps.step_context import Outcome, StepContext, Stop
 from tryst.common.custodian.steps.witnessing import witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
+from tryst.common.observability.tracing import begin_span, fail_span
 from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.rpc.status import is_own_failure, passes, typed
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
@@ -39,6 +41,9 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_FETCH: fetch,
 }
 """The step that performs each kind of task."""
+
+ObserveStep = Callable[[str, str, float], None]
+"""Called with a step's name, its outcome and its seconds."""
 
 _CONTRIBUTED = frozenset(
     {
@@ -77,10 +82,13 @@ class Agent:
     ----------
     context
         What the steps need; `StepContext.stopping` ends the loop.
+    observe
+        Called with every step that has ended: its name, its outcome, its seconds.
     """
 
-    def __init__(self, context: StepContext) -> None:
+    def __init__(self, context: StepContext, observe: ObserveStep | None = None) -> None:
         self._context = context
+        self._observe = observe
         self._polling = context.configuration.poll
         self._held: dict[str, Held] = {}
         self._conditions: dict[str, Condition] = {}
@@ -157,7 +165,9 @@ class Agent:
         try:
             task = Task.read(response)
             witness(context, released=response.kind == custody_pb2.TASK_KIND_FETCH)
-            outcome = STEPS[response.kind](context, task)
+            with self._observed(STEPS[response.kind], task) as note:
+                outcome = STEPS[response.kind](context, task)
+                note(outcome.value)
         except StoppedError:
             raise
         except TrystError as error:
@@ -168,6 +178,23 @@ class Agent:
             self._blocking_error(project, typed(error) or _incident(project, error))
         else:
             self._went_well(project, outcome)
+
+    @contextmanager
+    def _observed(self, step: Callable[..., Outcome], task: Task) -> Iterator[Callable[[str], None]]:
+        """A span and a measurement of a step; the block notes how it ended, if not with an error."""
+        name, ended, begin = step.__name__, ["error"], time.monotonic()
+        span = begin_span(f"step {name}", run=task.run)
+        if self._context.configuration.observability.label_projects:
+            span.set_attribute("tryst.project", task.project)
+        try:
+            yield lambda outcome: ended.__setitem__(0, outcome)
+        except Exception as error:
+            fail_span(span, error)
+            raise
+        finally:
+            span.end()
+            if self._observe is not None:
+                self._observe(name, ended[0], time.monotonic() - begin)
 
     def _went_well(self, project: str, outcome: Outcome) -> None:
         known = self._context.state.project(project)

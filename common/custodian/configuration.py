@@ -14,6 +14,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.observability.settings import Observability
 from tryst.common.specification.model.defaults import Mode
 
 MAX_WAIT_SECONDS = 5.0
@@ -189,6 +190,7 @@ class CustodianConfiguration(Configuration):
     seed_file: ConfiguredPath | None = None
     """A seed exchanged by hand, in place of the agreement through Carole: 64 hexadecimal digits, mode 0600."""
     poll: Polling = Polling()
+    observability: Observability = Observability()
 
 
 def load_custodian(path: Path) -> CustodianConfiguration:

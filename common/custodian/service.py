@@ -13,6 +13,7 @@ import structlog
 
 from tryst.common.custodian.agent import Agent
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
+from tryst.common.custodian.observation import observe
 from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
 from tryst.common.custodian.source.reading import check_driver
@@ -23,6 +24,7 @@ from tryst.common.custodian.steps.step_progress import Progress
 from tryst.common.durable import whole_file
 from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
+from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Party, Role
 from tryst.common.pki import server_name
 from tryst.common.rpc.client import Connection
@@ -60,25 +62,34 @@ class CustodianService:
             state = State(configuration.state, keyring.vault)
             opened.callback(state.close)
             name = configuration.carole.server_name or server_name(Role.LINKER)
-            connection = Connection(configuration.carole.address, name, keyring.tls.channel())
+            share = configuration.observability.share_request_ids
+            connection = Connection(configuration.carole.address, name, keyring.tls.channel(), share_request_ids=share)
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             auditor = connection.stub(audit_pb2_grpc.AuditStub)
             context = StepContext(
                 party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping, gate
             )
-            agent = Agent(context)
             trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
+            self._observation, count_step = observe(context, trust, lambda: self._thread.is_alive())
+            agent = Agent(context, count_step)
+            self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
             self._watch = TrustWatch(trust, lambda: connection.renew(trust.tls.channel()))
             service = OperatorService(context, agent.decided, self.stop, trust)
-            operator, self.address = start_operator(context, service, trust)
+            operator, self.address = start_operator(context, service, trust, self._observation.recorder)
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)
             opened.callback(operator.stop, 1.0)
+            self._observation.start()
+            opened.callback(self._observation.stop)
             self._context = context
-            self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
             self._connection = connection
             self._opened = opened.pop_all()
         self.party = party
+
+    @property
+    def observability(self) -> str:
+        """Where its metrics and probes are; empty if nowhere."""
+        return self._observation.address
 
     def start(self) -> None:
         """Begin to request tasks from Carole."""
@@ -122,6 +133,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     """
     os.umask(0o077)  # files written from here on are readable by this user only
     begin_log(party.name)
+    begin_tracing(party.name)
     configuration = load_custodian(configuration_file)
     check_driver(configuration.source)
     service = CustodianService(party, configuration, gate)
@@ -131,7 +143,12 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
         # What SIGHUP asks of other services, to read certificates again, this one does by itself.
         signal.signal(signal.SIGHUP, lambda *_: None)
         service.start()
-        ready = {"party": party.name, "address": service.address, "pid": os.getpid()}
+        ready = {
+            "party": party.name,
+            "address": service.address,
+            "observability": service.observability,
+            "pid": os.getpid(),
+        }
         log.info("ready", **{key: value for key, value in ready.items() if key != "party"})
         if ready_file is not None:
             with whole_file(ready_file) as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from tryst.common.observability.settings import section
 from tryst.common.parties import Party
 
 _TEMPLATE = """\
@@ -42,7 +43,8 @@ poll:
   wait_seconds: 5            # how long Carole may hold the request for a task
   retry_seconds: {retry}           # how soon to retry what failed; doubled each time, up to
   longest_retry_seconds: 60
-"""
+
+{observability}"""
 
 _EXAMPLES = """\
   csv:
@@ -68,6 +70,8 @@ def custodian_yaml(
     state: str = "state",
     results: str = "results",
     retry_seconds: float = 5,
+    listen: str = "",
+    allow_remote: bool = False,
 ) -> str:
     """The text of a custodian's configuration file.
 
@@ -87,9 +91,11 @@ def custodian_yaml(
         Digests of specifications to approve without the operator.
     keys, state, results
         Paths, relative to the file or absolute.
+    listen, allow_remote
+        IP:port of its metrics and probes, and whether other machines may reach that; none by default.
     """
     # JSON is YAML, and quotes whatever could be read as something else.
-    section = (
+    records = (
         _EXAMPLES.format(name=party.name, data=data)
         if source is None
         else "\n".join(f"  {kind}: {json.dumps(settings)}" for kind, settings in source.items())
@@ -102,8 +108,9 @@ def custodian_yaml(
         keys=keys if keys == "." else json.dumps(keys),
         state=json.dumps(state) if state != "state" else state,
         results=json.dumps(results) if results != "results" else results,
-        source=section,
+        source=records,
         peer=json.dumps(peer_fingerprint),
         approve=json.dumps(list(approve)),
         retry=json.dumps(retry_seconds),
+        observability=section(listen, allow_remote=allow_remote),
     )

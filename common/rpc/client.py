@@ -16,6 +16,7 @@ import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.outgoing_calls import OutgoingCalls
 from tryst.common.rpc.status import from_rpc_error, passes
 
 CONTROL_SECONDS = 10.0
@@ -40,9 +41,18 @@ class Connection:
         The name the service's certificate must hold, if it is not the host of `address`.
     credentials
         This party's certificate and key, and the authorities it trusts.
+    share_request_ids
+        Whether the service receives the id that each call has in this side's log.
     """
 
-    def __init__(self, address: str, server_name: str | None, credentials: grpc.ChannelCredentials) -> None:
+    def __init__(
+        self,
+        address: str,
+        server_name: str | None,
+        credentials: grpc.ChannelCredentials,
+        *,
+        share_request_ids: bool = False,
+    ) -> None:
         self.address = address
         self._closed = threading.Event()
         self._former: list[grpc.Channel] = []
@@ -58,7 +68,8 @@ class Connection:
         if server_name:
             options.append(("grpc.ssl_target_name_override", server_name))
         self._options = options
-        self._channel = grpc.secure_channel(address, credentials, options=options)
+        self._calls = OutgoingCalls(share=share_request_ids)
+        self._channel = self._connected(credentials)
 
     def __enter__(self) -> Connection:
         return self
@@ -78,7 +89,11 @@ class Connection:
         """Make further calls with other credentials; calls under way end with the former ones."""
         # A former channel stays open for them. Certificates are renewed a few times a year, so few gather.
         self._former.append(self._channel)
-        self._channel = grpc.secure_channel(self.address, credentials, options=self._options)
+        self._channel = self._connected(credentials)
+
+    def _connected(self, credentials: grpc.ChannelCredentials) -> grpc.Channel:
+        channel = grpc.secure_channel(self.address, credentials, options=self._options)
+        return grpc.intercept_channel(channel, self._calls)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
         """The generated client of a service, over the channel of the newest credentials at each call.

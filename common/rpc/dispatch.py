@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +18,7 @@ import grpc
 from tryst.common.errors import TrystError
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_context import AbortedError, CallContext
+from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.event_loop import event_loop
 from tryst.common.rpc.fairness import LONG_POLLS, MemberLimits, MemberShare
 from tryst.common.rpc.status import status_of, to_metadata
@@ -36,8 +37,8 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     Parameters
     ----------
-    interceptors
-        Wrapped around each method on its thread; the first is the outermost.
+    gate, recorder
+        Wrapped around each method on its thread, the recorder, if any, as the outer one.
     admit
         Finds the member that a certificate belongs to. Here it names the share only; the gate decides who is let in.
     limits
@@ -48,18 +49,20 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
 
     def __init__(
         self,
-        interceptors: Sequence[grpc.ServerInterceptor],
+        gate: grpc.ServerInterceptor,
+        recorder: CallRecorder | None,
         admit: Callable[[bytes], Member],
         limits: MemberLimits,
         threads: int,
     ) -> None:
-        self._interceptors = tuple(interceptors)
+        self._gate = gate
+        self._recorder = recorder
         self._admit = admit
         self._limits = limits
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rpc")
         self._poll_threads = ThreadPoolExecutor(MAX_LONG_POLLS, thread_name_prefix="poll")
         self._shares: dict[str, MemberShare] = {}
-        self._names: dict[bytes, str] = {}
+        self._members: dict[bytes, Member] = {}
 
     def close(self) -> None:
         """Start no further method."""
@@ -69,9 +72,9 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         """The method's handler, dispatched."""
         handler = await continuation(details)
-        for interceptor in reversed(self._interceptors):
-            found = handler
-            handler = interceptor.intercept_service(lambda _, found=found: found, details)
+        for interceptor in (self._gate, self._recorder):
+            if interceptor is not None:
+                handler = interceptor.intercept_service(lambda _, found=handler: found, details)
         if handler is None:
             return None
         # A handler of a stream of requests reads them itself: the one message is read when the call is admitted.
@@ -117,23 +120,26 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
                 finally:
                     work.end()
         except TrystError as error:
+            if self._recorder is not None:
+                self._recorder.refused(method, share.member, error.code)
             context.set_trailing_metadata(to_metadata(error))
             await context.abort(status_of(error.code), error.what)
 
     def _share(self, context: grpc.aio.ServicerContext) -> MemberShare:
         certificates = context.auth_context().get("x509_pem_cert") or [b""]
-        name = self._names.get(certificates[0])
-        if name is None:
+        member = self._members.get(certificates[0])
+        if member is None:
             try:
-                name = self._admit(certificates[0]).name
+                member = self._admit(certificates[0])
             except TrystError:
-                name = ""  # the gate refuses it, and logs why
+                pass  # the gate refuses it, and logs why
             else:
-                if len(self._names) >= _MAX_CERTIFICATES:
-                    self._names.clear()
-                self._names[certificates[0]] = name
+                if len(self._members) >= _MAX_CERTIFICATES:
+                    self._members.clear()
+                self._members[certificates[0]] = member
+        name = "" if member is None else member.name
         if name not in self._shares:
-            self._shares[name] = MemberShare(name, self._limits)
+            self._shares[name] = MemberShare(member, self._limits)
         return self._shares[name]
 
 

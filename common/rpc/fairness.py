@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import structlog
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.members import Member
 
 LONGEST_TURN_SECONDS = 2.0
 """A call waits no longer for its turn."""
@@ -120,8 +121,8 @@ class TokenBucket:
 class MemberShare:
     """One member's calls on one server; used on the event loop alone."""
 
-    def __init__(self, name: str, limits: MemberLimits) -> None:
-        self._name, self._limits = name, limits
+    def __init__(self, member: Member | None, limits: MemberLimits) -> None:
+        self.member, self._limits = member, limits
         self._bucket = TokenBucket(limits.calls_per_second, limits.burst)
         self._pending = self._held = self._refused = 0
         self._logged = float("-inf")
@@ -175,5 +176,10 @@ class MemberShare:
         self._refused += 1
         now = time.monotonic()
         if now - self._logged >= LOG_SECONDS:
-            log.warning("calls above a member's share", member=self._name, reason=reason, refused=self._refused)
+            log.warning(
+                "calls above a member's share",
+                member="" if self.member is None else self.member.name,
+                reason=reason,
+                refused=self._refused,
+            )
             self._logged, self._refused = now, 0

@@ -23,6 +23,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
+from tryst.common.rpc.call_recorder import note_caller, note_error
 from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
 
 log = structlog.get_logger()
@@ -134,6 +135,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         member = self._identify(method, context)
         if member is not None:
             _callers[id(context)] = member
+            note_caller(context, member)
         if member is None or member.role not in self._access.get(method, frozenset()):
             raise TrystError(
                 ErrorCode.NOT_ADMITTED,
@@ -185,6 +187,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             found = for_others(found)
         else:
             log.info("refused", method=method, member=who, code=found.code.name, where=found.where)
+        note_error(context, found.code)
         context.set_trailing_metadata(to_metadata(found))
         context.abort(status_of(found.code), found.what[:200])
         raise AssertionError("abort always raises")

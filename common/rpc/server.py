@@ -12,6 +12,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.rpc.access import ACCESS
+from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.dispatch import Dispatcher
 from tryst.common.rpc.event_loop import run_in_loop
 from tryst.common.rpc.fairness import MemberLimits
@@ -80,6 +81,7 @@ def start_server(
     denied: Denied | None = None,
     *,
     own_operator: bool = False,
+    recorder: CallRecorder | None = None,
 ) -> RunningServer:
     """Start serving.
 
@@ -95,6 +97,8 @@ def start_server(
         Called for every denied call.
     own_operator
         Whether the callers are the service's own operator, who reads every error whole.
+    recorder
+        Records every call; by default none is.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def start_server(
     """
     settings = settings or ServerSettings()
     gate = Gate(access, trust, denied, own_operator=own_operator)
-    dispatcher = Dispatcher([gate], trust, settings.member, settings.threads)
+    dispatcher = Dispatcher(gate, recorder, trust, settings.member, settings.threads)
     health_servicer = health.HealthServicer()
     registered = [*services, (health_pb2_grpc.add_HealthServicer_to_server, health_servicer)]
     try:

@@ -18,6 +18,7 @@ import grpc
 import structlog
 
 from tryst.common.errors import TrystError
+from tryst.common.observability.certificates import certificate_ends
 from tryst.common.parties import Role
 from tryst.common.pki.admission import Admission
 from tryst.common.pki.certificates import read_certificate, read_public
@@ -94,6 +95,11 @@ class Trust:
     def ending(self, now: datetime | None = None) -> EndingCertificate | None:
         """The own certificate, if it ends soon."""
         return ending(read_certificate(self._read.tls.certificate, "certificate.pem"), now or utc_now())
+
+    def ends(self) -> dict[str, datetime]:
+        """The end of every certificate in use, as `certificate_ends`."""
+        tls = self._read.tls
+        return certificate_ends(tls.certificate, tls.linker, tls.callers)
 
     def credentials(self) -> grpc.ServerCredentials:
         """For the server: a handshake shows the newest certificate and requires one of the newest authorities."""

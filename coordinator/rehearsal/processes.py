@@ -1,14 +1,21 @@
-"""The three services as processes of this machine, for a rehearsal: started, watched, and always stopped."""
+"""The three services as processes of this machine, for a rehearsal: started, watched, and always stopped.
+
+They are stopped when the block of `Services` ends. Where that block cannot end, because this process was killed, a
+guardian (`guardian`) ends them and deletes their folder.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -38,8 +45,8 @@ class ServiceProcess:
         self.log = folder / f"{party}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start the service; see `wait_ready`."""
+    def start(self, group: int | None = None) -> None:
+        """Start the service, in a process group or in a session of its own; see `wait_ready`."""
         self._ready_file.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -53,7 +60,8 @@ class ServiceProcess:
                 # The services must not depend on the folder the command was given in.
                 cwd=self._ready_file.parent,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
-                start_new_session=True,
+                start_new_session=group is None,
+                process_group=group,
             )
 
     def wait_ready(self, seconds: float = START_SECONDS) -> dict[str, object]:
@@ -80,9 +88,11 @@ class ServiceProcess:
             raise self._error(f"ended by itself with status {status}")
 
     def kill(self) -> None:
-        """End the service at once and without warning, as a power cut would."""
+        """End the service and its child processes at once and without warning, as a power cut would."""
         if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            for pid in _family(self._process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             self._process.wait()
 
     def dismiss(self) -> None:
@@ -134,12 +144,27 @@ class ServiceProcess:
 
 
 class Services:
-    """Several services, stopped together when the block ends, however it ends."""
+    """Several services, stopped together when the block ends, however it ends.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    folder
+        Deleted at the end, also where this process is killed; None: nothing is deleted, and killed services go on.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
         self._running: list[ServiceProcess] = []
+        self._folder = folder
+        self._guardian: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Services:
+        if self._folder is not None:
+            self._guardian = subprocess.Popen(
+                [sys.executable, "-m", "tryst.coordinator.rehearsal.guardian", str(self._folder)],
+                stdin=subprocess.PIPE,  # its end signals to the guardian that this process has ended
+                stdout=subprocess.DEVNULL,
+                process_group=0,
+            )
         return self
 
     def __exit__(
@@ -148,11 +173,13 @@ class Services:
         self.dismiss()
         for service in reversed(self._running):
             service.stop()
+        if self._guardian is not None:
+            self._guardian.communicate()
 
     def start(self, service: ServiceProcess) -> ServiceProcess:
         """Start a service and remember to stop it."""
         self._running.append(service)
-        service.start()
+        service.start(None if self._guardian is None else self._guardian.pid)
         return service
 
     def dismiss(self) -> None:
@@ -170,6 +197,24 @@ class Services:
     def all(self) -> Sequence[ServiceProcess]:
         """The services, in the order they were started."""
         return tuple(self._running)
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does: everything that was started is stopped."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+        yield
+        return
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def make_store(configuration: Path) -> None:

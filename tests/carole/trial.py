@@ -59,8 +59,9 @@ NEW = NewProject(
 )
 
 
-def keyed(store: Store, new: NewProject = NEW) -> None:
+def keyed(store: Store, new: NewProject | None = None) -> None:
     """Bring a new project to KEYED."""
+    new = NEW if new is None else new
     store.projects.create(new, "coordinator")
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
         store.projects.approve(new.name, role, str(role), DIGEST, b"s" * 64)

@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
 OWN = ("tryst", "protos", "common", "risk", "alice", "bob", "carole", "coordinator")
+NAMESPACES = {"google": "protobuf", "opentelemetry": "opentelemetry-api"}
+"""Packages that several distributions share, and the one of them that is no extra."""
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
 """Run by developers only; what it imports need not be there."""
 
@@ -102,7 +104,8 @@ def distributions(files: Iterable[Path]) -> set[str]:
     """Third-party distributions that files import, in lower case."""
     tops = {name.partition(".")[0] for file in files for name in imports(file)}
     known = packages_distributions()
-    return {known[top][0].lower() for top in tops - set(sys.stdlib_module_names) - set(OWN)}
+    third = tops - set(sys.stdlib_module_names) - set(OWN)
+    return {NAMESPACES.get(top, known[top][0].lower().replace("_", "-")) for top in third}
 
 
 def requirements(path: Path) -> set[str]:

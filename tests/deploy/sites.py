@@ -55,7 +55,11 @@ class Loopback:
         """A party's configuration, with its own address and Carole's."""
         carole = f"{self.host('carole')}:{self._port}"
         text = text.replace("carole:7443", carole).replace("0.0.0.0:7443", carole)
-        return text.replace("127.0.0.1:0 ", f"{self.host(party)}:0 ")
+        text = text.replace("127.0.0.1:0 ", f"{self.host(party)}:0 ")
+        # Metrics and probes too, on a port of their own that no other run of the tests has.
+        with socket.create_server((self.host(party), 0)) as free:
+            port = free.getsockname()[1]
+        return re.sub(r'"127\.0\.0\.1:946\d"', f'"{self.host(party)}:{port}"', text)
 
     def command(self, party: str, program: Sequence[str]) -> list[str]:
         """How to run a program as this party."""

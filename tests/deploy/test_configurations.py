@@ -20,6 +20,8 @@ from tryst.common.parties import Side
 from tryst.common.pki.provisioning import provision
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 
+PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
+"""Of metrics and probes."""
 CONFIGURATIONS: dict[str, str] = runpy.run_path(str(DEPLOY / "configurations.py"))["configurations"]()
 
 
@@ -30,7 +32,25 @@ def test_is_what_its_maker_writes(name: str) -> None:
 
 
 def test_there_is_one_per_party() -> None:
-    assert sorted(CONFIGURATIONS) == sorted(f"{party}/{party}.yaml" for party in PARTIES)
+    expected = [f"{party}/{party}.yaml" for party in PARTIES]
+    expected += [f"kubernetes/configuration/{party}.yaml" for party in PORTS]
+    assert sorted(CONFIGURATIONS) == sorted(expected)
+
+
+@pytest.mark.parametrize("party", PORTS)
+def test_in_a_pod_only_metrics_and_probes_are_elsewhere(party: str) -> None:
+    here = f'  listen: "127.0.0.1:{PORTS[party]}"'
+    there = f'  listen: "0.0.0.0:{PORTS[party]}"'
+    changed = []
+    for line in CONFIGURATIONS[f"{party}/{party}.yaml"].splitlines():
+        if line.startswith(here):
+            changed += [there, "  allow_remote: true"]
+        else:
+            changed.append(line)
+    found = CONFIGURATIONS[f"kubernetes/configuration/{party}.yaml"].splitlines()
+    assert [line.partition(" #")[0].rstrip() for line in found] == [
+        line.partition(" #")[0].rstrip() for line in changed
+    ]
 
 
 @pytest.mark.parametrize("side", list(Side))

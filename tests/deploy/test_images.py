@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -34,6 +35,8 @@ STAGES = stages()
 SERVICES = ("alice", "bob", "carole")
 PACKAGING = {"pyproject.toml", "README.md", "LICENSE", "NOTICE", "constraints.txt"}
 NAME = {"tryst/__init__.py", "tryst/__main__.py"}
+PROBE = {"deploy/ready.py"}
+PORTS = {"carole": "9464", "alice": "9465", "bob": "9466"}
 LISTS = {"alice": "custodian", "bob": "custodian", "carole": "carole"}
 
 
@@ -45,7 +48,7 @@ def test_there_is_a_target_per_party() -> None:
 def test_a_custodians_image_holds_no_other_partys_code(party: str) -> None:
     # Of risk only what measures its own signatures before they leave.
     expected = {"protos", "common", "risk/__init__.py", "risk/leakage", party, "deploy/requirements/custodian.txt"}
-    assert set(copied(STAGES, party)) == PACKAGING | NAME | expected
+    assert set(copied(STAGES, party)) == PACKAGING | NAME | PROBE | expected
 
 
 def test_caroles_image_holds_her_service_and_no_commands_of_the_coordinators() -> None:
@@ -123,10 +126,9 @@ def test_starts_its_party_with_its_configuration(party: str) -> None:
     assert json.loads(command) == ["python", "-m", f"tryst.{party}", "--config", path]
     (check,) = STAGES[party].of("HEALTHCHECK")
     words = json.loads(check[check.index("CMD ") + 4 :])
-    if party == "carole":
-        assert words == ["tryst", "carole", "health", "--config", path]
-    else:
-        assert words == ["tryst", party, "status", "--json"]
+    assert words == ["python", "-I", "-S", "/opt/ready.py", PORTS[party]]
+    assert f'listen: "127.0.0.1:{PORTS[party]}"' in (DEPLOY / party / f"{party}.yaml").read_text()
+    if party != "carole":
         assert STAGES[party].of("ENV") == [f"TRYST_{party.upper()}={path}"]
 
 
@@ -265,7 +267,11 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
     text = (DEPLOY / "alice/alice.yaml").read_text().replace(" ".join(["0000"] * 16), peer)
     text = text.replace("/etc/tryst/alice/keys", str(keys.parties["alice"].path))
     text = text.replace("/var/lib/tryst", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
-    (image.work / "alice.yaml").write_text(text)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    assert ":9465" in text
+    (image.work / "alice.yaml").write_text(text.replace(":9465", f":{port}"))
     arguments = ["-m", "tryst.alice", "--config", "alice.yaml", "--ready-file", "ready"]
     with (image.work / "log").open("w") as log:
         service = image.start(*arguments, stderr=log)
@@ -275,7 +281,8 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
                 assert service.poll() is None, (image.work / "log").read_text()
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            # The health check of the image.
+            # The health check of the image, and what the operator calls.
+            image.run("-I", str(DEPLOY / "ready.py"), str(port))
             status = json.loads(
                 image.run("-m", "tryst.common.command", "alice", "status", "--json", "--config", "alice.yaml")
             )
@@ -283,6 +290,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
             assert status["carole"] == {"address": "127.0.0.1:9", "connected": False}
             service.send_signal(signal.SIGTERM)
             assert service.wait(20) == 0
+            assert image.start("-I", str(DEPLOY / "ready.py"), str(port)).wait(20) == 1
         finally:
             service.kill()
             service.wait()

@@ -58,7 +58,11 @@ def test_only_carole_has_a_service_and_lets_anybody_in() -> None:
     assert [port["port"] for port in service["spec"]["ports"]] == [7443]
     (policy,) = objects("carole")["NetworkPolicy"]
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
-    assert policy["spec"]["ingress"] == [{"ports": [{"port": 7443, "protocol": "TCP"}]}]
+    metrics = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert policy["spec"]["ingress"] == [
+        {"ports": [{"port": 7443, "protocol": "TCP"}]},
+        {"from": [metrics], "ports": [{"port": 9464, "protocol": "TCP"}]},
+    ]
     assert policy["spec"]["egress"] == []
     for party in CUSTODIANS:
         found = objects(party)
@@ -131,6 +135,20 @@ def test_the_layout_and_what_is_read_only(party: str) -> None:
     assert claims == {
         volume["persistentVolumeClaim"]["claimName"] for volume in volumes.values() if "persistentVolumeClaim" in volume
     }
+
+
+@pytest.mark.parametrize(("party", "port"), [("carole", 9464), ("alice", 9465), ("bob", 9466)])
+def test_probes_are_http_on_the_port_of_the_pods_configuration(party: str, port: int) -> None:
+    (container,) = pod(party)["containers"]
+    names = {named["name"]: named["containerPort"] for named in container.get("ports", [])}
+    for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/livez")):
+        called = container[probe]["httpGet"]
+        assert (called["path"], names.get(called["port"], called["port"])) == (path, port)
+        # The checks themselves answer within four seconds.
+        assert container[probe]["timeoutSeconds"] > 4
+    configuration = yaml.safe_load((DEPLOY / f"kubernetes/configuration/{party}.yaml").read_text())
+    assert configuration["observability"]["listen"] == f"0.0.0.0:{port}"
+    assert configuration["observability"]["allow_remote"] is True
 
 
 @pytest.fixture(scope="module")

@@ -240,11 +240,14 @@ def check_links(root: Path) -> None:
 def check_who_listens(
     site: Loopback | Namespaces, services: dict[str, Service], ready: dict[str, dict[str, object]]
 ) -> None:
-    """A custodian listens on its own loopback address only, for its operator; Carole on one port."""
+    """A custodian listens on its own loopback address only; Carole on one port, and on loopback for her probes."""
     host, _, port = site.carole.rpartition(":")
-    assert by_service(site, services["carole"]) == {(host, int(port))}
+    pages = {party: tuple(str(ready[party]["observability"]).rsplit(":", 1)) for party in SERVICES}
+    page = {party: (address, int(number)) for party, (address, number) in pages.items()}
+    assert by_service(site, services["carole"]) == {(host, int(port)), page["carole"]}
+    assert all(address.startswith("127.") for address, _ in page.values())
     for party in CUSTODIANS:
-        sockets = by_service(site, services[party])
+        sockets = by_service(site, services[party]) - {page[party]}
         assert len(sockets) == 1
         ((address, number),) = sockets
         assert address.startswith("127.")

@@ -62,8 +62,13 @@ def submit_row_handles(project: Project, side: Side, member: str, name: str) -> 
     return move(row, with_run(project, after), member, {"run": name, "side": str(side), "joined_by": str(by)})
 
 
-def resolve_run(project: Project, member: str, name: str) -> Outcome:
+def resolve_run(project: Project, member: str, name: str, root: str) -> Outcome:
     """The resolver has submitted its result: the run is queued again, for its second half.
+
+    Parameters
+    ----------
+    root
+        Root digest of the result's chunks, in hexadecimal: the log shows for which one the member answers.
 
     Raises
     ------
@@ -79,7 +84,7 @@ def resolve_run(project: Project, member: str, name: str) -> Outcome:
             where=f"{project.name}, run {name}",
             got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'no custodian'}",
         )
-    return move(row, with_run(project, _queued(run)), member, {"run": name})
+    return move(row, with_run(project, _queued(run)), member, {"run": name, "result": root})
 
 
 def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:

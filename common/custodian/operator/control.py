@@ -52,7 +52,7 @@ class Control:
         configuration = load_custodian(config)
         found = running_address(configuration.state, party.name)
         credentials = channel_credentials(configuration.keys, party.role, party.role)
-        with Connection(found.address, server_name(party.role), credentials) as connection:
+        with Connection(found.address, server_name(party.role), credentials, share_request_ids=True) as connection:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:

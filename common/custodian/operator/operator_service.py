@@ -11,12 +11,14 @@ import grpc
 import structlog
 
 from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.custodian.configuration import Policy
 from tryst.common.custodian.operator.address import announce
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import decide
 from tryst.common.custodian.steps.leakage_gate import override
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.trust import Trust
 from tryst.common.specification import load_specification, specification_notes
@@ -157,12 +159,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
 
     def _shown(self, project: Project) -> operator_pb2.CustodianProject:
         doing = self._step_context.progress.doing(project.name)
-        waits = (
-            project.carole_state in _BEFORE_APPROVAL
-            and bool(project.profile)
-            and project.decided_digest != project.specification_digest
-            and not self._step_context.configuration.policy.consents(project.specification_digest, project.mode)
-        )
+        waits = waits_for_operator(project, self._step_context.configuration.policy)
         blocking_error = project.blocking_error
         if project.decision == "declined" and project.decided_digest == project.specification_digest:
             blocking_error = f"declined by the operator{f': {project.reason}' if project.reason else ''}"
@@ -222,7 +219,19 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         return project
 
 
-def start_operator(step_context: StepContext, service: OperatorService, trust: Trust) -> tuple[RunningServer, str]:
+def waits_for_operator(project: Project, policy: Policy) -> bool:
+    """Whether a project can only go on with its operator's decision on the specification."""
+    return (
+        project.carole_state in _BEFORE_APPROVAL
+        and bool(project.profile)
+        and project.decided_digest != project.specification_digest
+        and not policy.consents(project.specification_digest, project.mode)
+    )
+
+
+def start_operator(
+    step_context: StepContext, service: OperatorService, trust: Trust, recorder: CallRecorder
+) -> tuple[RunningServer, str]:
     """Listen on the configured loopback address; the server, and the address with its real port.
 
     Parameters
@@ -230,6 +239,8 @@ def start_operator(step_context: StepContext, service: OperatorService, trust: T
     service
     trust
         As the service was given it.
+    recorder
+        Of the operator's calls.
 
     Raises
     ------
@@ -248,6 +259,7 @@ def start_operator(step_context: StepContext, service: OperatorService, trust: T
         trust,
         ServerSettings(threads=4),
         own_operator=True,
+        recorder=recorder,
     )
     address = f"{configured.rpartition(':')[0]}:{server.port}"
     announce(step_context.state.folder, address)

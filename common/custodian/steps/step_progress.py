@@ -24,6 +24,7 @@ class Progress:
         self._lock = threading.Lock()
         self._doing: dict[str, Doing] = {}
         self._connected = False
+        self._heard = time.monotonic()
 
     def doing(self, project: str) -> Doing | None:
         """The current stage of a project, if there is one."""
@@ -40,6 +41,14 @@ class Progress:
     def connected(self, value: bool) -> None:
         with self._lock:
             self._connected = value
+            if value:
+                self._heard = time.monotonic()
+
+    @property
+    def silence(self) -> float:
+        """Seconds since Carole last answered, or since the start."""
+        with self._lock:
+            return time.monotonic() - self._heard
 
     @contextmanager
     def stage(self, project: str, name: str) -> Iterator[None]:

@@ -97,6 +97,25 @@ def test_ready_then_stopped_on_request(launch: Callable[[], tuple[Process, Deplo
         os.kill(int(str(ready["worker"])), 0)
 
 
+def test_the_worker_of_a_killed_service_ends_by_itself(launch: Callable[[], tuple[Process, Deployment]]) -> None:
+    process, _ = launch()
+    process.address()
+    worker = next(int(str(event["worker"])) for event in events(process.log) if event["event"] == "ready")
+    process.end(signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while b"service.worker" in command_line(worker):
+        assert time.monotonic() < deadline, "the worker goes on without its service"
+        time.sleep(0.05)
+
+
+def command_line(pid: int) -> bytes:
+    """Empty once the process has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def test_killed_between_two_chunks_the_upload_goes_on(
     launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
 ) -> None:
@@ -228,6 +247,7 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
     deployment.connect_to(process.address())
     deployment.keyed()
     deployment.custodian(Side.ALICE).contribute(uploads[Side.ALICE])
+    tryst("backup", str(deployment.root / "backup"), "--config", str(deployment.configuration))
     process.end(signal.SIGTERM)
     store = deployment.root / "store"
     before = {path for path in (store / "blobs").rglob("*") if path.is_file()}
@@ -236,10 +256,18 @@ def test_without_her_database_she_neither_starts_nor_sweeps(
     assert "there is no database" in issue(deployment.configuration)
     assert not (store / "carole.db").exists()
     assert {path for path in (store / "blobs").rglob("*") if path.is_file()} == before
-    (store / "elsewhere.db").rename(store / "carole.db")
+    store.rename(deployment.root / "lost")
+    assert "there is no database" in issue(deployment.configuration)
+    tryst("restore", str(deployment.root / "backup"), "--config", str(deployment.configuration))
     process, _ = launch()
     deployment.connect_to(process.address())
     assert deployment.custodian(Side.ALICE).begin(uploads[Side.ALICE]).committed
+
+
+def tryst(*words: str) -> None:
+    command = [sys.executable, "-m", "tryst.common.command", "carole", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_database_renamed_while_she_runs_ends_writes_and_health_until_it_is_back(

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,11 +16,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sqlalchemy import func, select
 
 from tests.carole.deployment import Deployment, make_upload, people
 from tryst.carole.projects import RunState, State
 from tryst.carole.projects.operations import MAX_ATTEMPTS
 from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.store.tables import payloads
 from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Side
@@ -130,8 +133,6 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
         "if worker._store.runs.take(worker._owner):\n"
         "    os.kill(os.getpid(), 9)\n"
     )
-    import sys
-
     carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
     eventually(lambda: carole.store.runs.get("trial", run).state is RunState.FAILED)
     found = carole.store.runs.get("trial", run)
@@ -167,3 +168,36 @@ def test_the_worker_ends_with_its_carole(carole: Deployment) -> None:
     assert process.stdin is not None
     process.stdin.close()  # as it is when Carole is killed
     eventually(lambda: process.poll() is not None)
+
+
+def test_a_worker_killed_while_it_seals_leaves_no_key_and_no_file(carole: Deployment) -> None:
+    """Three times, by its supervisor started again; then the project is erased."""
+    program = Path(carole.root / "dying.py")
+    program.write_text(
+        "import os, sys\n"
+        "from tryst.carole.service import worker\n"
+        "from tryst.carole.store.encrypted_payloads import EncryptedPayloads\n"
+        "real = EncryptedPayloads.store\n"
+        "def dies(*arguments):\n"
+        "    real(*arguments)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "EncryptedPayloads.store = dies\n"
+        "worker.main(sys.argv[1:])\n"
+    )
+    carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
+    contribute(carole)
+    run = carole.coordinator().start("trial").run
+    eventually(lambda: carole.store.runs.get("trial", run).state is RunState.FAILED, 240)
+
+    def keys() -> int:
+        with carole.store.runs._database.read() as connection:
+            found = select(func.count()).select_from(payloads).where(payloads.c.wrapped_key.is_not(None))
+            return int(connection.execute(found).scalar_one())
+
+    blobs = carole.root / "store" / "blobs"
+    eventually(lambda: keys() == 2 and len([path for path in blobs.iterdir() if path.is_dir()]) == 2)
+    destroyed = [entry for entry in carole.store.audit.entries("trial") if entry.action == "destroy-keys"]
+    assert len(destroyed) == MAX_ATTEMPTS
+    carole.coordinator().erase("trial")
+    assert keys() == 0
+    assert not [path for path in blobs.iterdir() if path.is_dir()]

@@ -64,6 +64,7 @@ class Postgres:
         self.start()
 
     def start(self) -> None:
+        """Start it; again after `stop`."""
         # "fsync=off" loses data when the machine crashes, which these tests do not need.
         options = f'-h "" -k {self._data} -c fsync=off'
         self._run("pg_ctl", "-w", "-o", options, "-l", str(self._data / "log"), "-D", str(self._data), "start")
@@ -116,8 +117,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def vault() -> Vault:
-    return Vault(WrappingKeys.create())
+def keys() -> WrappingKeys:
+    return WrappingKeys.create()
+
+
+@pytest.fixture
+def vault(keys: WrappingKeys) -> Vault:
+    return Vault(keys)
 
 
 @pytest.fixture

@@ -76,7 +76,12 @@ def hand(store: Store, side: Side, content: bytes) -> None:
 
 
 def resolve(store: Store, content: bytes) -> None:
-    bring(store, RESOLUTION_RESULT, content, done=lambda project: operations.resolve_run(project, "coordinator", RUN))
+    bring(
+        store,
+        RESOLUTION_RESULT,
+        content,
+        done=lambda project: operations.resolve_run(project, "coordinator", RUN, "ab"),
+    )
 
 
 def test_a_run_continues_after_both_custodians_handles_and_the_resolvers_result(waiting: Store) -> None:

@@ -95,7 +95,7 @@ def test_a_refused_finish_leaves_nothing_on_the_disk(ready: Store, clock: Clock,
     start(ready)
     former = take(ready, "former")
     clock.now += LEASE_MS + 1
-    take(ready, "second")
+    second = take(ready, "second")
     before = {path.name for path in (tmp_path / "blobs").iterdir()}
     refused(ErrorCode.WRONG_STATE, lambda: ready.runs.finish(former, 7, SHARES))
 
@@ -104,7 +104,7 @@ def test_a_refused_finish_leaves_nothing_on_the_disk(ready: Store, clock: Clock,
         raise RuntimeError("the sealing failed")
 
     with pytest.raises(RuntimeError):
-        ready.runs.finish(former, 7, {str(Role.CUSTODIAN_A): broken()})
+        ready.runs.finish(second, 7, {str(Role.CUSTODIAN_A): broken()})
     assert {path.name for path in (tmp_path / "blobs").iterdir()} == before
 
 
@@ -245,7 +245,7 @@ def test_uploads_expire_after_their_days_and_are_requested_again(ready: Store, c
     assert project.state is State.KEYED
     assert all(upload.expired for upload in project.uploads.values())
     actions = [(entry.actor, entry.action) for entry in ready.audit.entries(PROJECT)]
-    assert actions[-2:] == [("system", Action.EXPIRE_UPLOAD)] * 2
+    assert actions[-4:] == [("system", Action.EXPIRE_UPLOAD), ("system", Action.DESTROY_KEYS)] * 2
     refused(ErrorCode.WRONG_STATE, lambda: ready.uploads.read(PROJECT, Side.BOB))
 
 
@@ -268,7 +268,9 @@ def test_results_end_after_their_days_and_the_project_with_them(ready: Store, cl
     assert ready.projects.get(PROJECT).state is State.ERASED
     assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]
     refused(ErrorCode.WRONG_STATE, lambda: ready.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0))
-    assert ready.audit.entries(PROJECT)[-1].action == Action.EXPIRE_RESULT
+    expired, destroyed = ready.audit.entries(PROJECT)[-2:]
+    assert (expired.action, destroyed.action) == (Action.EXPIRE_RESULT, Action.DESTROY_KEYS)
+    assert destroyed.details["keys"] == 2
 
 
 def test_an_expired_upload_starts_again_from_nothing(

@@ -169,8 +169,16 @@ def _eventually(look, seconds: float = 60.0):
 
 def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -> None:
     text = (parties / "carole/carole.yaml").read_text().replace("keys: .", f"keys: {parties / 'carole'}")
-    for listen, match in (("127.0.0.1:0", "port 0 is another one"), ("127.0.0.1:9", "does not answer")):
-        (tmp_path / "carole.yaml").write_text(text.replace("0.0.0.0:7443", listen))
+    page = '"127.0.0.1:9464"'
+    assert page in text
+    by_call, by_http = text.replace(page, '""'), text
+    for given, old, listen, match in (
+        (by_call, "0.0.0.0:7443", "127.0.0.1:0", "port 0 is another one"),
+        (by_call, "0.0.0.0:7443", "127.0.0.1:9", "does not answer"),
+        (by_http, page, '"127.0.0.1:0"', "observability.listen: port 0 is another one"),
+        (by_http, page, '"127.0.0.1:9"', "Carole does not answer"),
+    ):
+        (tmp_path / "carole.yaml").write_text(given.replace(old, listen))
         with pytest.raises(TrystError, match=match):
             check_health(tmp_path / "carole.yaml")
     result = CliRunner().invoke(app, ["carole", "check", "--config", str(parties / "carole/carole.yaml")])

@@ -1,0 +1,55 @@
+"""What Carole still has of erased projects, keys and files; and what an offline verification of her log says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import select
+
+from benchmarks._chaos_site import Site
+from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.carole.store.database import Database
+from tryst.carole.store.tables import payloads
+
+
+def remains(site: Site, seconds: float = 30.0) -> Iterator[str]:
+    """Start Carole once more, who clears up, stop her, and say what is left; all projects must have been erased."""
+    service = site.services["carole"]
+    service.start()
+    service.wait_ready()
+    configuration = load_carole(site.configs["carole"])
+    until = time.monotonic() + seconds
+    while (left := _left(configuration)) and time.monotonic() < until:  # she may clear up while she serves
+        time.sleep(0.2)
+    service.stop()
+    yield from left
+    command = [sys.executable, "-m", "tryst", "audit", "verify", "--config", str(site.configs["carole"])]
+    verified = subprocess.run(command, capture_output=True, text=True, check=False)
+    if verified.returncode:
+        yield f"the audit log is not intact: {verified.stdout}{verified.stderr}"
+
+
+def going_on(root: Path) -> Iterator[str]:
+    """The processes that were started with a file of a folder and are still there."""
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            if str(root).encode() in line.read_bytes():
+                yield f"process {line.parent.name} goes on"
+
+
+def _left(configuration: CaroleConfiguration) -> list[str]:
+    """Keys in the database, and files in the folder of blobs."""
+    database = Database(configuration.store.database)
+    try:
+        with database.read() as connection:
+            keys = connection.execute(select(payloads.c.id).where(payloads.c.wrapped_key.is_not(None))).all()
+    finally:
+        database.close()
+    files = [path for path in configuration.store.blobs.rglob("*") if path.is_file() and len(path.name) == 32]
+    found = [f"{len(keys)} keys of erased projects"] if keys else []
+    return [*found, f"{len(files)} files of erased projects"] if files else found

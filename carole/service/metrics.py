@@ -1,0 +1,119 @@
+"""Every metric of Carole's own, by name. Calls are counted by `common.rpc.call_metrics`.
+
+What her store holds is read from it when the page is requested, at most once in `REMEMBERED_SECONDS`, so that a scrape
+costs one transaction and many cost no more. While the database does not answer, `tryst_store_up` is 0 and the metrics
+that need it are absent. The worker is another process: what it does is read from the store too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tryst.carole.projects import RunState
+from tryst.carole.store.monitoring import Figures, Monitoring
+from tryst.common.errors import TrystError
+from tryst.common.observability.families import gauge, labelled, service_metrics
+from tryst.common.observability.readiness import Readiness
+from tryst.common.observability.recent import Recent
+from tryst.common.rpc.trust import Trust
+
+REMEMBERED_SECONDS = 5.0
+
+
+class CaroleMetrics(Collector):
+    """What the page shows of Carole.
+
+    Parameters
+    ----------
+    trust
+        To show a witness by its role instead of its name, and when certificates end.
+    worker
+        Whether the worker is alive, and how often one was started.
+    label_projects
+        Whether an active run's project is named.
+    """
+
+    def __init__(
+        self,
+        monitoring: Monitoring,
+        readiness: Readiness,
+        trust: Trust,
+        worker: Callable[[], tuple[bool, int]],
+        *,
+        label_projects: bool,
+    ) -> None:
+        self._monitoring = monitoring
+        self._readiness = readiness
+        self._trust = trust
+        self._worker = worker
+        self._label_projects = label_projects
+        self._figures = Recent(self._read, REMEMBERED_SECONDS)
+
+    def collect(self) -> Iterable[Metric]:
+        """The metrics as they are now."""
+        yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.ends())
+        figures = self._figures()
+        yield gauge("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
+        if figures is not None:
+            yield from self._work(figures)
+            yield from _stored(figures)
+            yield from self._audit(figures)
+        alive, starts = self._worker()
+        yield gauge("tryst_worker_up", "Whether the worker's process is alive.", float(alive))
+        yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
+
+    def _read(self) -> Figures | None:
+        try:
+            return self._monitoring.figures()
+        except TrystError:
+            return None  # the check of the database logs why
+
+    def _work(self, figures: Figures) -> Iterable[Metric]:
+        projects = {state.name.lower(): count for state, count in figures.projects.items()}
+        yield labelled("tryst_projects", "Projects by state.", "state", projects)
+        runs = {state.name.lower(): count for state, count in figures.runs.items()}
+        yield labelled("tryst_runs", "Runs by state, since the store was made.", "state", runs)
+        waiting = [run for run in figures.active if run.state is RunState.QUEUED]
+        yield gauge("tryst_queue_runs", "Runs that wait for the worker.", len(waiting))
+        oldest = max((run.queued_seconds for run in waiting), default=0.0)
+        yield gauge("tryst_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
+        progress = GaugeMetricFamily(
+            "tryst_run_progress", "Fraction done of the stage that a run is in.", labels=["stage", "project"]
+        )
+        lease = 0.0
+        for run in figures.active:
+            if run.state is RunState.RUNNING:
+                progress.add_metric([run.stage, run.project if self._label_projects else ""], run.fraction)
+                lease = max(lease, run.lease_seconds or 0.0)
+        yield progress
+        yield gauge(
+            "tryst_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease
+        )
+
+    def _audit(self, figures: Figures) -> Iterable[Metric]:
+        yield gauge("tryst_audit_entries", "Entries of the audit log.", figures.audit_entries)
+        entries = GaugeMetricFamily(
+            "tryst_audit_witnessed_entries", "Entries of the log that a custodian has countersigned.", labels=["role"]
+        )
+        age = GaugeMetricFamily(
+            "tryst_audit_witness_age_seconds",
+            "Since Carole signed the newest checkpoint that a custodian has countersigned.",
+            labels=["role"],
+        )
+        for member in self._trust.members:
+            if (seen := figures.witnessed.get(member.name)) is not None:
+                entries.add_metric([str(member.role)], seen.entries)
+                age.add_metric([str(member.role)], seen.seconds)
+        yield entries
+        yield age
+
+
+def _stored(figures: Figures) -> Iterable[Metric]:
+    yield gauge("tryst_uploads_open", "Uploads that have begun and are not complete.", figures.open_uploads)
+    yield gauge("tryst_uploads_open_bytes", "Bytes received of them.", figures.open_bytes)
+    yield gauge("tryst_store_payloads", "Uploads, artifacts and shares that can be decrypted.", figures.payloads)
+    yield gauge("tryst_store_bytes", "Bytes of their chunks.", figures.stored_bytes)
+    yield gauge("tryst_retention_due", "Uploads and results whose retention is over.", figures.due)

@@ -1,0 +1,56 @@
+"""What Carole shows of herself: her checks, her metrics, the record of her calls."""
+
+from __future__ import annotations
+
+from tryst.carole.service.context import ServiceContext
+from tryst.carole.service.metrics import CaroleMetrics
+from tryst.carole.service.supervisor import Supervisor
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.observability.readiness import Readiness
+from tryst.common.observability.settings import Observability
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.rpc.observation import Observation
+from tryst.common.rpc.trust import Trust
+from tryst.common.versions import STORE, WIRE
+
+
+def observe(
+    settings: Observability, service: ServiceContext, supervisor: Supervisor, trust: Trust, folder: PartyFolder
+) -> Observation:
+    """The metrics and probes of one Carole, not yet started.
+
+    Parameters
+    ----------
+    service
+        Her store, and whether she is stopping.
+    trust
+        Her members and certificates.
+    folder
+        Of her keys.
+    """
+    monitoring = service.store.monitoring
+
+    def check_keys() -> None:
+        # They are in memory; what is checked is whether a restart could read them.
+        WrappingKeys.load(folder.wrapping)
+
+    def check_serving() -> None:
+        if service.stopping.is_set():
+            raise TrystError(ErrorCode.UNAVAILABLE, "Carole is stopping")
+
+    readiness = Readiness(
+        {
+            "database": monitoring.check_database,
+            "blobs": monitoring.check_blobs,
+            "tenure": monitoring.check_tenure,
+            "keys": check_keys,
+            "serving": check_serving,
+        }
+    )
+    versions = {"wire": WIRE, "store": str(STORE)}
+    made = Observation(settings, readiness, versions, callers_requests=settings.share_request_ids)
+    label_projects = settings.label_projects
+    metrics = CaroleMetrics(monitoring, readiness, trust, supervisor.health, label_projects=label_projects)
+    made.registry.register(metrics)
+    return made

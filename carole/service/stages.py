@@ -1,0 +1,55 @@
+"""The stages of a run as its worker passes through them: how long each takes, and a span for each."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from opentelemetry.trace import Span
+
+from tryst.common.observability.tracing import begin_span
+
+
+class Stages:
+    """What a run has spent on its stages; a stage ends where the next one begins.
+
+    Parameters
+    ----------
+    run
+        Its id, by which its spans are joined.
+    project
+        Its project's name, where spans may have it; else empty.
+    """
+
+    def __init__(self, run: str, project: str = "") -> None:
+        self._run = run
+        self._project = project
+        self._lock = threading.Lock()
+        self._stage = ""
+        self._begun = 0.0
+        self._span: Span | None = None
+        self._seconds: dict[str, float] = {}
+
+    def enter(self, stage: str) -> None:
+        """Note that the run is in a stage now; called often, and by several threads."""
+        if stage == self._stage:
+            return
+        with self._lock:
+            if stage != self._stage:
+                self._end()
+                self._stage, self._begun = stage, time.monotonic()
+                self._span = begin_span(f"run {stage}", run=self._run)
+                if self._project:
+                    self._span.set_attribute("tryst.project", self._project)
+
+    def end(self) -> dict[str, float]:
+        """End the last stage; the seconds of each, in the order in which they first began."""
+        with self._lock:
+            self._end()
+            return dict(self._seconds)
+
+    def _end(self) -> None:
+        if self._span is not None:
+            self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + time.monotonic() - self._begun
+            self._span.end()
+        self._stage, self._span = "", None

@@ -1,0 +1,212 @@
+"""Backup and restore: the whole store as of one moment, taken while Carole serves, and put back into an empty place.
+
+A backup is a folder with the database's rows, in a database of SQLite whatever they came from, the files of blobs that
+these rows name, and a manifest that is written last. What it holds is as unreadable as the store, for `wrapping.key` is
+not in it. The rows are read in one transaction; a chunk is on the disk before its row, so every file they name is
+there, unless its content was erased since, and then the backup is refused: it would hold a key that was destroyed.
+
+What is restored ends with an entry of the audit log. Whoever has seen a longer log notices, as they must.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, select, text
+
+from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.projects.transitions import SYSTEM, Action
+from tryst.carole.store import audit, audit_check
+from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.migrations import migrate, schema_version
+from tryst.carole.store.provision import claimed, new_place, require_unused
+from tryst.carole.store.tables import chunks, meta, metadata, tenure
+from tryst.common.durable import sync_folder, whole_file
+from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.keys.identity import Identity
+
+DATABASE, BLOBS, MANIFEST = "carole.db", "blobs", "backup.json"
+_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a backup holds.
+
+    Attributes
+    ----------
+    store
+        The store's identity.
+    entries
+        Of its audit log.
+    made_at
+        Milliseconds since 1970.
+    files
+        Of encrypted chunks.
+    """
+
+    store: str
+    entries: int
+    made_at: int
+    files: int
+
+
+def back_up(url: str, folder: Path, target: Path, clock: Clock) -> Manifest:
+    """Write a backup of a store, which may be in use, into a new folder.
+
+    Raises
+    ------
+    TrystError
+        EXISTS if the folder exists; BUSY if content was erased meanwhile, CONFIGURATION if it cannot be written: then
+        nothing of it is left.
+    """
+    try:
+        target.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        raise TrystError(
+            ErrorCode.EXISTS, "a backup is written into a new folder", where=str(target), remedy="name another one"
+        ) from None
+    source = Database(url)
+    try:
+        with source.read() as connection:
+
+            def prepare(written: Connection, where: str) -> None:
+                migrate(written)
+                _copy(connection, written)
+
+            Database(f"sqlite:///{target / DATABASE}", prepare=prepare, create=True).close()
+            files = _files(connection)
+            manifest = Manifest(audit.log_name(connection), audit.last(connection), clock(), len(files))
+        _copy_files(folder, target / BLOBS, files)
+        with whole_file(target / MANIFEST) as file:
+            file.write(json.dumps(asdict(manifest)).encode())
+    except FileNotFoundError as error:
+        shutil.rmtree(target)
+        what = "content was erased while the backup was made"
+        raise file_error(ErrorCode.BUSY, what, folder, error, "make the backup again") from None
+    except OSError as error:
+        shutil.rmtree(target, ignore_errors=True)
+        raise file_error(ErrorCode.CONFIGURATION, "the backup cannot be written", target, error) from None
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    finally:
+        source.close()
+    return manifest
+
+
+def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clock) -> Manifest:
+    """Put a backup back into an empty database and an empty folder of blobs.
+
+    Raises
+    ------
+    TrystError
+        DATABASE if the place is not empty, or the backup is not complete or of another version; AUDIT if its log is not
+        intact under Carole's key. The database is then as it was; files of blobs may remain, and a repetition goes on.
+
+    Notes
+    -----
+    The blobs come first, then the database in one transaction, then the folder's identity.
+    """
+    with _opened(source) as (manifest, connection):
+        found = audit_check.verify(connection, identity.public)
+        if not found.intact:
+            raise TrystError(ErrorCode.AUDIT, found.finding, where=str(source), remedy="use another backup")
+        files = _files(connection)
+
+        def prepare(written: Connection, where: str) -> None:
+            if schema_version(written) is not None:
+                raise TrystError(
+                    ErrorCode.DATABASE,
+                    "a backup is restored into an empty database",
+                    where=where,
+                    got="one with tables of Carole's",
+                    remedy="name a new one in the configuration, or move this one elsewhere",
+                )
+            require_unused(blobs, where, {payload for payload, _ in files})
+            migrate(written)
+            _copy(connection, written)
+            details: dict[str, Detail] = {
+                "store": manifest.store,
+                "entries": manifest.entries,
+                "made_at": manifest.made_at,
+            }
+            audit.append(written, clock(), "", [Entry(SYSTEM, Action.RESTORE, details)])
+
+        blobs = Blobs(folder)
+        blobs.create()
+        with claimed(blobs), new_place(url):
+            _refuse_missing(source / BLOBS, files)
+            _copy_files(source / BLOBS, folder, files)
+            seal = partial(audit.seal, identity=identity, clock=clock)
+            Database(url, seal, prepare=prepare, create=True).close()
+            blobs.identify(manifest.store)
+    return manifest
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[tuple[Manifest, Connection]]:
+    try:
+        manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        raise TrystError(
+            ErrorCode.DATABASE,
+            "this is not a complete backup",
+            where=str(source),
+            got=f"no {MANIFEST} that can be read",
+            remedy="name the folder that 'tryst carole backup' wrote",
+        ) from None
+    database = Database(f"sqlite:///{source / DATABASE}")
+    try:
+        with database.read() as connection:
+            yield manifest, connection
+    finally:
+        database.close()
+
+
+def _copy(source: Connection, target: Connection) -> None:
+    """Copy all rows into a new database; no one holds the copy."""
+    for table in (meta, tenure):  # with the rows that the migrations made
+        target.execute(table.delete())
+    for table in metadata.sorted_tables:
+        found = source.execute(select(table), execution_options={"yield_per": _ROWS})
+        for rows in found.mappings().partitions():
+            target.execute(table.insert(), [dict(row) for row in rows])
+    target.execute(tenure.update().values(holder="", place="", until=0))
+    if target.dialect.name == "postgresql":
+        last = "(SELECT max(id) FROM projects)"
+        target.execute(text(f"SELECT setval(pg_get_serial_sequence('projects', 'id'), {last})"))
+
+
+def _files(connection: Connection) -> list[tuple[str, str]]:
+    return [(row.payload, row.file) for row in connection.execute(select(chunks.c.payload, chunks.c.file))]
+
+
+def _copy_files(source: Path, target: Path, files: list[tuple[str, str]]) -> None:
+    target.mkdir(mode=0o700, exist_ok=True)
+    for payload, name in files:
+        (target / payload).mkdir(mode=0o700, exist_ok=True)
+        with (source / payload / name).open("rb") as content, whole_file(target / payload / name) as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+    sync_folder(target)
+
+
+def _refuse_missing(blobs: Path, files: list[tuple[str, str]]) -> None:
+    missing = sum(not (blobs / payload / name).is_file() for payload, name in files)
+    if missing:
+        raise TrystError(
+            ErrorCode.DATABASE,
+            "this is not a complete backup",
+            where=str(blobs),
+            got=f"{missing} of {len(files)} files missing",
+            remedy="use another backup",
+        )

@@ -1,0 +1,220 @@
+"""How the store is, for those who run it: figures of what it holds, and checks that it can be written to.
+
+Everything is read in one transaction, and nothing is written. No figure tells of a record, and no result's number of
+links is among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy.engine import make_url
+
+from tryst.carole.projects import RunState, State
+from tryst.carole.store.audit import last
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.retention import results_due, uploads_due
+from tryst.carole.store.runs import LEASE_MS
+from tryst.carole.store.tables import (
+    audit_checkpoints,
+    audit_witnesses,
+    chunks,
+    meta,
+    payloads,
+    projects,
+    runs,
+    tenure,
+    uploads,
+)
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.observability.disks import check_writable
+
+
+@dataclass(frozen=True)
+class ActiveRun:
+    """A run that has not ended."""
+
+    project: str
+    state: RunState
+    stage: str
+    fraction: float
+    queued_seconds: float
+    """Since it was requested."""
+    lease_seconds: float | None
+    """Since its worker last renewed its lease; None if no worker has it."""
+
+
+@dataclass(frozen=True)
+class Witnessed:
+    """The newest checkpoint that a member has countersigned."""
+
+    entries: int
+    seconds: float
+    """Since Carole signed it."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the store holds at one moment."""
+
+    projects: dict[State, int]
+    runs: dict[RunState, int]
+    active: tuple[ActiveRun, ...]
+    open_uploads: int
+    open_bytes: int
+    payloads: int
+    stored_bytes: int
+    audit_entries: int
+    witnessed: dict[str, Witnessed]
+    """By member."""
+    due: int
+    """Uploads and results whose retention is over."""
+
+
+class _UndoneError(Exception):
+    """Ends a transaction without its changes."""
+
+
+class Monitoring:
+    """Reads figures, and checks what the store needs.
+
+    Parameters
+    ----------
+    url
+        Of the database.
+    folder
+        Of the encrypted chunks.
+
+    Attributes
+    ----------
+    disks
+        The folders that the store writes to: of the blobs, and of a SQLite database.
+    """
+
+    def __init__(self, database: Database, url: str, folder: Path, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self.disks = {"blobs": folder}
+        if database.is_sqlite:
+            self.disks["database"] = Path(make_url(url).database or "").absolute().parent
+
+    def figures(self) -> Figures:
+        """What the store holds now.
+
+        Raises
+        ------
+        TrystError
+            DATABASE or BUSY.
+        """
+        now = self._clock()
+        with self._database.read() as connection:
+            projects_by_state = _counts(connection, projects.c.state)
+            runs_by_state = _counts(connection, runs.c.state)
+            opened = connection.execute(
+                select(func.count(uploads.c.upload.distinct()), func.coalesce(func.sum(chunks.c.size), 0))
+                .outerjoin(chunks, chunks.c.payload == uploads.c.payload)
+                .where(uploads.c.committed_at.is_(None), uploads.c.ended.is_(None))
+            ).one()
+            stored = connection.execute(
+                select(func.count(payloads.c.id.distinct()), func.coalesce(func.sum(chunks.c.size), 0))
+                .outerjoin(chunks, chunks.c.payload == payloads.c.id)
+                .where(payloads.c.wrapped_key.is_not(None))
+            ).one()
+            return Figures(
+                {state: projects_by_state.get(int(state), 0) for state in State},
+                {state: runs_by_state.get(int(state), 0) for state in RunState},
+                _active(connection, now),
+                int(opened[0]),
+                int(opened[1]),
+                int(stored[0]),
+                int(stored[1]),
+                last(connection),
+                _witnessed(connection, now),
+                len(connection.execute(uploads_due(now)).all()) + len(connection.execute(results_due(now)).all()),
+            )
+
+    def check_database(self) -> None:
+        """Refuse a database that cannot be written to now; nothing is changed in it.
+
+        Raises
+        ------
+        TrystError
+            DATABASE or BUSY.
+        """
+        try:
+            with self._database.write() as connection:
+                if self._database.is_sqlite:
+                    connection.execute(update(meta).where(meta.c.key == "schema").values(value=meta.c.value))
+                # Undone, such a change would leave a dead row in PostgreSQL with every probe.
+                elif connection.scalar(text("SELECT current_setting('transaction_read_only')")) != "off":
+                    raise TrystError(
+                        ErrorCode.DATABASE,
+                        "the database can only be read",
+                        where=self._database.where,
+                        remedy="let store.database name the primary, not a standby",
+                    )
+                raise _UndoneError
+        except _UndoneError:
+            pass
+        if "database" in self.disks:
+            check_writable(self.disks["database"], "the folder of the database")
+
+    def check_tenure(self) -> None:
+        """Refuse a store that another Carole holds, or this one no longer.
+
+        Raises
+        ------
+        TrystError
+            BUSY, or DATABASE.
+        """
+        with self._database.read() as connection:
+            held = connection.execute(select(tenure.c.holder).where(tenure.c.holder == self._database.holder)).first()
+        if held is None or not self._database.holder:
+            raise TrystError(
+                ErrorCode.BUSY,
+                "this Carole does not hold the store",
+                where=self._database.where,
+                remedy="if another has taken over, let her serve; else restart this one",
+            )
+
+    def check_blobs(self) -> None:
+        """Refuse a folder of blobs that cannot be written to now; no file is left in it.
+
+        Raises
+        ------
+        TrystError
+            DATABASE.
+        """
+        check_writable(self.disks["blobs"], "the folder of blobs")
+
+
+def _counts(connection: Connection, column: Any) -> dict[int, int]:
+    return {
+        int(state): int(count) for state, count in connection.execute(select(column, func.count()).group_by(column))
+    }
+
+
+def _active(connection: Connection, now: int) -> tuple[ActiveRun, ...]:
+    query = select(runs, projects.c.name).join(projects).where(runs.c.active == 1).order_by(runs.c.created_at)
+    return tuple(
+        ActiveRun(
+            row.name,
+            RunState(row.state),
+            row.stage,
+            row.fraction,
+            max(0, now - row.created_at) / 1000,
+            None if row.lease_until is None else max(0, now + LEASE_MS - row.lease_until) / 1000,
+        )
+        for row in connection.execute(query)
+    )
+
+
+def _witnessed(connection: Connection, now: int) -> dict[str, Witnessed]:
+    query = select(audit_witnesses.c.member, audit_witnesses.c.size, audit_checkpoints.c.at).join(
+        audit_checkpoints, audit_checkpoints.c.size == audit_witnesses.c.size
+    )
+    return {row.member: Witnessed(row.size, max(0, now - row.at) / 1000) for row in connection.execute(query)}

@@ -1,0 +1,35 @@
+"""When the certificates that a service works with end."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tryst.common.pki.certificates import read_certificate, read_certificates
+from tryst.common.pki.checks import utc_now
+
+DAY_SECONDS = 86_400.0
+
+
+def certificate_ends(own: bytes, linker: bytes, callers: bytes) -> dict[str, datetime]:
+    """The end of every certificate that a service works with.
+
+    Parameters
+    ----------
+    own, linker, callers
+        PEM: the party's certificate, and the authorities that it trusts, as `common.rpc.tls.TlsFiles` has them.
+
+    Returns
+    -------
+    dict
+        By ``own``, ``linker-1``, ``callers-1`` and so on: authorities by their place. No organisation is named.
+    """
+    found = {"own": read_certificate(own, "own").not_valid_after_utc}
+    for name, bundle in (("linker", linker), ("callers", callers)):
+        authorities = read_certificates(bundle, name)
+        found |= {f"{name}-{i}": each.not_valid_after_utc for i, each in enumerate(authorities, 1)}
+    return found
+
+
+def days_left(end: datetime) -> float:
+    """Days until a certificate ends; negative afterwards."""
+    return (end - utc_now()).total_seconds() / DAY_SECONDS

@@ -1,0 +1,47 @@
+"""Gauges in one line each, and those that every service shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from tryst.common.observability.certificates import days_left
+from tryst.common.observability.disks import disk_usage
+from tryst.common.observability.readiness import Readiness, State
+
+
+def gauge(name: str, help_text: str, value: float) -> Metric:
+    """A gauge without labels."""
+    return GaugeMetricFamily(name, help_text, value=value)
+
+
+def labelled(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
+    """A gauge with one label: its values by the label's."""
+    family = GaugeMetricFamily(name, help_text, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def service_metrics(readiness: Readiness, disks: Mapping[str, Path], ends: Mapping[str, datetime]) -> Iterable[Metric]:
+    """What every service shows of itself: its checks, its disks, its certificates.
+
+    Parameters
+    ----------
+    disks
+        Folders that the service writes to, by the name that is shown.
+    ends
+        When certificates end, by the name that is shown.
+    """
+    checks = {name: float(state is State.OK) for name, state in readiness().items()}
+    yield labelled("tryst_check", "Whether a check of /readyz is passed.", "check", checks)
+    usage = {name: found for name, folder in disks.items() if (found := disk_usage(folder)) is not None}
+    free = {name: found.free for name, found in usage.items()}
+    yield labelled("tryst_disk_free_bytes", "Free bytes of a disk that the service writes to.", "disk", free)
+    size = {name: found.total for name, found in usage.items()}
+    yield labelled("tryst_disk_size_bytes", "All bytes of a disk that the service writes to.", "disk", size)
+    days = {name: days_left(end) for name, end in ends.items()}
+    yield labelled("tryst_certificate_days_left", "Days until a certificate ends.", "certificate", days)

@@ -1,0 +1,205 @@
+"""What a server records of every call: an id for the log, how it ended, how long it took, how much was sent.
+
+It stands outside the gate, so that a denied call is recorded like any other; the gate reports who called and what was
+wrong. A call above its member's share is counted and not logged, or a flood of calls would be one of lines. Nothing of
+a message's content is recorded. Calls of methods that do not exist never come here.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import structlog
+
+from tryst.common.errors import ErrorCode
+from tryst.common.observability.tracing import begin_span
+from tryst.common.pki.members import Member
+from tryst.common.rpc.status import status_of
+
+log = structlog.get_logger()
+
+REQUEST_KEY = "tryst-request"
+"""Metadata of a call: the id that its caller gave it."""
+_REQUEST = re.compile(r"[0-9a-f]{16}")
+
+_FREQUENT = frozenset({"/linkage.v1.Custody/NextTask", "/grpc.health.v1.Health/Check"})
+"""Polls and probes: logged where they fail; else they would be most of the log."""
+
+
+@dataclass
+class Call:
+    """One call, as its server saw it.
+
+    Attributes
+    ----------
+    request
+        Its id, 16 hexadecimal digits.
+    member
+        The caller; None until the gate knows it, and if it is no member.
+    error
+        The code of the error that it was answered with; None for none.
+    status
+        Name of its gRPC status.
+    seconds
+        From its turn to its end.
+    received, sent
+        Bytes of the messages, without their framing.
+    """
+
+    method: str
+    request: str
+    member: Member | None = None
+    error: ErrorCode | None = None
+    status: str = "OK"
+    seconds: float = 0.0
+    received: int = 0
+    sent: int = 0
+    _begun: float = field(default_factory=time.monotonic, repr=False)
+
+    def end(self, context: grpc.ServicerContext) -> None:
+        """Note how it ended."""
+        self.seconds = time.monotonic() - self._begun
+        code = context.code()
+        if code is not None:
+            self.status = code.name
+        elif not context.is_active():
+            self.status = grpc.StatusCode.CANCELLED.name  # by the caller, or by its deadline
+
+
+Observer = Callable[[Call], None]
+"""Called with every call that has ended; must neither block nor raise."""
+
+_calls: dict[int, Call] = {}
+
+
+def note_caller(context: grpc.ServicerContext, member: Member) -> None:
+    """Note who makes a call."""
+    if (call := _calls.get(id(context))) is not None:
+        call.member = member
+
+
+def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
+    """Note the error that a call is answered with."""
+    if (call := _calls.get(id(context))) is not None:
+        call.error = code
+
+
+class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
+    """Wraps every handler and gives each call, once it has ended, to the observers.
+
+    Parameters
+    ----------
+    count
+        Called with every call, also with those that were refused before their turn.
+    observers
+        Called with the others.
+    callers_requests
+        Whether a call keeps the id that its caller gave it: within one organisation, and where two agree.
+    label_members
+        Whether spans name the caller; its role is named always.
+    """
+
+    def __init__(
+        self,
+        count: Observer,
+        *observers: Observer,
+        callers_requests: bool = False,
+        label_members: bool = False,
+    ) -> None:
+        self._count = count
+        self._observers = observers
+        self._callers_requests = callers_requests
+        self._label_members = label_members
+
+    def intercept_service(self, continuation: Any, details: Any) -> Any:
+        """Return the method's handler with the recording around it."""
+        handler = continuation(details)
+        if handler is None:
+            return None
+        given = dict(details.invocation_metadata).get(REQUEST_KEY, "") if self._callers_requests else ""
+        request = given if _REQUEST.fullmatch(given) else ""
+        if handler.unary_unary is not None:
+            return grpc.unary_unary_rpc_method_handler(
+                self._unary(details.method, request, handler.unary_unary),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
+        return grpc.unary_stream_rpc_method_handler(
+            self._stream(details.method, request, handler.unary_stream),
+            handler.request_deserializer,
+            handler.response_serializer,
+        )
+
+    def refused(self, method: str, member: Member | None, error: ErrorCode) -> None:
+        """Count a call that was refused before its turn."""
+        self._count(Call(method, "", member, error, status_of(error).name))
+
+    def _unary(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def recorded(request: Any, context: grpc.ServicerContext) -> Any:
+            with self._recording(method, request_id, request, context) as call:
+                response = behaviour(request, context)
+                call.sent = response.ByteSize()
+                return response
+
+        return recorded
+
+    def _stream(
+        self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]
+    ) -> Callable[[Any, Any], Iterator[Any]]:
+        def recorded(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+            with self._recording(method, request_id, request, context) as call:
+                for response in behaviour(request, context):
+                    call.sent += response.ByteSize()
+                    yield response
+
+        return recorded
+
+    @contextmanager
+    def _recording(self, method: str, request_id: str, request: Any, context: grpc.ServicerContext) -> Iterator[Call]:
+        call = Call(method, request_id or secrets.token_hex(8), received=len(request))
+        _calls[id(context)] = call
+        # Every line that is logged meanwhile has the id, and nothing from the thread that once started the server.
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request=call.request)
+        span = begin_span(method.lstrip("/"), kind="server", request=call.request)
+        try:
+            yield call
+        except GeneratorExit:
+            call.status = grpc.StatusCode.CANCELLED.name  # its stream is not read any further
+            raise
+        finally:
+            _calls.pop(id(context), None)
+            call.end(context)
+            if call.member is not None:
+                span.set_attribute("tryst.role", str(call.member.role))
+                if self._label_members:
+                    span.set_attribute("tryst.member", call.member.name)
+            span.set_attribute("rpc.grpc.status", call.status)
+            span.end()
+            for observe in (self._count, *self._observers):
+                observe(call)
+            structlog.contextvars.unbind_contextvars("request")
+
+
+def log_call(call: Call) -> None:
+    """An observer: one line of the log for each call."""
+    if call.method in _FREQUENT and call.error is None:
+        return
+    log.info(
+        "call",
+        request=call.request,
+        method=call.method,
+        member="" if call.member is None else call.member.name,
+        role="" if call.member is None else str(call.member.role),
+        status=call.status,
+        seconds=round(call.seconds, 4),
+        received=call.received,
+        sent=call.sent,
+    )

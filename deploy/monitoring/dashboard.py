@@ -1,0 +1,150 @@
+"""``python deploy/monitoring/dashboard.py`` writes ``dashboard.json``, to be imported by Grafana.
+
+Every panel is a line of the table below: its title, its unit, its queries with their legends. The data source and the
+instance are chosen at the top of the page, so one dashboard serves every organisation.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+Panel = tuple[str, str, dict[str, str]]
+"""Title, unit, and queries by their legends."""
+
+ROWS: dict[str, tuple[Panel, ...]] = {
+    "State": (
+        ("Checks", "bool", {"{{instance}} {{check}}": "tryst_check"}),
+        ("Certificates", "d", {"{{instance}} {{certificate}}": "tryst_certificate_days_left"}),
+        ("Free disk", "percentunit", {"{{instance}} {{disk}}": "tryst_disk_free_bytes / tryst_disk_size_bytes"}),
+        (
+            "Memory of the process",
+            "bytes",
+            {"{{instance}}": 'process_resident_memory_bytes{job="tryst"}'},
+        ),
+    ),
+    "Projects": (
+        ("Projects by state", "short", {"{{instance}} {{state}}": "tryst_projects > 0"}),
+        (
+            "A custodian's projects",
+            "short",
+            {
+                "{{instance}} blocked": "tryst_projects_blocked",
+                "{{instance}} wait for the operator": "tryst_projects_waiting",
+            },
+        ),
+        ("Open uploads", "short", {"uploads": "tryst_uploads_open"}),
+        ("Payloads", "short", {"uploads, artifacts, shares": "tryst_store_payloads"}),
+        ("Stored", "bytes", {"all": "tryst_store_bytes", "open uploads": "tryst_uploads_open_bytes"}),
+        ("Retention over", "short", {"uploads and results": "tryst_retention_due"}),
+    ),
+    "Runs": (
+        ("Runs by state", "short", {"{{state}}": "tryst_runs"}),
+        ("Queue", "short", {"waiting": "tryst_queue_runs"}),
+        ("Oldest waiting run", "s", {"age": "tryst_queue_age_seconds"}),
+        ("Stage of the run", "percentunit", {"{{stage}} {{project}}": "tryst_run_progress"}),
+        ("Since the lease was renewed", "s", {"age": "tryst_run_lease_age_seconds"}),
+        (
+            "Worker",
+            "short",
+            {"alive": "tryst_worker_up", "started in an hour": "increase(tryst_worker_starts_total[1h])"},
+        ),
+    ),
+    "Calls": (
+        (
+            "Calls by method",
+            "reqps",
+            {"{{method}}": "sum by (method) (rate(tryst_rpc_seconds_count[5m]))"},
+        ),
+        (
+            "Calls that did not end well",
+            "reqps",
+            {"{{method}} {{role}} {{status}}": 'rate(tryst_rpc_seconds_count{status!="OK"}[5m]) > 0'},
+        ),
+        (
+            "95 of 100 calls are answered within",
+            "s",
+            {"{{method}}": "histogram_quantile(0.95, sum by (method, le) (rate(tryst_rpc_seconds_bucket[5m])))"},
+        ),
+        (
+            "Bytes",
+            "Bps",
+            {
+                "received": "sum(rate(tryst_rpc_received_bytes_total[5m]))",
+                "sent": "sum(rate(tryst_rpc_sent_bytes_total[5m]))",
+            },
+        ),
+        ("Denied", "short", {"{{reason}}": "increase(tryst_rpc_denied_total[1h])"}),
+    ),
+    "Custodian": (
+        ("Since Carole answered", "s", {"{{instance}}": "tryst_carole_silence_seconds"}),
+        ("Connected", "bool", {"{{instance}}": "tryst_carole_connected"}),
+        (
+            "Steps",
+            "short",
+            {"{{instance}} {{step}} {{outcome}}": "increase(tryst_step_seconds_count[1h])"},
+        ),
+        (
+            "Seconds of a step",
+            "s",
+            {"{{step}}": "rate(tryst_step_seconds_sum[1h]) / rate(tryst_step_seconds_count[1h])"},
+        ),
+    ),
+    "Audit log": (
+        ("Entries", "short", {"all": "tryst_audit_entries", "{{role}}": "tryst_audit_witnessed_entries"}),
+        ("Age of the newest countersigned checkpoint", "s", {"{{role}}": "tryst_audit_witness_age_seconds"}),
+    ),
+}
+
+WIDTH, HEIGHT, ACROSS = 8, 8, 3
+_SOURCE = {"type": "prometheus", "uid": "${source}"}
+
+
+def dashboard() -> dict[str, Any]:
+    """The dashboard as Grafana imports it."""
+    panels: list[dict[str, Any]] = []
+    top = 0
+    for row, contents in ROWS.items():
+        place = {"h": 1, "w": 24, "x": 0, "y": top}
+        panels.append({"type": "row", "title": row, "collapsed": False, "panels": [], "gridPos": place})
+        top += 1
+        for number, panel in enumerate(contents):
+            across, down = number % ACROSS, number // ACROSS
+            panels.append(_panel(panel, across * WIDTH, top + down * HEIGHT))
+        top += HEIGHT * -(-len(contents) // ACROSS)
+    for number, made in enumerate(panels, 1):
+        made["id"] = number
+    return {
+        "title": "Tryst",
+        "uid": "tryst",
+        "tags": ["tryst"],
+        "schemaVersion": 39,
+        "editable": True,
+        "refresh": "1m",
+        "time": {"from": "now-24h", "to": "now"},
+        "templating": {
+            "list": [{"name": "source", "label": "Data source", "type": "datasource", "query": "prometheus"}]
+        },
+        "panels": panels,
+    }
+
+
+def _panel(panel: Panel, x: int, y: int) -> dict[str, Any]:
+    title, unit, queries = panel
+    return {
+        "type": "timeseries",
+        "title": title,
+        "datasource": _SOURCE,
+        "gridPos": {"h": HEIGHT, "w": WIDTH, "x": x, "y": y},
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
+        "targets": [
+            {"refId": chr(ord("A") + number), "datasource": _SOURCE, "expr": expression, "legendFormat": legend}
+            for number, (legend, expression) in enumerate(queries.items())
+        ],
+    }
+
+
+if __name__ == "__main__":
+    path = Path(__file__).with_name("dashboard.json")
+    path.write_text(json.dumps(dashboard(), indent=1) + "\n", encoding="utf-8")

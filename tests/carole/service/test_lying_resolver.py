@@ -1,0 +1,102 @@
+"""A resolver that invents links: what cannot be a result of the request ends the run, and nothing is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.carole.deployment import Deployment
+from tests.carole.service import test_coded_runs as coded
+from tests.carole.service.test_assessed_runs import COMMON, RESOURCES, actions, carole, herself, project
+from tests.carole.service.test_coded_runs import put, specification, waiting
+from tryst.carole.engine.archive import packed, unpacked
+from tryst.carole.projects import Policy, State
+from tryst.carole.service.linking import carry_out
+from tryst.carole.store.artifacts import RESOLUTION_RESULT
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.transfer import Content
+from tryst.common.specification import Specification
+
+__all__ = ["carole"]
+
+Arrays = dict[str, np.ndarray]
+Lie = Callable[[Arrays, dict[str, Any]], None]
+
+
+def without_assessment() -> str:
+    text = specification("0.9")
+    start, end = text.index("assessment:"), text.index("retention:")
+    return text[:start] + text[end:]
+
+
+def retold(content: bytes, lie: Lie) -> bytes:
+    """A result after a lie, which keeps its document in step where the lie does not."""
+    arrays, document = unpacked(content)
+    changed = {name: values.copy() for name, values in arrays.items()}
+    plain = dict(document)
+    lie(changed, plain)
+    return packed(changed, plain)
+
+
+def an_improbable_link(arrays: Arrays, document: dict[str, Any]) -> None:
+    arrays["link_probability"][np.flatnonzero(arrays["linked"])[0]] = 0.3
+
+
+def another_weight(arrays: Arrays, document: dict[str, Any]) -> None:
+    arrays["weight"][np.flatnonzero(arrays["linked"])[0]] += 1
+
+
+def another_match_probability(arrays: Arrays, document: dict[str, Any]) -> None:
+    arrays["match_probability"][np.flatnonzero(arrays["linked"])[0]] = 0.25
+
+
+def other_numbers(arrays: Arrays, document: dict[str, Any]) -> None:
+    document["linkage"] = {**document["linkage"], "links": document["linkage"]["links"] + 1}
+
+
+LIES: Mapping[str, Lie] = {
+    "a link below the threshold": an_improbable_link,
+    "different weights for one comparison pattern": another_weight,
+    "different match probabilities for one comparison pattern": another_match_probability,
+    "a document that counts other links": other_numbers,
+}
+
+
+@pytest.fixture
+def run(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Specification, bytes]:
+    monkeypatch.setattr(coded, "project", lambda text: replace(project(text), policy=Policy.NONE))
+    name, spec, made = waiting(carole, without_assessment(), monkeypatch)
+    arrays, document = unpacked(made)
+    return name, spec, packed({key: values for key, values in arrays.items() if "coded" not in key}, document)
+
+
+@pytest.mark.parametrize("found", LIES)
+def test_a_result_that_cannot_be_one_of_the_request_is_refused(
+    carole: Deployment, run: tuple[str, Specification, bytes], found: str
+) -> None:
+    name, spec, made = run
+    put(carole, name, RESOLUTION_RESULT, retold(made, LIES[found]))
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    with pytest.raises(TrystError, match=found) as caught:
+        carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    assert carole.store.projects.get("trial").state is State.CONTRIBUTED
+    assert not {"finish-run", "release"} & set(actions(carole))
+
+
+def test_a_true_result_is_accepted_and_the_log_shows_whose_it_was(
+    carole: Deployment, run: tuple[str, Specification, bytes]
+) -> None:
+    name, spec, made = run
+    put(carole, name, RESOLUTION_RESULT, made)
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    entries = carole.store.audit.entries()
+    resolved = next(entry for entry in entries if entry.action == "resolve-run")
+    assert (resolved.actor, resolved.details["result"]) == ("coordinator", Content.of(made).root.hex())

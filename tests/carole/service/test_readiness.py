@@ -1,0 +1,88 @@
+"""``/readyz``, ``/livez`` and ``tryst carole health`` of a Carole that is a process, while what she needs is away."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from tests.carole.deployment import Deployment
+from tests.carole.store.conftest import Postgres
+from tryst.carole.service.health import check_health
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.observability.settings import host_and_port
+from tryst.common.pki.provisioning import Provisioned
+from tryst.coordinator.rehearsal.processes import ServiceProcess
+
+FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok", "serving": "ok"}
+
+
+@pytest.fixture
+def database() -> Iterator[Postgres]:
+    """A PostgreSQL for one test, which stops it."""
+    with tempfile.TemporaryDirectory(prefix="tryst-pg-", ignore_cleanup_errors=True) as folder:
+        server = Postgres(Path(folder))
+        yield server
+        server.stop()
+
+
+def get(address: str, path: str) -> tuple[int, dict[str, dict[str, str]]]:
+    connection = HTTPConnection(*host_and_port(address), timeout=30)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
+    database: Postgres, parties: Provisioned, tmp_path: Path
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        page = f"127.0.0.1:{free.getsockname()[1]}"
+    changes = ('listen: ""', f'listen: "{page}"'), ("sqlite:///store/carole.db", database.database())
+    deployment = Deployment(parties, tmp_path / "carole", *changes)
+    carole = ServiceProcess("carole", deployment.configuration, tmp_path)
+    carole.start()
+    try:
+        assert carole.wait_ready()["observability"] == page
+        assert get(page, "/readyz")[0] == 200
+        check_health(deployment.configuration)
+
+        database.stop()
+        until(lambda: get(page, "/readyz") == (503, {"ready": False, "checks": FAILED}))
+        assert get(page, "/livez")[0] == 200
+        with pytest.raises(
+            TrystError, match=r"answers but is not ready, got database: failed, tenure: failed"
+        ) as caught:
+            check_health(deployment.configuration)
+        assert caught.value.code is ErrorCode.UNAVAILABLE
+        # Why is in the log, once, however often she is probed.
+        events = [json.loads(line) for line in carole.log.read_text().splitlines()]
+        reasons = [event for event in events if event["event"] == "not ready"]
+        assert sorted(reason["check"] for reason in reasons) == ["database", "tenure"]
+        assert all("the database failed" in reason["error"] for reason in reasons)
+
+        database.start()
+        until(lambda: get(page, "/readyz")[0] == 200)
+        check_health(deployment.configuration)
+    finally:
+        carole.kill()
+    with pytest.raises(TrystError, match="Carole does not answer") as caught:
+        check_health(deployment.configuration)
+    assert caught.value.code is ErrorCode.UNAVAILABLE

@@ -1,0 +1,194 @@
+"""A backup of a store in use, put back into an empty place, on either database from either."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.carole.store.test_migrations import transaction
+from tests.carole.store.test_provision import another_database, refused
+from tests.carole.store.test_sweeping import SHARES
+from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tryst.carole.projects import RunState, State
+from tryst.carole.store import Store, audit_check
+from tryst.carole.store.backup import back_up, restore
+from tryst.carole.store.database import Database
+from tryst.carole.store.provision import initialise
+from tryst.carole.store.store import milliseconds
+from tryst.common.errors import ErrorCode
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.parties import Role, Side
+
+
+@pytest.fixture
+def running(open_store: Callable[[], Store]) -> Store:
+    """A store with a release, and a run that a worker holds."""
+    store = open_store()
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.runs.finish(lease, 1, SHARES)
+    return store
+
+
+@pytest.fixture
+def backup(running: Store, url: str, tmp_path: Path) -> Path:
+    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+    return tmp_path / "backup"
+
+
+def test_what_is_restored_is_what_was_backed_up_and_goes_on(
+    running: Store,
+    backup: Path,
+    url: str,
+    tmp_path: Path,
+    vault: Vault,
+    identity: Identity,
+    request: pytest.FixtureRequest,
+) -> None:
+    before = running.audit.entries()
+    running.projects.create(replace(NEW, name="later"), "coordinator")  # is not in the backup
+    place = another_database(url, request, tmp_path)
+    made = restore(backup, place, tmp_path / "restored", identity, milliseconds)
+    assert (made.entries, made.files) == (len(before), 4)
+    store = Store(place, tmp_path / "restored", vault, identity)
+    store.recover()
+    assert [project.name for project in store.projects.all()] == [PROJECT]
+    assert store.projects.get(PROJECT) == running.projects.get(PROJECT)
+    *kept, last = store.audit.entries()
+    assert kept == before
+    assert (last.action, last.details["entries"]) == ("restore", len(before))
+    assert store.uploads.read(PROJECT, Side.BOB)
+    run = store.projects.get(PROJECT).runs[-1]
+    assert run.state is RunState.DONE
+    assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, run.run, 0).data == b"a" * 100
+    store.projects.create(replace(NEW, name="next"), "coordinator")
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert store.projects.get(PROJECT).state is State.ERASED
+    assert store.audit.checkpoint().log == running.audit.checkpoint().log
+    store.close()
+    database = Database(place)
+    with database.read() as connection:
+        assert audit_check.verify(connection, identity.public).intact
+    database.close()
+
+
+def test_a_backup_beside_writers_is_of_one_moment(
+    running: Store, url: str, tmp_path: Path, vault: Vault, identity: Identity
+) -> None:
+    """Whatever is created beside it: the log is whole, and its entries are those of the projects that are there."""
+    ended = threading.Event()
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            number = 0
+            while not ended.is_set():
+                running.projects.create(replace(NEW, name=f"beside-{number}"), "coordinator")
+                number += 1
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for number in range(3):
+        back_up(url, tmp_path / "blobs", tmp_path / f"b{number}", milliseconds)
+    ended.set()
+    writer.join()
+    assert not failed
+    for number in range(3):
+        database = Database(f"sqlite:///{tmp_path / f'b{number}' / 'carole.db'}")
+        with database.read() as connection:
+            assert audit_check.verify(connection, identity.public).intact
+            created = connection.execute(text("SELECT count(*) FROM audit WHERE action = 'create'")).scalar_one()
+            assert connection.execute(text("SELECT count(*) FROM projects")).scalar_one() == created
+            assert connection.execute(text("SELECT holder FROM tenure")).scalar_one() == ""
+        database.close()
+
+
+def test_no_key_that_opens_it_is_in_a_backup(backup: Path, running: Store, tmp_path: Path) -> None:
+    assert {path.name for path in backup.iterdir()} == {"backup.json", "blobs", "carole.db"}
+    assert json.loads((backup / "backup.json").read_text())["store"] == running.audit.checkpoint().log
+    assert all(path.stat().st_mode & 0o077 == 0 for path in backup.rglob("*"))
+    contents = b"".join(path.read_bytes() for path in backup.rglob("*") if path.is_file())
+    assert b"a" * 100 not in contents
+
+
+def test_a_backup_is_not_written_over_another(backup: Path, url: str, tmp_path: Path) -> None:
+    with refused(ErrorCode.EXISTS, "a backup is written into a new folder"):
+        back_up(url, tmp_path / "blobs", backup, milliseconds)
+
+
+def test_what_is_erased_while_the_files_are_copied_is_in_no_backup(running: Store, url: str, tmp_path: Path) -> None:
+    def erased_meanwhile() -> int:
+        running.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+        return 1
+
+    with refused(ErrorCode.BUSY, "content was erased while the backup was made"):
+        back_up(url, tmp_path / "blobs", tmp_path / "backup", erased_meanwhile)
+    assert not (tmp_path / "backup").exists()
+
+
+def test_a_place_that_is_not_empty_is_not_restored_into(
+    backup: Path, url: str, tmp_path: Path, identity: Identity, request: pytest.FixtureRequest
+) -> None:
+    place = another_database(url, request, tmp_path)
+    with refused(ErrorCode.DATABASE, "restored into an empty database"):
+        restore(backup, url, tmp_path / "restored", identity, milliseconds)
+    initialise(place, tmp_path / "used", identity, milliseconds)
+    shutil.rmtree(tmp_path / "restored")
+    another = request.getfixturevalue("postgres").database()
+    with refused(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
+        restore(backup, another, tmp_path / "used", identity, milliseconds)
+    assert restore(backup, another, tmp_path / "restored", identity, milliseconds).files == 4
+
+
+def incomplete(backup: Path) -> None:
+    (backup / "backup.json").unlink()
+
+
+def without_a_file(backup: Path) -> None:
+    next(path for path in (backup / "blobs").rglob("*") if path.is_file()).unlink()
+
+
+def forged(backup: Path) -> None:
+    with transaction(f"sqlite:///{backup / 'carole.db'}") as connection:
+        connection.execute(text("DROP TRIGGER audit_no_update"))
+        connection.execute(text("UPDATE audit SET actor = 'another' WHERE sequence = 3"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "match"),
+    [
+        (incomplete, ErrorCode.DATABASE, "not a complete backup"),
+        (without_a_file, ErrorCode.DATABASE, "1 of 4 files missing"),
+        (forged, ErrorCode.AUDIT, "entry 3 has been changed"),
+    ],
+)
+def test_a_spoilt_backup_is_refused_and_nothing_is_made(
+    backup: Path,
+    url: str,
+    tmp_path: Path,
+    identity: Identity,
+    request: pytest.FixtureRequest,
+    spoil: Callable[[Path], None],
+    code: ErrorCode,
+    match: str,
+) -> None:
+    place = another_database(url, request, tmp_path)
+    spoil(backup)
+    with refused(code, match):
+        restore(backup, place, tmp_path / "restored", identity, milliseconds)
+    assert not (tmp_path / "another.db").exists()
+    made, is_new = initialise(place, tmp_path / "restored", identity, milliseconds)
+    assert made
+    assert is_new

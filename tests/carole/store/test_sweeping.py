@@ -1,0 +1,255 @@
+"""Erasure that completes under a kill at any point, beside writers, with a proof in the audit log."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, text, update
+
+from tests.carole.store.test_migrations import transaction
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+from tryst.carole.projects import State
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store import Store
+from tryst.carole.store.runs import Lease
+from tryst.carole.store.sweeping import Swept
+from tryst.carole.store.tables import chunks, payloads
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role, Side
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARES = {str(Role.CUSTODIAN_A): [b"a" * 100], str(Role.COORDINATOR): [b"{}"]}
+
+
+@dataclass
+class Kept:
+    """What the database and the folder still have."""
+
+    keys: list[bytes]
+    files: int
+
+
+def kept(url: str, blobs: Path) -> Kept:
+    with transaction(url) as connection:
+        found = connection.execute(select(payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None)))
+        keys = [bytes(key) for key in found.scalars()]
+    return Kept(keys, sum(path.is_file() for folder in blobs.iterdir() if folder.is_dir() for path in folder.iterdir()))
+
+
+DYING = """\
+# A process that works on Carole's store as her worker, or as she does, and kills itself at a given point.
+import os, signal, sys
+from pathlib import Path
+from tryst.carole.projects import operations
+from tryst.carole.store import Store
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads
+from tryst.carole.store.runs import Lease
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Role
+
+point, url, folder, holder, run = sys.argv[1:]
+folder = Path(folder)
+vault, identity = Vault(WrappingKeys.load(folder / "wrapping.key")), Identity.load(folder / "identity.key")
+store = Store(url, folder / "blobs", vault, identity, holder=holder)
+lease = Lease(run, "trial", "worker", 1)
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def content(erase):
+    yield b"a" * (100 if erase else (1 << 20) + 1)  # less than a chunk, or a chunk and what is not one yet
+    if erase:
+        store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+    else:
+        die()
+
+if point == "sealing":
+    store.runs.finish(lease, 1, {"custodian-a": content(False)})
+elif point == "sealing beside an erasure":
+    # The erasure comes between two shares; the worker would be killed after it has written the second one.
+    real, count = EncryptedPayloads.store, []
+    def stored(*arguments):
+        count.append(real(*arguments))
+        return die() if len(count) == 2 else count[-1]
+    EncryptedPayloads.store = stored
+    store.runs.finish(lease, 1, {"custodian-a": content(True), "coordinator": [b"{}"]})
+elif point == "erased":
+    EncryptedPayloads.remove = die
+    store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+"""
+
+
+Running = tuple[Store, Lease, Callable[[str], int]]
+
+
+@pytest.fixture
+def running(
+    open_store: Callable[[], Store], url: str, tmp_path: Path, keys: WrappingKeys, identity: Identity
+) -> Running:
+    """A store with a run that a worker holds, and a function that starts a dying process and returns how it ended."""
+    store = open_store()
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    keys.save(tmp_path / "wrapping.key")
+    identity.save(tmp_path / "identity.key")
+    (tmp_path / "dying.py").write_text(DYING)
+
+    def dies(point: str) -> int:
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "dying.py"), point, url, str(tmp_path), store.holder, lease.run],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        return done.returncode
+
+    return store, lease, dies
+
+
+def test_what_a_worker_leaves_that_is_killed_while_it_seals(running: Running, url: str, tmp_path: Path) -> None:
+    store, lease, dies = running
+    before = kept(url, tmp_path / "blobs")
+    assert dies("sealing") == -signal.SIGKILL
+    left = kept(url, tmp_path / "blobs")
+    assert (len(left.keys), left.files) == (len(before.keys) + 1, before.files + 1)
+    assert store.sweep() == Swept(0, 0), "for all that is known it may still be sealing"
+    assert store.runs.abandon(lease.owner) == 1
+    assert store.sweep() == Swept(1, 0), "its file went with its key"
+    assert kept(url, tmp_path / "blobs") == before
+    (orphan,) = set(left.keys) - set(before.keys)
+    proof = store.audit.entries(PROJECT)[-1]
+    assert proof.action == Action.DESTROY_KEYS
+    assert proof.details == {"keys": 1, "sha256": hashlib.sha256(orphan).hexdigest()}
+    assert store.uploads.read(PROJECT, Side.ALICE)
+
+
+def test_a_worker_that_seals_beside_an_erasure_leaves_nothing(running: Running, url: str, tmp_path: Path) -> None:
+    store, _, dies = running
+    status = dies("sealing beside an erasure")
+    assert store.projects.get(PROJECT).state is State.ERASED
+    store.sweep()
+    assert kept(url, tmp_path / "blobs") == Kept([], 0)
+    assert status == 1, "no second key is made for an erased project"
+
+
+def test_a_kill_between_an_erasure_and_the_removal_of_its_files(running: Running, url: str, tmp_path: Path) -> None:
+    store, _, dies = running
+    keys = kept(url, tmp_path / "blobs").keys
+    assert dies("erased") == -signal.SIGKILL
+    left = kept(url, tmp_path / "blobs")
+    assert (left.keys, left.files) == ([], 2)
+    assert store.sweep() == Swept(0, 2)
+    assert kept(url, tmp_path / "blobs").files == 0
+    proof = store.audit.entries(PROJECT)[-1]
+    assert proof.action == Action.DESTROY_KEYS
+    assert proof.details["sha256"] == " ".join(sorted(hashlib.sha256(key).hexdigest() for key in keys))
+
+
+def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Callable[[], Store], url: str) -> None:
+    """As a former release could leave it, without a writer."""
+    store = open_store()
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    with transaction(url) as connection:
+        first = connection.execute(text("SELECT payload FROM uploads WHERE side = 'alice'")).scalar_one()
+        connection.execute(text("UPDATE uploads SET ended = 'erased' WHERE side = 'alice'"))
+    assert store.sweep() == Swept(1, 0)
+    with transaction(url) as connection:
+        assert connection.execute(select(payloads.c.wrapped_key).where(payloads.c.id == first)).scalar() is None
+    assert store.sweep() == Swept(0, 0)
+
+
+def test_sweeping_beside_writers_removes_nothing_that_is_being_written(
+    open_store: Callable[[], Store], contributions: dict[Side, Contribution], url: str, tmp_path: Path
+) -> None:
+    """Chunks are put from four threads, some of them often, and a share is sealed slowly, while two others sweep."""
+    store = open_store()
+    keyed(store)
+    given = contributions[Side.ALICE]
+    for side in Side:
+        store.uploads.begin(PROJECT, side, str(side), UPLOADS[side], contributions[side].layout)
+    failed: list[BaseException] = []
+    ended = threading.Event()
+
+    def guarded(work: Callable[[], object]) -> threading.Thread:
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001
+                failed.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def sweep() -> None:
+        while not ended.is_set():
+            store.sweep()
+
+    sweepers = [guarded(sweep) for _ in range(2)]
+    puts = {side: partial(contributions[side].put, store, side, UPLOADS[side]) for side in Side}
+    writers = [guarded(puts[side]) for side in (*Side, *Side)]
+    for writer in writers:
+        writer.join()
+    for side in Side:
+        contributions[side].commit(store, side, UPLOADS[side])
+    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
+    lease = store.runs.take("worker")
+    assert lease is not None
+
+    def slowly() -> Iterator[bytes]:
+        for _ in range(4):
+            store.sweep()
+            yield b"x" * (1 << 20)
+
+    store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): slowly(), str(Role.COORDINATOR): slowly()})
+    ended.set()
+    for sweeper in sweepers:
+        sweeper.join()
+    assert not failed
+    assert store.uploads.read(PROJECT, Side.ALICE)[0].layout == given.sets[0].layout
+    assert store.uploads.read(PROJECT, Side.BOB)
+    for index in range(4):
+        assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, lease.run, index).data == b"x" * (1 << 20)
+    with transaction(url) as connection:
+        named = {tuple(row) for row in connection.execute(select(chunks.c.payload, chunks.c.file))}
+    blobs = tmp_path / "blobs"
+    assert named == {(path.parent.name, path.name) for path in blobs.glob("*/*") if path.is_file()}
+
+
+def test_a_payload_that_the_database_does_not_know_is_left_alone(store: Store, tmp_path: Path) -> None:
+    """The database may have been put back to an older state under her; at the next start she refuses it."""
+    unknown = tmp_path / "blobs" / ("f" * 32)
+    unknown.mkdir()
+    (unknown / "0").write_bytes(b"x")
+    assert store.sweep() == Swept(0, 0)
+    assert (unknown / "0").exists()
+
+
+def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, tmp_path: Path) -> None:
+    store, lease, _ = running
+    before = kept(url, tmp_path / "blobs")
+    store.runs.abandon(lease.owner)
+    with pytest.raises(TrystError) as caught:
+        store.runs.finish(lease, 1, SHARES)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert kept(url, tmp_path / "blobs") == before
+    with transaction(url) as connection:
+        connection.execute(update(payloads).values(writer=lease.owner))
+    assert store.sweep() == Swept(0, 0), "what rows reach is not judged by who wrote it"
