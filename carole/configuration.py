@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
@@ -159,18 +160,12 @@ class CaroleConfiguration(Configuration):
     """Folder of the linker's certificate and keys."""
     members: ConfiguredPath | None = None
     """The membership list; by default the one in `keys`."""
+    wrapping: WrappingConfiguration | None = None
+    """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     store: StoreConfiguration
     limits: LimitsConfiguration = LimitsConfiguration()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     observability: Observability = Observability()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_limits(cls, data: object) -> object:
-        # A section with every line commented out is null in YAML, and means its defaults.
-        if isinstance(data, dict) and "limits" in data and data["limits"] is None:
-            return {key: value for key, value in data.items() if key != "limits"}
-        return data
 
 
 def load_carole(path: Path) -> CaroleConfiguration:

@@ -155,6 +155,21 @@ def rotate(
     typer.echo("Back the file up, apart from all else: without it, data encrypted at rest cannot be read.")
 
 
+@app.command("wrapping-key")
+def wrapping_key(
+    config: Annotated[Path, typer.Option(help="The configuration of a custodian's service or of Carole's.")],
+) -> None:
+    """Make the wrapping key that a configuration names, on its token of hardware or in its vault.
+
+    The key never leaves it. What the file wrapping.key has wrapped can be read as long as that file is there.
+    """
+    from tryst.common.configuration import load_configuration
+    from tryst.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key
+
+    made = create_wrapping_key(load_configuration(config, WrappingSection).wrapping)
+    typer.echo(f"Made the wrapping key {made}. Restart the service: it wraps by this key from then on.")
+
+
 def _show(members: Members) -> None:
     """The members of a list, and its digest, to compare by telephone."""
     from tryst.common.keys.fingerprint import fingerprint, in_groups

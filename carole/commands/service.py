@@ -114,7 +114,7 @@ def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
 def check(config: Config = Path("carole.yaml")) -> None:
     """Check configuration, certificates and membership list, and report every error; nothing is started."""
     from tryst.carole.configuration import load_carole
-    from tryst.common.keys.wrapping import WrappingKeys
+    from tryst.common.keys.wrapping_configuration import open_wrapper
     from tryst.common.parties import Role
     from tryst.common.pki.folders import PartyFolder
     from tryst.common.rpc.trust import Trust
@@ -122,7 +122,7 @@ def check(config: Config = Path("carole.yaml")) -> None:
     configuration = load_carole(config)
     folder = PartyFolder(configuration.keys)
     trust = Trust(folder.path, Role.LINKER, members=configuration.members)
-    WrappingKeys.load(folder.wrapping)
+    open_wrapper(configuration.wrapping, folder.wrapping)
     typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
     if (soon := trust.ending()) is not None:
         typer.echo(f"{folder.certificate}: {soon}")

@@ -26,7 +26,7 @@ from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.logging_setup import begin_log, log
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
@@ -68,7 +68,7 @@ class Application:
         folder = PartyFolder(self.configuration.keys)
         self._trust = Trust(folder.path, Role.LINKER, members=self.configuration.members)
         self._watch = TrustWatch(self._trust, self._record_members)
-        vault = Vault(WrappingKeys.load(folder.wrapping))
+        vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = Identity.load(folder.identity)
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits

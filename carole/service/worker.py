@@ -26,7 +26,7 @@ from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.logging_setup import begin_log, log, place_of
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
@@ -103,12 +103,11 @@ class Worker:
 
     def __init__(self, configuration: CaroleConfiguration, owner: str, holder: str) -> None:
         folder = PartyFolder(configuration.keys)
-        vault = Vault(WrappingKeys.load(folder.wrapping))
+        vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         identity = Identity.load(folder.identity)
         places = configuration.store
         self._store = Store(places.database, places.blobs, vault, identity, holder=holder)
-        members = Members.load(configuration.members or folder.members)
-        self._reader = Reader.load(folder, Role.LINKER, members)
+        self._folder, self._members = folder, configuration.members or folder.members
         self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
         self._owner = owner
         self._label_projects = configuration.observability.label_projects
@@ -136,7 +135,9 @@ class Worker:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
             log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
             with Heartbeat(self._store, lease, stages) as heart:
-                links = carry_out(self._store, lease, spec, self._reader, self._resources, heart.progress)
+                # The list is read for every run: it may have changed since the last one.
+                reader = Reader.load(self._folder, Role.LINKER, Members.load(self._members))
+                links = carry_out(self._store, lease, spec, reader, self._resources, heart.progress)
         except LostRunError:
             log.warning("run lost", project=lease.project, run=lease.run)
         except TrystError as error:

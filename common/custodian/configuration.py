@@ -14,6 +14,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability
 from tryst.common.specification.model.defaults import Mode
 
@@ -179,6 +180,8 @@ class CustodianConfiguration(Configuration):
     carole: CaroleAddress
     keys: ConfiguredPath
     """Folder of this party's certificate and keys, as `tryst init` makes it."""
+    wrapping: WrappingConfiguration | None = None
+    """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     state: ConfiguredPath
     """Folder of the service's state, encrypted where it is secret. Include it in the backups."""
     results: ConfiguredPath

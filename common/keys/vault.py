@@ -1,8 +1,8 @@
 """Encryption at rest: a random data key for each subject, wrapped by a key that is kept elsewhere.
 
 A *subject* is what is encrypted: an upload, a run's result, a custodian's state. Its data key is random, encrypts its
-chunks, and is stored only *wrapped*, that is encrypted by a wrapping key, which is in a file of mode 0600 outside the
-database and outside its backups. So
+chunks, and is stored only *wrapped*, that is encrypted by a wrapping key, which is outside the database and outside its
+backups: in a file of mode 0600, a token of hardware or a vault (`key_wrapper`). So
 
 - destroying the wrapped key erases the subject, in every copy of the chunks;
 - rotation is a new wrapping key and a `rewrap` of the few bytes of each wrapped key: chunks stay as they are.
@@ -22,13 +22,12 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
-from tryst.common.keys.wrapping import KEY_BYTES, KEY_ID_BYTES, WrappingKeys
+from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, SEALED_BYTES, KeyWrapper
 
-NONCE_BYTES = 12
 OVERHEAD_BYTES = NONCE_BYTES + 16
 """How much longer an encrypted chunk is than its content."""
 
-WRAPPED_BYTES = 1 + KEY_ID_BYTES + OVERHEAD_BYTES + KEY_BYTES
+WRAPPED_BYTES = 1 + KEY_ID_BYTES + SEALED_BYTES
 
 _VERSION = 1
 _MAX_CHUNKS = 2**32
@@ -74,16 +73,16 @@ class DataKey:
 
 
 class Vault:
-    """Makes, wraps and unwraps data keys with the wrapping keys of one file.
+    """Makes, wraps and unwraps data keys.
 
     Parameters
     ----------
-    keys
-        The wrapping keys; the current one wraps, every one unwraps.
+    wrapper
+        Has the wrapping keys; the current one wraps, every one unwraps.
     """
 
-    def __init__(self, keys: WrappingKeys) -> None:
-        self._keys = keys
+    def __init__(self, wrapper: KeyWrapper) -> None:
+        self._wrapper = wrapper
 
     def create(self, subject: str) -> tuple[DataKey, bytes]:
         """A new random data key for `subject`, and its wrapped form (69 bytes) for storing."""
@@ -106,28 +105,23 @@ class Vault:
                 where=subject,
                 got=f"{len(wrapped)} bytes",
             )
-        key = self._keys.find(identifier)
-        if key is None:
+        if not self._wrapper.knows(identifier):
             raise TrystError(
                 ErrorCode.VAULT,
-                "the wrapping key of this data key is not in the file of wrapping keys",
+                "the wrapping key of this data key is not here",
                 where=subject,
                 got=f"wrapping key {identifier.hex()}",
-                remedy="restore the file of wrapping keys that was in use when this was stored",
+                remedy="restore the file, token or vault of wrapping keys that was in use when this was stored",
             )
-        nonce = wrapped[1 + KEY_ID_BYTES :][:NONCE_BYTES]
-        try:
-            data_key = AESGCM(key).decrypt(
-                nonce, wrapped[1 + KEY_ID_BYTES + NONCE_BYTES :], _associated(subject, identifier)
-            )
-        except InvalidTag:
+        data_key = self._wrapper.unwrap(identifier, wrapped[1 + KEY_ID_BYTES :], _associated(subject, identifier))
+        if data_key is None:
             raise TrystError(
                 ErrorCode.VAULT,
                 "the wrapped key does not unwrap",
                 where=subject,
                 got="a wrapped key that was changed, or belongs to another subject",
                 remedy="restore the database from its backup, or upload again",
-            ) from None
+            )
         return DataKey(subject, data_key)
 
     def rewrap(self, subject: str, wrapped: bytes) -> bytes:
@@ -142,7 +136,7 @@ class Vault:
 
     def is_current(self, wrapped: bytes) -> bool:
         """Whether `wrapped` is under the current wrapping key, so that no `rewrap` is due."""
-        return wrapped[1 : 1 + KEY_ID_BYTES] == self._keys.current_id
+        return wrapped[1 : 1 + KEY_ID_BYTES] == self._wrapper.current_id
 
     def protect(self, subject: str, content: bytes) -> bytes:
         """Encrypt a small secret as a whole, its wrapped key in front: a waiting ephemeral key, a seed."""
@@ -160,10 +154,8 @@ class Vault:
         return self.unwrap(subject, protected[:WRAPPED_BYTES]).decrypt(0, protected[WRAPPED_BYTES:])
 
     def _wrap(self, subject: str, key: bytes) -> bytes:
-        identifier = self._keys.current_id
-        nonce = secrets.token_bytes(NONCE_BYTES)
-        sealed = AESGCM(self._keys.current).encrypt(nonce, key, _associated(subject, identifier))
-        return bytes([_VERSION]) + identifier + nonce + sealed
+        identifier = self._wrapper.current_id
+        return bytes([_VERSION]) + identifier + self._wrapper.wrap(key, _associated(subject, identifier))
 
 
 def _associated(subject: str, identifier: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The file of wrapping keys, which encrypt the data keys of everything encrypted at rest.
+"""The file of wrapping keys, which encrypt the data keys of everything encrypted at rest (`key_wrapper`).
 
 The file is text, of mode 0600, and belongs neither into the database's folder nor into its backups::
 
@@ -18,12 +18,13 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
+from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES
 from tryst.common.keys.private_files import read_private, write_private
-
-KEY_BYTES = 32
-KEY_ID_BYTES = 8
 
 _HEADER = "tryst wrapping keys 1"
 _LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES}}})")
@@ -31,7 +32,7 @@ _LINE = re.compile(rf"([0-9a-f]{{{2 * KEY_ID_BYTES}}}) ([0-9a-f]{{{2 * KEY_BYTES
 
 @dataclass(frozen=True)
 class WrappingKeys:
-    """Wrapping keys in the order they came into use; the last is the current one.
+    """Wrapping keys in the order they came into use; the last is the current one. A `KeyWrapper`.
 
     Raises
     ------
@@ -91,18 +92,28 @@ class WrappingKeys:
         write_private(path, "".join(f"{line}\n" for line in lines).encode("ascii"), replace=replace)
 
     @property
-    def current(self) -> bytes:
-        """The key that wraps."""
-        return self._keys[-1]
-
-    @property
     def current_id(self) -> bytes:
         """The identifier of the current key; reveals nothing of the key."""
-        return identifier_of(self.current)
+        return identifier_of(self._keys[-1])
 
-    def find(self, identifier: bytes) -> bytes | None:
-        """The key with this identifier, if it is here."""
-        return next((key for key in self._keys if identifier_of(key) == identifier), None)
+    def knows(self, identifier: bytes) -> bool:
+        """Whether the key with this identifier is here."""
+        return self._find(identifier) is not None
+
+    def wrap(self, key: bytes, associated: bytes) -> bytes:
+        """A data key sealed under the current key."""
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return nonce + AESGCM(self._keys[-1]).encrypt(nonce, key, associated)
+
+    def unwrap(self, identifier: bytes, sealed: bytes, associated: bytes) -> bytes | None:
+        """The data key that `wrap` sealed; None if it was changed or belongs elsewhere."""
+        found = self._find(identifier)
+        if found is None:
+            return None
+        try:
+            return AESGCM(found).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], associated)
+        except InvalidTag:
+            return None
 
     def rotated(self) -> WrappingKeys:
         """These keys, and a new one as the current."""
@@ -111,6 +122,9 @@ class WrappingKeys:
     def retired(self) -> WrappingKeys:
         """The current key alone."""
         return WrappingKeys(self._keys[-1:])
+
+    def _find(self, identifier: bytes) -> bytes | None:
+        return next((key for key in self._keys if identifier_of(key) == identifier), None)
 
 
 def identifier_of(key: bytes) -> bytes:

@@ -101,9 +101,9 @@ def test_wrapping_keys_rotate(procedure: Procedure) -> None:
     rotate, retire = commands("Rotation")
     procedure.tryst(rotate)
     both = WrappingKeys.load(path)
-    assert both.find(old.current_id) == old.current
-    assert both.current != old.current
+    assert both.knows(old.current_id)
+    assert both.current_id != old.current_id
     assert both.current_id.hex() in procedure.tryst(retire)
     kept = WrappingKeys.load(path)
-    assert kept.current == both.current
-    assert kept.find(old.current_id) is None
+    assert kept.current_id == both.current_id
+    assert not kept.knows(old.current_id)

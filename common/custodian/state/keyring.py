@@ -10,7 +10,7 @@ from tryst.common.keys import SealingKey
 from tryst.common.keys.fingerprint import fingerprint, in_groups
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.parties import Party, Role
 from tryst.common.pki import Member, Members, PartyFolder
 from tryst.common.rpc.tls import TlsFiles
@@ -46,7 +46,7 @@ class Keyring:
         tls = TlsFiles.load(configuration.keys, party.role)
         identity = Identity.load(folder.identity)
         sealing = SealingKey.load(folder.sealing)
-        vault = Vault(WrappingKeys.load(folder.wrapping))
+        vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         members = Members.load(folder.members)
         member = members.in_role(party.role)
         for what, own, listed in (

@@ -1,0 +1,131 @@
+"""Where a service's wrapping keys are: by default in the file `wrapping.key`; or on a token, or in a vault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, model_validator
+
+from tryst.common.configuration import Configuration, ConfiguredPath
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.key_wrapper import KeyWrapper, KeyWrappers
+from tryst.common.keys.pkcs11_wrapper import Pkcs11Wrapper
+from tryst.common.keys.private_files import read_private
+from tryst.common.keys.transit_wrapper import TransitWrapper
+from tryst.common.keys.wrapping import WrappingKeys
+
+Name = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Pkcs11Configuration(Configuration):
+    """Wrapping keys on a token of hardware."""
+
+    module: ConfiguredPath
+    """The vendor's PKCS#11 library."""
+    token: Name
+    """The token's label."""
+    keys: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)]
+    """Labels of its AES keys, in the order they came into use; the last one wraps."""
+    pin_file: ConfiguredPath
+    """The PIN of the token's user, in a file of mode 0600."""
+
+    @property
+    def wrapper(self) -> Pkcs11Wrapper:
+        """The wrapper, unchecked."""
+        pin = read_private(self.pin_file, "the token's PIN").decode("utf-8", "replace").strip()
+        return Pkcs11Wrapper(self.module, self.token, self.keys, pin)
+
+
+class VaultConfiguration(Configuration):
+    """Wrapping keys in the transit engine of a vault."""
+
+    address: Annotated[str, Field(pattern=r"^https://[^\s/?#@]+$")]
+    """``https://host:port``."""
+    key: Name
+    """The key's name."""
+    token_file: ConfiguredPath
+    """The vault's token, in a file of mode 0600; an agent may renew it while the service runs."""
+    authorities: ConfiguredPath | None = None
+    """Certificates that the vault's own must be issued by; by default those of the machine."""
+    mount: Name = "transit"
+    """Where the engine is mounted."""
+    namespace: Name | None = None
+    """Of the vault, where it has several."""
+
+    @property
+    def wrapper(self) -> TransitWrapper:
+        """The wrapper, unchecked."""
+        return TransitWrapper(
+            self.address, self.key, self.token_file, self.authorities, mount=self.mount, namespace=self.namespace
+        )
+
+
+class WrappingConfiguration(Configuration):
+    """Where the wrapping keys are, if not in the file."""
+
+    pkcs11: Pkcs11Configuration | None = None
+    vault: VaultConfiguration | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> WrappingConfiguration:
+        if (self.pkcs11 is None) == (self.vault is None):
+            raise ValueError("expected either pkcs11 or vault")
+        return self
+
+    @property
+    def wrapper(self) -> Pkcs11Wrapper | TransitWrapper:
+        """The one that is configured, unchecked."""
+        chosen = self.pkcs11 or self.vault
+        assert chosen is not None  # noqa: S101 - the model has checked it
+        return chosen.wrapper
+
+
+class WrappingSection(Configuration):
+    """A service's configuration, as far as it is of wrapping keys."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    wrapping: WrappingConfiguration | None = None
+
+
+def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWrapper:
+    """The wrapping keys of a service.
+
+    Parameters
+    ----------
+    configured
+        None: those in the file.
+    file
+        ``wrapping.key``. Where a token or vault is configured, what the file's keys have wrapped is unwrapped by them
+        as long as it is there; nothing is wrapped by them.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, VAULT or UNAVAILABLE if they cannot be used.
+    """
+    if configured is None:
+        return WrappingKeys.load(file)
+    wrapper = configured.wrapper.checked()
+    return KeyWrappers([wrapper, WrappingKeys.load(file)]) if file.exists() else wrapper
+
+
+def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
+    """Make the configured key on its token or in its vault; its identifier.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if neither is configured; EXISTS if the token has the key.
+    """
+    if configured is None:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "no token and no vault is configured",
+            where="wrapping",
+            remedy="add `wrapping` to the configuration, or use the file that `tryst init` has made",
+        )
+    wrapper = configured.wrapper
+    wrapper.create()
+    return wrapper.checked().current_id.hex()
