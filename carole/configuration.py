@@ -95,7 +95,7 @@ class MemberConfiguration(Configuration):
     """What one member may use of the server, so that no member's calls keep another's from being answered."""
 
     calls_per_second: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] = MemberLimits.calls_per_second
-    """Sustained rate of calls; a chunk of an upload, at most 1 MiB, is a call."""
+    """Sustained rate of calls; one with a chunk of a file, at most 1 MiB, counts a quarter."""
     burst: Annotated[int, Field(ge=1, le=100_000)] = MemberLimits.burst
     """Calls that may come at once after a pause."""
     pending: Annotated[int, Field(ge=1, le=1000)] = MemberLimits.pending

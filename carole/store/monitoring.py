@@ -160,10 +160,10 @@ class Monitoring:
         """
         try:
             with self._database.write() as connection:
+                # On PostgreSQL this would leave a dead row with every probe, and the lock that every write takes on the
+                # tenure's row is refused by a standby already.
                 if self._database.is_sqlite:
                     connection.execute(update(meta).where(meta.c.key == "schema").values(value=meta.c.value))
-                # On PostgreSQL the lock that every write has on the tenure is refused by a standby; a change, undone,
-                # would leave a dead row with every probe.
                 raise _UndoneError
         except _UndoneError:
             pass

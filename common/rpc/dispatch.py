@@ -15,7 +15,7 @@ from typing import Any
 
 import grpc
 
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_context import AbortedError, CallContext
 from tryst.common.rpc.call_recorder import CallRecorder
@@ -101,8 +101,8 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
     ) -> Any:
         share = self._share(context)
         try:
-            async with share.admitted():
-                request = await context.read()
+            async with share.admitted(method):
+                request = await _only_message(method, context)
                 waits = method in LONG_POLLS and not share.places.locked()
                 if waits:
                     await share.places.acquire()
@@ -141,6 +141,13 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         if name not in self._shares:
             self._shares[name] = MemberShare(member, self._limits)
         return self._shares[name]
+
+
+async def _only_message(method: str, context: grpc.aio.ServicerContext) -> bytes:
+    message = await context.read()
+    if message is grpc.aio.EOF:
+        raise TrystError(ErrorCode.MALFORMED, "the call has no message", where=method)
+    return bytes(message)
 
 
 class _Work:

@@ -50,6 +50,20 @@ LONG_POLLS = frozenset(
 )
 """Methods that hold a call until there is news."""
 
+CHUNK_CALLS = frozenset(
+    {
+        "/linkage.v1.Custody/PutChunk",
+        "/linkage.v1.Custody/FetchArtifact",
+        "/linkage.v1.Custody/PutArtifact",
+        "/linkage.v1.Custody/FetchResult",
+        "/linkage.v1.Coordination/FetchArtifact",
+        "/linkage.v1.Coordination/PutArtifact",
+    }
+)
+"""Methods that carry a chunk of up to 1 MiB: a large file is thousands of them."""
+
+_CHUNK_COST = 0.25
+
 log = structlog.get_logger()
 
 
@@ -60,7 +74,7 @@ class MemberLimits:
     Attributes
     ----------
     calls_per_second, burst
-        Sustained rate, and how many calls may come at once after a pause.
+        Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter.
     pending
         Calls that have come and are not answered yet.
     working
@@ -89,18 +103,18 @@ class TokenBucket:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._tokens, self._at = float(burst), clock()
 
-    def take(self, longest: float) -> tuple[bool, float]:
-        """Take a token, in advance if need be; whether it was taken, and the seconds until it is there.
+    def take(self, longest: float, tokens: float = 1.0) -> tuple[bool, float]:
+        """Take tokens, in advance if need be; whether they were taken, and the seconds until they are there.
 
-        It is not taken if that is more than `longest` seconds.
+        They are not taken if that is more than `longest` seconds.
         """
         now = self._clock()
         self._tokens = min(float(self._burst), self._tokens + (now - self._at) * self._rate)
         self._at = now
-        seconds = max(0.0, (1.0 - self._tokens) / self._rate)
+        seconds = max(0.0, (tokens - self._tokens) / self._rate)
         if seconds > longest:
             return False, seconds
-        self._tokens -= 1.0
+        self._tokens -= tokens
         return True, seconds
 
 
@@ -118,7 +132,7 @@ class MemberShare:
         """Of long polls."""
 
     @asynccontextmanager
-    async def admitted(self) -> AsyncIterator[None]:
+    async def admitted(self, method: str) -> AsyncIterator[None]:
         """A call of this member, from its arrival to its end, once it is its turn.
 
         Raises
@@ -128,7 +142,8 @@ class MemberShare:
         """
         if self._pending >= self._limits.pending:
             await self._refuse(f"more than {self._limits.pending} calls at a time", HOLD_SECONDS)
-        taken, seconds = self._bucket.take(LONGEST_TURN_SECONDS)
+        cost = _CHUNK_COST if method in CHUNK_CALLS else 1.0
+        taken, seconds = self._bucket.take(LONGEST_TURN_SECONDS, cost)
         if not taken:
             await self._refuse(f"more than {self._limits.calls_per_second:g} calls a second", seconds)
         self._pending += 1

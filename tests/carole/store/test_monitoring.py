@@ -126,7 +126,7 @@ def test_a_standby_is_not_ready(store: Store, url: str) -> None:
         )
         connection.execute(text(ended), {"name": name})
     engine.dispose()
-    with pytest.raises(TrystError, match="the database failed, got ReadOnlySqlTransaction") as caught:
+    with pytest.raises(TrystError, match="the primary, not a standby") as caught:
         store.monitoring.check_database()
     assert caught.value.code is ErrorCode.DATABASE
     store.monitoring.figures()  # it can still be read

@@ -17,9 +17,10 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from tryst.common.rpc.access import ACCESS
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.client import Connection
-from tryst.common.rpc.fairness import MemberLimits, TokenBucket
+from tryst.common.rpc.fairness import CHUNK_CALLS, LONG_POLLS, MemberLimits, TokenBucket
 from tryst.common.rpc.server import RunningServer, ServerSettings, caller, start_server
 from tryst.common.rpc.status import from_rpc_error
 from tryst.common.rpc.tls import channel_credentials
@@ -47,6 +48,11 @@ def test_a_bucket_gives_its_burst_then_its_rate() -> None:
     assert bucket.take(1.0) == (True, 1.0), "what was refused has taken nothing"
     clock.now = 100.0
     assert [bucket.take(0.0)[0] for _ in range(4)] == [True, True, True, False], "never more than the burst is kept"
+    assert [bucket.take(0.5, 0.25) for _ in range(5)] == [(True, 0.125 * k) for k in (1, 2, 3, 4)] + [(False, 0.625)]
+
+
+def test_methods_that_are_treated_apart_exist() -> None:
+    assert set(ACCESS) >= LONG_POLLS | CHUNK_CALLS
 
 
 class Custody(custody_pb2_grpc.CustodyServicer):

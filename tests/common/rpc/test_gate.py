@@ -194,6 +194,13 @@ def test_bytes_that_are_no_message_have_their_sender_in_the_log_and_among_the_de
     assert PLANTED not in line
 
 
+def test_a_call_without_a_message_is_refused(coordinator: Connection) -> None:
+    raw = coordinator._channel.stream_unary("/linkage.v1.Coordination/GetProject", None, None)
+    with pytest.raises(grpc.RpcError) as caught:
+        raw(iter(()), timeout=5)
+    assert from_rpc_error(caught.value, "").code is ErrorCode.MALFORMED
+
+
 def test_what_is_wrong_with_the_service_itself_stays_in_its_log(
     coordinator: Connection, capfd: pytest.CaptureFixture[str]
 ) -> None:

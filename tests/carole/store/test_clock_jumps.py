@@ -1,0 +1,94 @@
+"""The clock of Carole's machine jumps: nothing is lost by a jump back, and a run that a jump ahead ends is taken up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.carole.store.conftest import Clock
+from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+from tryst.carole.projects import RunState, State
+from tryst.carole.store import Store, audit_check
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role, Side
+
+RUN = "c" * 32
+YEAR_MS = 365 * 24 * 3600 * 1000
+SHARES = {str(Role.COORDINATOR): [b"{}"]}
+
+
+@pytest.fixture(scope="session")
+def small() -> dict[Side, Contribution]:
+    return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
+
+
+def intact(store: Store, identity: Identity) -> bool:
+    with store._database.read() as connection:
+        return audit_check.verify(connection, identity.public).intact
+
+
+@pytest.mark.parametrize("jump", [-YEAR_MS, -1, 60 * 60 * 1000])
+def test_an_upload_goes_on_over_a_jump(
+    store: Store, small: dict[Side, Contribution], clock: Clock, identity: Identity, jump: int
+) -> None:
+    keyed(store)
+    for side, given in small.items():
+        store.uploads.begin(PROJECT, side, str(side), UPLOADS[side], given.layout)
+        clock.now += jump
+        given.put(store, side, UPLOADS[side])
+        assert store.retention.enforce() == 0
+        given.commit(store, side, UPLOADS[side])
+    assert store.projects.get(PROJECT).state is State.CONTRIBUTED
+    assert intact(store, identity)
+
+
+def test_a_run_is_worked_on_once_over_a_jump_back(
+    store: Store, small: dict[Side, Contribution], clock: Clock, identity: Identity
+) -> None:
+    contributed(store, small)
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    clock.now -= YEAR_MS
+    assert store.runs.take("another") is None, "its worker is alive"
+    assert store.runs.renew_lease(lease, "count", 0.5)
+    clock.now += 120_000
+    other = store.runs.take("another")
+    assert other is not None, "a renewal counts from the clock as it now is: a silent worker loses the run soon"
+    store.runs.finish(other, 7, SHARES)
+    assert store.projects.get(PROJECT).state is State.RELEASED
+    assert store.retention.enforce() == 0
+    assert intact(store, identity)
+
+
+def test_a_run_is_worked_on_once_over_a_jump_ahead(
+    store: Store, small: dict[Side, Contribution], clock: Clock, identity: Identity
+) -> None:
+    contributed(store, small)
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    former = store.runs.take("worker")
+    assert former is not None
+    clock.now += 24 * 3600 * 1000
+    second = store.runs.take("another")
+    assert second is not None, "to Carole the first worker has been silent for a day"
+    with pytest.raises(TrystError) as caught:
+        store.runs.finish(former, 7, SHARES)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    store.runs.finish(second, 7, SHARES)
+    assert [entry.action for entry in store.audit.entries(PROJECT)].count("release") == 1
+    assert intact(store, identity)
+
+
+def test_a_dead_workers_run_is_freed_at_a_start_although_the_clock_went_back(
+    open_store: Callable[[], Store], small: dict[Side, Contribution], clock: Clock
+) -> None:
+    store = open_store()
+    contributed(store, small)
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    assert store.runs.take("worker") is not None
+    clock.now -= YEAR_MS
+    store = open_store()
+    assert store.runs.get(PROJECT, RUN).state is RunState.QUEUED
+    assert store.runs.take("another") is not None
