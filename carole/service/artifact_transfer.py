@@ -8,6 +8,7 @@ from tryst.carole.projects import Project, operations
 from tryst.carole.projects.operations import Outcome
 from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
+from tryst.common.audit.resolver_result import verify_result
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.pki.members import Member
@@ -47,7 +48,8 @@ def put_artifact(
     Raises
     ------
     TrystError
-        PARAMETER if this caller may not submit the artifact; errors of `Artifacts.put`.
+        PARAMETER if this caller may not submit the artifact; SIGNATURE if the resolver has not signed its result;
+        errors of `Artifacts.put`.
     """
     name, run = project_name(request.project), known_id(request.run)
     chunk = Chunk.of(request.chunk)
@@ -60,9 +62,10 @@ def put_artifact(
 
     elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
         artifact = RESOLUTION_RESULT
+        verify_result(member.identity, request.signature, name, run, chunk.root)
 
         def done(project: Project) -> Outcome:
-            return operations.resolve_run(project, member.name, run, chunk.root.hex())
+            return operations.resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
 
     else:
         raise _not_for_you(request.artifact)

@@ -23,6 +23,9 @@ from tryst.carole.store.migrations import schema_version
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.versions import STORE
 
+_FORGET_MS = 1000
+"""How long an erasure waits for readers: its caller waits with it."""
+
 Prepare = Callable[[Connection, str], None]
 """What to do with the schema of a database that is opened; the text names the database in errors."""
 
@@ -54,8 +57,8 @@ def newest_schema(connection: Connection, where: str) -> None:
     )
 
 
-_POSTGRES_FULL, _POSTGRES_CONNECTIONS = "53100", "53300"
-"""SQLSTATE: disk full, too many connections."""
+_POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "25006"
+"""SQLSTATE: disk full, too many connections, a standby."""
 
 
 class Database:
@@ -150,12 +153,17 @@ class Database:
                 self._seal(connection)
 
     def forget_deleted(self) -> None:
-        """Remove overwritten content from SQLite's write-ahead log."""
+        """Remove overwritten content from SQLite's write-ahead log.
+
+        A long reader, such as a backup, holds it back; then the next sweep does it.
+        """
         if self.is_sqlite:
             with self._translated(), self._engine.connect() as connection:
                 raw = connection.connection.dbapi_connection
                 assert raw is not None  # noqa: S101
+                raw.execute(f"PRAGMA busy_timeout = {_FORGET_MS}")
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                raw.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -189,6 +197,12 @@ def _meaning(error: DBAPIError) -> tuple[ErrorCode, str, str]:
         return ErrorCode.STORAGE_FULL, "the database's disk is full", "make room on it; nothing was lost"
     if state == _POSTGRES_CONNECTIONS or (isinstance(error, OperationalError) and "locked" in str(reason)):
         return ErrorCode.BUSY, "the database is busy", "try again"
+    if state == _POSTGRES_READ_ONLY:
+        return (
+            ErrorCode.DATABASE,
+            "the database can only be read",
+            "let store.database name the primary, not a standby",
+        )
     return (
         ErrorCode.DATABASE,
         "the database failed",

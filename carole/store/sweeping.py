@@ -47,8 +47,7 @@ class Sweeping:
                 change.erase(_UNREACHED)
             keys += len(change.erased)
         swept = Swept(keys, self._payloads.sweep(self._database))
-        if keys:
-            self._database.forget_deleted()
+        self._database.forget_deleted()
         return swept
 
 

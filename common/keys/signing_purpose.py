@@ -14,6 +14,8 @@ class SigningPurpose(StrEnum):
     AGREEMENT_CONFIRMATION = "seed agreement: confirmation"
     HANDLES = "give-handles"
     """A custodian submits which rows of a run's candidate pairs are one record."""
+    RESULT = "resolve-run"
+    """A resolver answers for its result."""
     DECISION = "decide-release"
     """A steward releases a held result, or refuses it."""
     CHECKPOINT = "audit-checkpoint"

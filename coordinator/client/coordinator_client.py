@@ -122,7 +122,7 @@ class Coordinator:
                 where=f"project {project}, run {run}",
                 remedy=f"tryst project watch {project}, with the coordinator's configuration",
             )
-        resolve(self._connection, self._stub, self._resolver, project, run, progress)
+        resolve(self._connection, self._stub, self._resolver, self._identity, project, run, progress)
 
     def statistics(self, project: str, run: str) -> StatisticsDocument:
         """The model and the aggregate statistics of a released run."""

@@ -15,6 +15,8 @@ from __future__ import annotations
 from tryst.carole.engine.resolution_exchange import Reader, decide
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
+from tryst.common.audit.resolver_result import sign_result
+from tryst.common.keys.identity import Identity
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
@@ -28,11 +30,19 @@ def resolve(
     connection: Connection,
     stub: coordination_pb2_grpc.CoordinationStub,
     reader: Reader,
+    identity: Identity,
     project: str,
     run: str,
     progress: Progress,
 ) -> None:
     """Resolve the records of a run that waits for the resolver.
+
+    Parameters
+    ----------
+    reader
+        Opens the custodians' handles.
+    identity
+        The same member's: it signs the result, and Carole's audit log keeps the signature.
 
     Raises
     ------
@@ -48,7 +58,7 @@ def resolve(
     request = unpack_request(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
     handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
     a, b = (reader.open(run, spec, request, side, handles[side]) for side in Side)
-    exchange.put(resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT, decide(request, a, b, plan, progress, run))
+    exchange.put_result(identity, decide(request, a, b, plan, progress, run))
 
 
 class _Exchange:
@@ -74,12 +84,18 @@ class _Exchange:
         where = f"project {self._project}, run {self._run}"
         return Fetch(self._connection, self._stub.FetchArtifact, request, where).whole()
 
-    def put(self, artifact: resolution_pb2.RunArtifact, content: bytes) -> None:
-        """Submit an artifact."""
+    def put_result(self, identity: Identity, result: bytes) -> None:
+        """Submit the result, signed."""
+        content = Content.of(result)
+        signature = sign_result(identity, self._project, self._run, content.root)
 
         def request(chunk: transfer_pb2.Chunk) -> resolution_pb2.PutArtifactRequest:
             return resolution_pb2.PutArtifactRequest(
-                project=self._project, run=self._run, artifact=artifact, chunk=chunk
+                project=self._project,
+                run=self._run,
+                artifact=resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT,
+                chunk=chunk,
+                signature=signature,
             )
 
-        send(self._connection, self._stub.PutArtifact, request, Content.of(content))
+        send(self._connection, self._stub.PutArtifact, request, content)

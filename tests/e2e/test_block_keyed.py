@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people, specification
 from tests.e2e.recording import contribution, recorded
 from tryst.carole.engine import resolution_exchange as resolution
+from tryst.common.audit.resolver_result import sign_result, verify_result
 from tryst.common.cleaning import clean
 from tryst.common.command import app
 from tryst.common.encoding import Layout, SignatureSet
@@ -28,12 +29,13 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
+from tryst.common.parties import Role, Side
+from tryst.common.rpc.transfer import Content
 from tryst.common.specification import load_specification
 from tryst.common.wire.row_handles import About, open_row_handles, seal_row_handles
 from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
-from tryst.protos.linkage.v1 import resolution_pb2
+from tryst.protos.linkage.v1 import coordination_pb2_grpc, resolution_pb2
 
 N, COMMON = 400, 200
 BLOCKING = """\
@@ -205,17 +207,22 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
         made.eventually(lambda: answers(made, project))
         assert made.status(project).run.stage == "resolve"
         refuses_replaced_handles(made, project, run)
+        refuses_an_unsigned_result(made, project, run)
         assert follow_run(made.coordinator, project, run).links > 60
         made.wait_for(project, STATE.PROJECT_STATE_RELEASED)
         actions = [entry["action"] for entry in audited(made)]
         requested = actions.index("ask-handles")
-        assert [action for action in actions[requested:] if action != "take-run"][:5] == [
+        assert [action for action in actions[requested:] if action not in ("take-run", "deny")][:5] == [
             "ask-handles",
             "give-handles",
             "give-handles",
             "resolve-run",
             "finish-run",
         ]
+        # Whoever has the log and the membership list sees for which result the resolver answers.
+        (resolved,) = (entry["details"] for entry in audited(made) if entry["action"] == "resolve-run")
+        resolver = made.made.members.in_role(Role.COORDINATOR).identity
+        verify_result(resolver, bytes.fromhex(resolved["signature"]), project, run, bytes.fromhex(resolved["result"]))
     finally:
         made.close()
 
@@ -233,6 +240,26 @@ def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
         with pytest.raises(TrystError) as caught:
             made.coordinator.resolve(project, run, lambda *_: None)
     assert caught.value.code is ErrorCode.SIGNATURE
+    assert made.status(project).run.stage == "resolve"
+
+
+def refuses_an_unsigned_result(made: Deployment, project: str, run: str) -> None:
+    """From the resolver's own connection, but without its signature on this very result."""
+    connection = made.connection("coordinator")
+    stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+    chunk = Content.of(b"a result").chunk(0)
+    others = sign_result(Identity.load(made.made.parties["coordinator"].identity), project, run, bytes(32))
+    for signature in (b"", others):
+        request = resolution_pb2.PutArtifactRequest(
+            project=project,
+            run=run,
+            artifact=resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT,
+            chunk=chunk.message(),
+            signature=signature,
+        )
+        with pytest.raises(TrystError) as caught:
+            connection.call(stub.PutArtifact, request)
+        assert caught.value.code is ErrorCode.SIGNATURE
     assert made.status(project).run.stage == "resolve"
 
 

@@ -62,13 +62,14 @@ def submit_row_handles(project: Project, side: Side, member: str, name: str) -> 
     return move(row, with_run(project, after), member, {"run": name, "side": str(side), "joined_by": str(by)})
 
 
-def resolve_run(project: Project, member: str, name: str, root: str) -> Outcome:
+def resolve_run(project: Project, member: str, name: str, root: str, signature: str) -> Outcome:
     """The resolver has submitted its result: the run is queued again, for its second half.
 
     Parameters
     ----------
-    root
-        Root digest of the result's chunks, in hexadecimal: the log shows for which one the member answers.
+    root, signature
+        Root digest of the result's chunks, and the member's signature on it, in hexadecimal: the log shows for which
+        result the member answers.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def resolve_run(project: Project, member: str, name: str, root: str) -> Outcome:
             where=f"{project.name}, run {name}",
             got=f"handles of {' and '.join(sorted(str(side) for side in run.handles_received_from)) or 'no custodian'}",
         )
-    return move(row, with_run(project, _queued(run)), member, {"run": name, "result": root})
+    return move(row, with_run(project, _queued(run)), member, {"run": name, "result": root, "signature": signature})
 
 
 def join_rows(project: Project, name: str, member: str, records: Mapping[Side, int], maximum: int) -> Outcome:

@@ -26,21 +26,21 @@ from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(tryst/protos/linkage/v1/resolution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"\x8e\x01\n\x14\x46\x65tchArtifactRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12)\n\x08\x61rtifact\x18\x03 \x01(\x0e\x32\x17.linkage.v1.RunArtifact\x12\x1e\n\x04side\x18\x04 \x01(\x0e\x32\x10.linkage.v1.Side\x12\r\n\x05index\x18\x05 \x01(\r\"9\n\x15\x46\x65tchArtifactResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x7f\n\x12PutArtifactRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12)\n\x08\x61rtifact\x18\x03 \x01(\x0e\x32\x17.linkage.v1.RunArtifact\x12 \n\x05\x63hunk\x18\x04 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x15\n\x13PutArtifactResponse*\xa5\x01\n\x0bRunArtifact\x12\x1c\n\x18RUN_ARTIFACT_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_ARTIFACT_ROWS\x10\x01\x12\x18\n\x14RUN_ARTIFACT_HANDLES\x10\x02\x12#\n\x1fRUN_ARTIFACT_RESOLUTION_REQUEST\x10\x03\x12\"\n\x1eRUN_ARTIFACT_RESOLUTION_RESULT\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(tryst/protos/linkage/v1/resolution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"\x8e\x01\n\x14\x46\x65tchArtifactRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12)\n\x08\x61rtifact\x18\x03 \x01(\x0e\x32\x17.linkage.v1.RunArtifact\x12\x1e\n\x04side\x18\x04 \x01(\x0e\x32\x10.linkage.v1.Side\x12\r\n\x05index\x18\x05 \x01(\r\"9\n\x15\x46\x65tchArtifactResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x92\x01\n\x12PutArtifactRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12)\n\x08\x61rtifact\x18\x03 \x01(\x0e\x32\x17.linkage.v1.RunArtifact\x12 \n\x05\x63hunk\x18\x04 \x01(\x0b\x32\x11.linkage.v1.Chunk\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"\x15\n\x13PutArtifactResponse*\xa5\x01\n\x0bRunArtifact\x12\x1c\n\x18RUN_ARTIFACT_UNSPECIFIED\x10\x00\x12\x15\n\x11RUN_ARTIFACT_ROWS\x10\x01\x12\x18\n\x14RUN_ARTIFACT_HANDLES\x10\x02\x12#\n\x1fRUN_ARTIFACT_RESOLUTION_REQUEST\x10\x03\x12\"\n\x1eRUN_ARTIFACT_RESOLUTION_RESULT\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.resolution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNARTIFACT']._serialized_start=492
-  _globals['_RUNARTIFACT']._serialized_end=657
+  _globals['_RUNARTIFACT']._serialized_start=512
+  _globals['_RUNARTIFACT']._serialized_end=677
   _globals['_FETCHARTIFACTREQUEST']._serialized_start=136
   _globals['_FETCHARTIFACTREQUEST']._serialized_end=278
   _globals['_FETCHARTIFACTRESPONSE']._serialized_start=280
   _globals['_FETCHARTIFACTRESPONSE']._serialized_end=337
-  _globals['_PUTARTIFACTREQUEST']._serialized_start=339
-  _globals['_PUTARTIFACTREQUEST']._serialized_end=466
-  _globals['_PUTARTIFACTRESPONSE']._serialized_start=468
-  _globals['_PUTARTIFACTRESPONSE']._serialized_end=489
+  _globals['_PUTARTIFACTREQUEST']._serialized_start=340
+  _globals['_PUTARTIFACTREQUEST']._serialized_end=486
+  _globals['_PUTARTIFACTRESPONSE']._serialized_start=488
+  _globals['_PUTARTIFACTRESPONSE']._serialized_end=509
 # @@protoc_insertion_point(module_scope)

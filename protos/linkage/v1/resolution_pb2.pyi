@@ -42,16 +42,18 @@ class FetchArtifactResponse(_message.Message):
     def __init__(self, chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
 
 class PutArtifactRequest(_message.Message):
-    __slots__ = ("project", "run", "artifact", "chunk")
+    __slots__ = ("project", "run", "artifact", "chunk", "signature")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     CHUNK_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     project: str
     run: str
     artifact: RunArtifact
     chunk: _transfer_pb2.Chunk
-    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., artifact: _Optional[_Union[RunArtifact, str]] = ..., chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., artifact: _Optional[_Union[RunArtifact, str]] = ..., chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class PutArtifactResponse(_message.Message):
     __slots__ = ()

@@ -161,7 +161,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(name=names)
     def resolve(self, name: str) -> None:
-        self.attempt(operations.resolve_run, "coordinator", f"run-{name}", "ab")
+        self.attempt(operations.resolve_run, "coordinator", f"run-{name}", "ab", "cd")
 
     @rule(name=names, policy_decision=st.sampled_from([None, GOOD, BAD, BAD]))
     def finish(self, name: str, policy_decision: PolicyDecision | None) -> None:
@@ -325,14 +325,14 @@ def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
     with pytest.raises(TrystError, match="waits for other parties"):
         operations.take_run(project, "run")
     with pytest.raises(TrystError, match="both custodians must submit their handles"):
-        operations.resolve_run(project, "coordinator", "run", "ab")
+        operations.resolve_run(project, "coordinator", "run", "ab", "cd")
     for side in Side:
         assert next_task(project, side).kind is TaskKind.HANDLES  # type: ignore[union-attr]
         project = operations.submit_row_handles(project, side, str(side), "run").project
         assert next_task(project, side) is None
     assert project.active_run is not None
     assert project.active_run.stage == "resolve"
-    project = operations.resolve_run(project, "coordinator", "run", "ab").project
+    project = operations.resolve_run(project, "coordinator", "run", "ab", "cd").project
     assert project.active_run is not None
     assert (project.active_run.state, project.active_run.attempt) == (RunState.QUEUED, 0)
     project = operations.take_run(project, "run").project
@@ -355,7 +355,7 @@ def test_a_run_whose_rows_carole_joins_waits_for_handles_only_and_the_join_is_re
     assert project.active_run is not None
     assert (project.active_run.state, project.active_run.attempt) == (RunState.QUEUED, 0)
     with pytest.raises(TrystError, match="does not wait"):
-        operations.resolve_run(project, "coordinator", "run", "ab")
+        operations.resolve_run(project, "coordinator", "run", "ab", "cd")
     project = operations.take_run(project, "run").project
     (entry,) = operations.join_rows(project, "run", "carole", {Side.ALICE: 5, Side.BOB: 4}, 9).entries
     assert (entry.actor, entry.action) == (SYSTEM, Action.JOIN)

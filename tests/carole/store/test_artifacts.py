@@ -80,7 +80,7 @@ def resolve(store: Store, content: bytes) -> None:
         store,
         RESOLUTION_RESULT,
         content,
-        done=lambda project: operations.resolve_run(project, "coordinator", RUN, "ab"),
+        done=lambda project: operations.resolve_run(project, "coordinator", RUN, "ab", "cd"),
     )
 
 

@@ -21,6 +21,7 @@ from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keye
 from tryst.carole.projects import State
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import Store
+from tryst.carole.store.database import Database
 from tryst.carole.store.runs import Lease
 from tryst.carole.store.sweeping import Swept
 from tryst.carole.store.tables import chunks, payloads
@@ -55,6 +56,7 @@ from pathlib import Path
 from tryst.carole.projects import operations
 from tryst.carole.store import Store
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads
+from tryst.carole.store.database import Database
 from tryst.carole.store.runs import Lease
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
@@ -253,3 +255,27 @@ def test_a_worker_whose_run_was_taken_makes_no_key(running: Running, url: str, t
     with transaction(url) as connection:
         connection.execute(update(payloads).values(writer=lease.owner))
     assert store.sweep() == Swept(0, 0), "what rows reach is not judged by who wrote it"
+
+
+def test_a_reader_delays_neither_an_erasure_nor_for_long_the_end_of_its_traces(
+    running: Running, url: str, tmp_path: Path
+) -> None:
+    """A backup reads for long. What it holds back in SQLite's write-ahead log is gone after the next sweep."""
+    if not url.startswith("sqlite"):
+        pytest.skip("what PostgreSQL keeps on its disk is its operator's")
+    store, _, _ = running
+    keys = kept(url, tmp_path / "blobs").keys
+
+    def traces() -> int:
+        content = b"".join(path.read_bytes() for path in tmp_path.glob("carole.db*"))
+        return sum(key in content for key in keys)
+
+    reader = Database(url)
+    with reader.read() as connection:
+        connection.execute(select(payloads.c.id)).all()
+        store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+        assert kept(url, tmp_path / "blobs") == Kept([], 0)
+        assert traces()
+    reader.close()
+    store.sweep()
+    assert not traces()
