@@ -119,7 +119,7 @@ def test_a_custodian_killed_between_chunks(deploy: Deploy) -> None:
     made.start(Side.BOB)
     (alice,) = made.processes("alice")
     project = made.create(text)
-    made.eventually(lambda: len(puts) >= 3)
+    made.eventually(dead.is_set)
     made.eventually(lambda: made.status(project).sides[1].contributed)
     assert made.status(project).state == STATE.PROJECT_STATE_KEYED
     (held,) = [given for given in made.status(project).contributions if given.side == project_pb2.SIDE_ALICE]
