@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tryst.carole.configuration import CaroleConfiguration, load_carole
@@ -26,7 +27,7 @@ from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
-from tryst.common.keys.wrapping_configuration import open_wrapper
+from tryst.common.keys.wrapping_configuration import check_wrapping, open_wrapper
 from tryst.common.logging_setup import begin_log, log
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
@@ -76,7 +77,8 @@ class Application:
         self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
         observability = self.configuration.observability
-        self._observation = observe(observability, self._service, self._supervisor, self._trust, folder)
+        check_keys = partial(check_wrapping, self.configuration.wrapping, folder.wrapping, vault)
+        self._observation = observe(observability, self._service, self._supervisor, self._trust, check_keys)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
         self._lost = False

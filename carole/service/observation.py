@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tryst.carole.service.context import ServiceContext
 from tryst.carole.service.metrics import CaroleMetrics
 from tryst.carole.service.supervisor import Supervisor
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.observability.readiness import Readiness
 from tryst.common.observability.settings import Observability
-from tryst.common.pki.folders import PartyFolder
 from tryst.common.rpc.observation import Observation
 from tryst.common.rpc.trust import Trust
 from tryst.common.versions import STORE, WIRE
 
 
 def observe(
-    settings: Observability, service: ServiceContext, supervisor: Supervisor, trust: Trust, folder: PartyFolder
+    settings: Observability,
+    service: ServiceContext,
+    supervisor: Supervisor,
+    trust: Trust,
+    check_keys: Callable[[], None],
 ) -> Observation:
     """The metrics and probes of one Carole, not yet started.
 
@@ -26,14 +30,10 @@ def observe(
         Her store, and whether she is stopping.
     trust
         Her members and certificates.
-    folder
-        Of her keys.
+    check_keys
+        Raises if the wrapping keys cannot be used.
     """
     monitoring = service.store.monitoring
-
-    def check_keys() -> None:
-        # They are in memory; what is checked is whether a restart could read them.
-        WrappingKeys.load(folder.wrapping)
 
     def check_serving() -> None:
         if service.stopping.is_set():

@@ -17,7 +17,7 @@ from tryst.common.custodian.operator.operator_service import waits_for_operator
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.keys.wrapping_configuration import check_wrapping
 from tryst.common.observability.disks import check_writable
 from tryst.common.observability.families import gauge, labelled, service_metrics
 from tryst.common.observability.readiness import Readiness
@@ -54,7 +54,7 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
         check_writable(context.state.folder, "the state folder")
 
     def check_keys() -> None:
-        WrappingKeys.load(folder.wrapping)
+        check_wrapping(configuration.wrapping, folder.wrapping, context.keyring.vault)
 
     def check_agent() -> None:
         if context.stopping.is_set() or not agent():

@@ -138,6 +138,16 @@ class Vault:
         """Whether `wrapped` is under the current wrapping key, so that no `rewrap` is due."""
         return wrapped[1 : 1 + KEY_ID_BYTES] == self._wrapper.current_id
 
+    def check(self) -> None:
+        """Wrap and unwrap a data key, as everything at rest takes it.
+
+        Raises
+        ------
+        TrystError
+            VAULT or UNAVAILABLE, as `unwrap`.
+        """
+        self.unwrap("check", self.create("check")[1])
+
     def protect(self, subject: str, content: bytes) -> bytes:
         """Encrypt a small secret as a whole, its wrapped key in front: a waiting ephemeral key, a seed."""
         key, wrapped = self.create(subject)

@@ -13,6 +13,7 @@ from tryst.common.keys.key_wrapper import KeyWrapper, KeyWrappers
 from tryst.common.keys.pkcs11_wrapper import Pkcs11Wrapper
 from tryst.common.keys.private_files import read_private
 from tryst.common.keys.transit_wrapper import TransitWrapper
+from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 
 Name = Annotated[str, Field(min_length=1, max_length=64)]
@@ -109,6 +110,21 @@ def open_wrapper(configured: WrappingConfiguration | None, file: Path) -> KeyWra
         return WrappingKeys.load(file)
     wrapper = configured.wrapper.checked()
     return KeyWrappers([wrapper, WrappingKeys.load(file)]) if file.exists() else wrapper
+
+
+def check_wrapping(configured: WrappingConfiguration | None, file: Path, vault: Vault) -> None:
+    """Whether the wrapping keys can be used now and after a restart; parameters as `open_wrapper`.
+
+    Raises
+    ------
+    TrystError
+        As `open_wrapper`.
+    """
+    if configured is None:
+        # They are in memory; what is checked is whether a restart could read them.
+        WrappingKeys.load(file)
+    else:
+        vault.check()
 
 
 def create_wrapping_key(configured: WrappingConfiguration | None) -> str:

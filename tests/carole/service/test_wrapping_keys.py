@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 from tests.carole.deployment import Deployment, make_upload, people
@@ -39,7 +41,8 @@ def test_what_the_file_wrapped_is_read_and_linked_under_the_token(
     # The block of deploy/README.md as it stands, but for the file of the PIN.
     block = next(block for block in BLOCKS if "pkcs11" in block)
     block = block.replace("keys/token.pin", str(softhsm(tmp_path)))
-    deployment.configuration.write_text(deployment.configuration.read_text() + block)
+    text = deployment.configuration.read_text() + block
+    deployment.configuration.write_text(text.replace('listen: ""', 'listen: "127.0.0.1:0"'))
     create = [sys.executable, "-m", "tryst", "party", "wrapping-key", "--config", str(deployment.configuration)]
     assert "Made the wrapping key" in subprocess.run(create, check=True, capture_output=True, text=True).stdout
     process = Process(deployment.configuration, tmp_path)
@@ -54,6 +57,9 @@ def test_what_the_file_wrapped_is_read_and_linked_under_the_token(
         coordinator = deployment.coordinator()
         *_, last = coordinator.watch("trial", coordinator.start("trial").run)
         assert last.state == project_pb2.RUN_STATE_DONE, last
+        page = json.loads(process.ready_file.read_text())["observability"]
+        with urllib.request.urlopen(f"http://{page}/readyz", timeout=30) as answer:
+            assert json.load(answer)["checks"]["keys"] == "ok"
     finally:
         deployment.stop()
         process.end(signal.SIGKILL)
