@@ -158,6 +158,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "seed agreement: offer",
         "seed agreement: confirmation",
         "give-handles",
+        "resolve-run",
         "decide-release",
         "audit-checkpoint",
         "audit-witness",

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from benchmarks.duplicates import copied
+from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.overlap import IDENTIFIER
 from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal import rehearse as rehearsal
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.output_folder import rehearse_into
 from tryst.coordinator.truth_columns import Truth
@@ -30,15 +30,13 @@ def test_a_rehearsal_by_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "twice-in-both")
     assert spec.links.assignment == "clusters"
     shares: dict[str, dict[str, pl.DataFrame]] = {}
-    remove = rehearsal.shutil.rmtree
 
-    def look_first(folder: Path, **how: object) -> None:
-        for path in Path(folder).rglob("entities.parquet"):
+    def look(folder: Path) -> None:
+        for path in folder.rglob("entities.parquet"):
             owner = "alice" if "alice" in str(path.relative_to(folder)) else "bob"
             shares[owner] = {name: pl.read_parquet(path.parent / f"{name}.parquet") for name in ("links", "entities")}
-        remove(folder, **how)
 
-    monkeypatch.setattr(rehearsal.shutil, "rmtree", look_first)
+    look_before_the_end(monkeypatch, look)
     out = tmp_path / "out"
     files = tmp_path / "alice.csv", tmp_path / "bob.csv"
     rehearse_into(out, spec, *files, Truth(TRUTH, TRUTH), Narrator(explain=False), "1GiB", 1)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from sqlalchemy import create_engine, select
 
+from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 from tryst.carole.configuration import load_carole
 from tryst.carole.store.tables import results
 from tryst.common.specification import ReleaseSpec, Specification
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.drivers import driver_network
 from tryst.coordinator.demonstration.people.insured import KEY, insured_specification, with_traits
-from tryst.coordinator.rehearsal import rehearse as rehearsal
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.output_folder import rehearse_into
 from tryst.coordinator.truth_columns import Truth
@@ -32,21 +32,16 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     bob.write_csv(tmp_path / "bob.csv")
     kept: list[set[str]] = []
     at_carole: dict[str, bytes] = {}
-    remove = rehearsal.shutil.rmtree
 
-    def look_first(folder: Path, **how: object) -> None:
-        if not Path(folder).name.startswith("tryst-rehearsal-"):
-            remove(folder, **how)
-            return
-        (carole,) = Path(folder).rglob("carole.yaml")
+    def look(folder: Path) -> None:
+        (carole,) = folder.rglob("carole.yaml")
         with create_engine(load_carole(carole).store.database).connect() as connection:
             kept.append(set(connection.execute(select(results.c.recipient)).scalars()))
-        for path in [*carole.parent.rglob("*"), *Path(folder).glob("*.log")]:
+        for path in [*carole.parent.rglob("*"), *folder.glob("*.log")]:
             if path.is_file():
                 at_carole[path.name] = path.read_bytes()
-        remove(folder, **how)
 
-    monkeypatch.setattr(rehearsal.shutil, "rmtree", look_first)
+    look_before_the_end(monkeypatch, look)
     out = tmp_path / "out"
     files = tmp_path / "alice.csv", tmp_path / "bob.csv"
     narrator = Narrator(explain=False)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.coordinator.rehearsal.before_the_end import look_before_the_end
 from tryst.common.specification import Specification, load_specification
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.specification_draft import draft
-from tryst.coordinator.rehearsal import rehearse as rehearsal
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.output_folder import rehearse_into
 from tryst.coordinator.truth_columns import Truth
@@ -28,17 +28,15 @@ def test_a_rehearsal_in_trusted_mode(tmp_path: Path, monkeypatch: pytest.MonkeyP
     spec = Specification.model_validate(drafted.model_dump(mode="json") | {"mode": "trusted"})
     seen: dict[str, str] = {}
     at_rest: dict[str, bytes] = {}
-    remove = rehearsal.shutil.rmtree
 
-    def look_first(folder: Path, **how: object) -> None:
-        for path in sorted(Path(folder).rglob("*")):
+    def look(folder: Path) -> None:
+        for path in sorted(folder.rglob("*")):
             if path.is_file() and path.stat().st_size < 1 << 26:
                 (seen if path.suffix == ".log" else at_rest)[str(path.relative_to(folder))] = (
                     path.read_text() if path.suffix == ".log" else path.read_bytes()
                 )
-        remove(folder, **how)
 
-    monkeypatch.setattr(rehearsal.shutil, "rmtree", look_first)
+    look_before_the_end(monkeypatch, look)
     out = tmp_path / "out"
     rehearse_into(
         out, spec, tmp_path / "alice.csv", tmp_path / "bob.csv", Truth(TRUTH, TRUTH), Narrator(explain=False), "1GiB", 2
