@@ -72,9 +72,8 @@ def conclude(
     scored, patterns, model = fit.scored, found.patterns, fitted.model
     twice = duplicates(found.equal, decision.pairs)
     missing = np.array([found.missing[field.name] for field in model.fields])
-    blocking = blocking_recall(
-        patterns.mask, fit.matches, rule_fields(plan), key_agreement(model, (1 - missing).prod(axis=1))
-    )
+    agreement = key_agreement(model, (1 - missing).prod(axis=1), believed=False)
+    blocking = blocking_recall(patterns.mask, fit.matches, rule_fields(plan), agreement)
     claim = claim_of(decision.pairs, decision.links, fit.matches_below_floor(found.selected), max(found.n_a, found.n_b))
     quality = tuple(
         quality_estimates(

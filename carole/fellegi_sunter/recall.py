@@ -121,7 +121,7 @@ def blocking_recall(
     return BlockingRecall(None, "not estimable", (f"{reason}; add a rule on other fields to have it estimated",), found)
 
 
-def key_agreement(model: Model, present: NDArray[np.float64]) -> NDArray[np.float64]:
+def key_agreement(model: Model, present: NDArray[np.float64], *, believed: bool) -> NDArray[np.float64]:
     """P(both records have the field, and agree on it exactly | match), as `blocking_recall` takes it.
 
     Of a comparison of exchanged values: that both are present and not exchanged.
@@ -131,17 +131,21 @@ def key_agreement(model: Model, present: NDArray[np.float64]) -> NDArray[np.floa
     model : Model
     present : ndarray of float64, shape (n_fields,)
         Share of the pairs in which both records have the field.
+    believed : bool
+        Whether m counts where hardly a match is behind it: as the best guess there is, where some recall must be
+        supposed; not where one is reported.
 
     Returns
     -------
     ndarray of float64, shape (n_fields,)
-        NaN where hardly a match is behind m.
+        NaN where m does not count.
     """
     # An exchange is compared where nothing is exchanged at its lowest level, and is rare also where it is not learnt.
     exception = np.array([field.exception for field in model.fields])
     agreeing = np.where(exception, 0, [field.n_levels - 1 for field in model.fields])
     agreement = present * model.m[np.arange(len(agreeing)), agreeing]
-    return np.where((model.matches_behind_m < FEW_MATCHES) & ~exception, np.nan, agreement)
+    unlearnt = (model.matches_behind_m < FEW_MATCHES) & ~exception
+    return np.where(unlearnt & (not believed), np.nan, agreement)
 
 
 def independent_lists(rules: Sequence[RuleFields]) -> list[int]:

@@ -224,7 +224,7 @@ class Maximisation:
 
     def recall(self, matches: NDArray[np.float64], model: Model) -> float:
         """Share of the matches that blocking kept; 1 where it is not estimable."""
-        agreement = key_agreement(model, self.level_counts.sum(axis=1) / self._n_pairs)
+        agreement = key_agreement(model, self.level_counts.sum(axis=1) / self._n_pairs, believed=True)
         found = blocking_recall(self._patterns.mask, matches, self._rules, agreement).recall
         return 1.0 if found is None else max(found, MIN_RECALL)
 

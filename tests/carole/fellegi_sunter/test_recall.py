@@ -114,18 +114,20 @@ def test_a_rule_finds_what_has_its_fields_and_agrees_without_an_exchange():
     """
     agree, exchanged, present = (0.8, 0.9), 0.05, 0.7
     found = 0.0
-    for given, surname, crossed, there in product((0, 1), repeat=4):
+    for given, surname, crossed, has_given in product((0, 1), repeat=4):
         chance = np.prod([q if x else 1 - q for x, q in zip((given, surname), agree, strict=True)])
-        chance *= (exchanged if crossed else 1 - exchanged) * (present if there else 1 - present)
-        found += chance * (not crossed and (surname or (given and there)))
+        chance *= (exchanged if crossed else 1 - exchanged) * (present if has_given else 1 - present)
+        found += chance * (not crossed and (surname or (given and has_given)))
     m = np.array([[0.2, 0.8], [0.1, 0.9], [0.95, 0.05], [0.02, 0.98]])
     fields = tuple(
         FieldLevels(name, 2, exception=name == "exchange") for name in ("given", "surname", "exchange", "present")
     )
     patterns, _ = exact_population(m, 1 - m, 0.1, 100, 100)
     model = replace(fit(patterns, fields, 100, 100), m=m, matches_behind_m=np.array([500.0, 500.0, 0.0, 0.0]))
-    agreement = key_agreement(model, np.array([present, 1.0, 1.0, 1.0]))
+    there = np.array([present, 1.0, 1.0, 1.0])
+    agreement = key_agreement(model, there, believed=False)
     assert np.isnan(agreement[3])
+    np.testing.assert_allclose(key_agreement(model, there, believed=True), [0.56, 0.9, 0.95, 0.98])
     # The two rules share the exchange, so that they are one list and the model is asked.
     rules = [RuleFields("given", (0, 2, 3), implied=(3,)), RuleFields("surname", (1, 2))]
     estimate = blocking_recall(np.array([3], dtype=np.uint32), np.array([50.0]), rules, agreement)
