@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from tryst.common.errors import ErrorCode, TrystError
 
-EXTRAS = {"altair": "report", "jinja2": "report", "vl_convert": "report", "psycopg": "postgres"}
+EXTRAS = {
+    "altair": "report",
+    "hvac": "vault",
+    "jinja2": "report",
+    "pkcs11": "pkcs11",
+    "psycopg": "postgres",
+    "vl_convert": "report",
+}
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
 from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, NONCE_BYTES, TAG_BYTES, unusable
+from tryst.common.missing_module import missing_module
 
 
 class Pkcs11Wrapper:
@@ -35,7 +36,7 @@ class Pkcs11Wrapper:
     Raises
     ------
     TrystError
-        CONFIGURATION if the extra ``pkcs11`` is not installed.
+        MODULE_MISSING if the extra ``pkcs11`` is not installed.
     """
 
     def __init__(self, module: Path, token: str, keys: Sequence[str], pin: str) -> None:
@@ -181,11 +182,6 @@ def _identifier(token: str, label: str) -> bytes:
 def _library() -> Any:
     try:
         import pkcs11
-    except ImportError:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "wrapping keys on a token need an extra that is not installed",
-            where="wrapping.pkcs11",
-            remedy="pip install 'tryst[pkcs11]'",
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
     return pkcs11

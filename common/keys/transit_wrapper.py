@@ -17,6 +17,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
 from tryst.common.keys.key_wrapper import KEY_ID_BYTES, SEALED_BYTES, unusable
 from tryst.common.keys.private_files import read_private
+from tryst.common.missing_module import missing_module
 
 TIMEOUT_SECONDS = 10
 
@@ -43,7 +44,7 @@ class TransitWrapper:
     Raises
     ------
     TrystError
-        CONFIGURATION if the extra ``vault`` is not installed.
+        MODULE_MISSING if the extra ``vault`` is not installed.
     """
 
     def __init__(
@@ -180,11 +181,6 @@ def _sealed(ciphertext: str, version: int) -> bytes | None:
 def _library() -> Any:
     try:
         import hvac
-    except ImportError:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "wrapping keys in a vault need an extra that is not installed",
-            where="wrapping.vault",
-            remedy="pip install 'tryst[vault]'",
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
     return hvac

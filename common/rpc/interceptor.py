@@ -2,8 +2,8 @@
 
 gRPC's own interceptor cannot see the peer, so it wraps the handlers instead, which receive the context. Python gRPC
 would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets the id with
-the exception's type and place, without its text, which may hold a value. Failures of the service itself is logged as an
-error, whole, for its operator; what a caller reads of it is in `common.rpc.status`.
+the exception's type and place, without its text, which may hold a value. Failures of the service itself are logged as
+errors, whole, for its operator; what a caller reads of them is in `common.rpc.status`.
 
 A request is parsed here, after its caller is known, so that one that is no message of its method has a name in the log.
 """

@@ -78,9 +78,9 @@ class Trust:
         self._read = self._load()
         self._shown: _Read | None = None
 
-    def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
+    def __call__(self, peer: bytes) -> Member:
         """The member whose certificate this is; as `Admission`, by the newest list."""
-        return self._read.admission(peer, now)
+        return self._read.admission(peer)
 
     @property
     def members(self) -> Members:

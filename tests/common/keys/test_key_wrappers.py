@@ -216,5 +216,5 @@ def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, missing: 
         else TransitWrapper("https://vault", "k", Path("t"))
     )
     error = refused(make)
-    assert error.code is ErrorCode.CONFIGURATION
+    assert error.code is ErrorCode.MODULE_MISSING
     assert extra in error.remedy
