@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import pytest
 from cryptography import x509
+from structlog.testing import capture_logs
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
@@ -24,6 +25,7 @@ from tryst.common.rpc.client import Connection
 from tryst.common.rpc.server import RunningServer, caller, start_server
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.trust import Trust, TrustWatch
+from tryst.coordinator.client.terminal import show_ending
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 LINKER = server_name(Role.LINKER)
@@ -206,3 +208,21 @@ def test_a_certificate_that_ends_soon_is_named(parties: Provisioned, tmp_path: P
         assert words in str(soon)
         assert soon.is_urgent == (days < 7)
     assert trust.ending(ends - timedelta(days=30, hours=1)) is None
+
+
+def test_a_running_service_and_a_command_name_a_certificate_that_ends_soon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = provision(tmp_path / "parties", validity=Validity.lasting(timedelta(days=10, hours=1)))
+    carole, coordinator = made.parties["carole"], made.parties["coordinator"]
+    watch = TrustWatch(Trust(carole.path, Role.LINKER))
+    with capture_logs() as logged:
+        watch.start()
+        eventually(lambda: any(entry["event"] == "certificate ends soon" for entry in logged))
+        watch.stop()
+    (found,) = (entry for entry in logged if entry["event"] == "certificate ends soon")
+    assert found["days"] == 10
+    show_ending(coordinator)
+    printed = capsys.readouterr()
+    assert "the certificate ends in 10 days" in " ".join(printed.err.split())
+    assert printed.out == ""
