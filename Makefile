@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types imports protos bench quality oldest pythons clean
+.PHONY: demo test lint types imports protos bench quality oldest pythons locks sbom audit clean
 
 demo: .venv/run
 	$(BIN)/tryst demo --out demo
@@ -67,6 +67,50 @@ pythons: .venv/dev
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
 	    --editable '.[report,test]'
 	touch $@
+
+# The packages of each party's installation, with versions from constraints.txt and the hashes of their files.
+LOCK := .venv-locks/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+    --no-annotate --no-emit-index-url --constraint constraints.txt deploy/requirements/build.txt
+
+locks: .venv-locks
+	$(LOCK) deploy/requirements/custodian.txt --output-file deploy/requirements/custodian.lock
+	$(LOCK) deploy/requirements/carole.txt --output-file deploy/requirements/carole.lock
+	$(LOCK) --extra report pyproject.toml --output-file deploy/requirements/coordinator.lock
+
+# Helm's own engine and the schemas of Kubernetes and of compose files, for tests/deploy; it skips what needs them where
+# this has not been made. Of check-jsonschema only a file is read.
+.venv-deploy:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check --quiet install helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 \
+	    && $@/bin/python -m pip --disable-pip-version-check --quiet install --no-deps check-jsonschema==0.39.0 \
+	    || (rm -rf $@; false)
+
+# A bill of materials of each lock, in CycloneDX's form.
+SBOM ?= build/sbom
+LOCKS ?= custodian carole coordinator
+
+sbom: .venv-audit
+	mkdir -p $(SBOM)
+	for lock in $(LOCKS); do \
+	    .venv-audit/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml \
+	        --output-file $(SBOM)/$$lock.json deploy/requirements/$$lock.lock || exit 1; \
+	done
+
+# Whether the index knows advisories against a locked package.
+audit: .venv-audit
+	for lock in $(LOCKS); do \
+	    .venv-audit/bin/pip-audit --progress-spinner off --disable-pip --require-hashes \
+	        --requirement deploy/requirements/$$lock.lock || exit 1; \
+	done
+
+.venv-audit:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check --quiet install cyclonedx-bom==7.5.0 pip-audit==2.10.1 \
+	    || (rm -rf $@; false)
+
+.venv-locks:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check --quiet install uv==0.13.9
 
 .venv-peers:
 	$(PYTHON) -m venv $@

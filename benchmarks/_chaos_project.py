@@ -7,15 +7,17 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
 from benchmarks._chaos_site import Site, specification
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import load_specification, specification_digest
 from tryst.coordinator.client.connection import connect
 from tryst.coordinator.client.steward_client import connect_steward
@@ -38,10 +40,14 @@ STAGES = (
 )
 """At one of these moments of a project one of its processes is killed."""
 
+T = TypeVar("T")
+
 TARGETS = ("carole", "worker", "alice", "bob", "watch")
 HOW = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP)
 STOPPED_SECONDS = 2.0
 TICK_SECONDS = 0.05
+SCRAPE_SECONDS = 0.5
+"""Before an event; longer, and there would be too few of them."""
 REASON = "a trial of what survives: no one receives anything of a person"
 
 
@@ -96,6 +102,7 @@ class Disturbance:
         target, pids = TARGETS[self.rng.integers(len(TARGETS))], site.pids()
         if target not in pids:
             return
+        site.scrape(SCRAPE_SECONDS)
         with suppress(ProcessLookupError):
             os.kill(pids[target], how)
             self.events[f"{how.name} of {target}"] += 1
@@ -146,8 +153,8 @@ class Conductor:
         began = time.monotonic()
         runs: set[str] = set()
         with ExitStack() as opened:
-            coordinator = opened.enter_context(connect(self._site.configs["coordinator"]))
-            steward = opened.enter_context(connect_steward(self._site.configs["steward"]))
+            coordinator = self._reached(opened, partial(connect, self._site.configs["coordinator"]), seconds)
+            steward = self._reached(opened, partial(connect_steward, self._site.configs["steward"]), seconds)
             while time.monotonic() - began < seconds:
                 time.sleep(TICK_SECONDS)
                 try:
@@ -178,7 +185,8 @@ class Conductor:
     def erase(self, seconds: float) -> None:
         """Erase the project at Carole."""
         until = time.monotonic() + seconds
-        with connect(self._site.configs["coordinator"]) as coordinator:
+        with ExitStack() as opened:
+            coordinator = self._reached(opened, partial(connect, self._site.configs["coordinator"]), seconds)
             while True:
                 try:
                     coordinator.erase(self._project)
@@ -187,6 +195,18 @@ class Conductor:
                     if time.monotonic() > until:
                         raise
                 time.sleep(TICK_SECONDS)
+
+    def _reached(self, opened: ExitStack, call: Callable[[], AbstractContextManager[T]], seconds: float) -> T:
+        """What calls Carole, once she answers: each connection begins with the audit log."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                return opened.enter_context(call())
+            except TrystError as error:
+                self.last_error = str(error)
+                if error.code is not ErrorCode.UNAVAILABLE or time.monotonic() > until:
+                    raise
+            time.sleep(TICK_SECONDS)
 
     def _observe(self, status: project_pb2.ProjectStatus) -> None:
         self.following = status.state == STATE.PROJECT_STATE_CONTRIBUTED and status.run.state in ACTIVE

@@ -1,4 +1,4 @@
-"""What Carole still has of erased projects, keys and files; and what an offline verification of her log says."""
+"""What Carole still has of erased projects; whether her metrics agree with her log, and her log with itself."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from benchmarks._chaos_metrics import Page, compared
 from benchmarks._chaos_site import Site
 from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.carole.store import audit
 from tryst.carole.store.database import Database
 from tryst.carole.store.tables import payloads
+from tryst.common.audit import AuditEntry
 
 
-def remains(site: Site, seconds: float = 30.0) -> Iterator[str]:
+def remains(site: Site, seconds: float = 120.0) -> Iterator[str]:
     """Start Carole once more, who clears up, stop her, and say what is left; all projects must have been erased."""
     service = site.services["carole"]
     service.start()
@@ -26,12 +29,33 @@ def remains(site: Site, seconds: float = 30.0) -> Iterator[str]:
     until = time.monotonic() + seconds
     while (left := _left(configuration)) and time.monotonic() < until:  # she may clear up while she serves
         time.sleep(0.2)
+    entries = _log(configuration)
+    # She may add an entry yet, and shows a page again for some seconds.
+    while (page := site.scrape(10)) is None or page.entries != len(entries):
+        if time.monotonic() > until:
+            yield f"the last page shows {page and page.entries} entries of a log of {len(entries)}"
+            break
+        time.sleep(0.2)
+        entries = _log(configuration)
     service.stop()
     yield from left
+    yield from compared(site.pages, entries)
+    if page is not None:
+        yield from nothing_left(page)
     command = [sys.executable, "-m", "tryst", "audit", "verify", "--config", str(site.configs["carole"])]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     if verified.returncode:
         yield f"the audit log is not intact: {verified.stdout}{verified.stderr}"
+
+
+def nothing_left(page: Page) -> Iterator[str]:
+    """What the page shows of content, after every project has been erased."""
+    for name in ("uploads_open", "uploads_open_bytes", "store_payloads", "store_bytes", "retention_due", "queue_runs"):
+        if page.value(f"tryst_{name}"):
+            yield f"after all was erased tryst_{name} is {page.value(f'tryst_{name}'):g}"
+    for check, passed in page.labelled("tryst_check").items():
+        if passed != 1:
+            yield f"check {check} is not passed at the end"
 
 
 def going_on(root: Path) -> Iterator[str]:
@@ -40,6 +64,15 @@ def going_on(root: Path) -> Iterator[str]:
         with suppress(OSError):  # it has ended meanwhile
             if str(root).encode() in line.read_bytes():
                 yield f"process {line.parent.name} goes on"
+
+
+def _log(configuration: CaroleConfiguration) -> list[AuditEntry]:
+    database = Database(configuration.store.database)
+    try:
+        with database.read() as connection:
+            return audit.entries(connection)
+    finally:
+        database.close()
 
 
 def _left(configuration: CaroleConfiguration) -> list[str]:

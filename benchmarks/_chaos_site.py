@@ -16,6 +16,7 @@ import polars as pl
 
 import alice
 import bob
+from benchmarks._chaos_metrics import Page
 from tryst.carole.configuration import template as carole_yaml
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.errors import TrystError
@@ -79,6 +80,13 @@ class Site:
         Records of each file, half of them in both, and the seed that invents them.
     approve
         Digests of the specifications that both custodians approve by policy.
+
+    Attributes
+    ----------
+    page
+        IP:port of Carole's metrics.
+    pages
+        Her metrics as they were read so far (see `scrape`).
     """
 
     def __init__(self, root: Path, people: int, seed: int, approve: tuple[str, ...]) -> None:
@@ -86,12 +94,12 @@ class Site:
         self.folders = {name: party.path for name, party in made.parties.items()}
         self.logs = root / "logs"
         self.logs.mkdir()
-        address = f"127.0.0.1:{_free_port()}"
+        address, self.page = (f"127.0.0.1:{_free_port()}" for _ in range(2))
         rng = np.random.default_rng(seed)
         files = with_traits(*two_files(people, people, people // 2, 0.1, rng), rng)
         self.persons = {side: _persons(frame) for side, frame in zip(Side, files, strict=True)}
         self.configs = {name: self.folders[name] / f"{name}.yaml" for name in (*SERVICES, "coordinator", "steward")}
-        self.configs["carole"].write_text(carole_yaml(address))
+        self.configs["carole"].write_text(carole_yaml(address, observability=self.page))
         self.configs["coordinator"].write_text(coordinator_yaml(address))
         self.configs["steward"].write_text(steward_template(address))
         for side, frame in zip(Side, files, strict=True):
@@ -110,6 +118,14 @@ class Site:
         self.services = {name: ServiceProcess(name, self.configs[name], self.logs) for name in SERVICES}
         self._watching: subprocess.Popen[bytes] | None = None
         make_store(self.configs["carole"])
+        self.pages: list[Page] = []
+
+    def scrape(self, seconds: float) -> Page | None:
+        """Read Carole's metrics, and keep them; None if she does not answer in time."""
+        page = Page.read(self.page, seconds)
+        if page is not None:
+            self.pages.append(page)
+        return page
 
     def keep(self, project: str | None) -> None:
         """Start each service that has ended, and where a run is to be followed the process that follows it."""

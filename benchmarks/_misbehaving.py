@@ -1,30 +1,41 @@
 """One member's misbehaving connections, in a process of their own; `benchmarks.fairness` starts it.
 
-A quarter each are silent (TCP without TLS), slow (a call whose message never comes), long polls, and floods of calls
-as fast as they are answered. It writes a line when all have begun, and ends with its standard input.
+As many of each kind: silent (TCP without TLS), slow (a call whose message never comes), long polls, floods of calls as
+fast as they are answered, uploads that are begun and not gone on with, messages above the size that is allowed, and
+connections that send and never read an answer. It writes a line when all have begun, and ends with its standard input.
 """
 
 from __future__ import annotations
 
+import secrets
 import socket
+import ssl
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import grpc
 
+from benchmarks._fair_project import upload
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import server_name
 from tryst.common.rpc.tls import channel_credentials
-from tryst.protos.linkage.v1 import custody_pb2
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2
 
 METHOD = "/linkage.v1.Custody/NextTask"
-KINDS = ("silent", "slow", "long poll", "flood")
+KINDS = ("silent", "slow", "long poll", "flood", "begun upload", "oversized", "unread")
+BEGIN = "/linkage.v1.Custody/BeginUpload"
+PAUSE_SECONDS = 1.0
+"""Before the next handshake, or the next megabytes: what these cost, both sides pay on this one machine."""
+OVERSIZED = bytes(4 << 20)
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+PING = bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]) + bytes(8)
 
 
-def misbehave(address: str, keys: Path, count: int) -> Counter[str]:
+def misbehave(address: str, keys: Path, count: int, kinds: Sequence[str] = KINDS) -> Counter[str]:
     """Open `count` connections and misbehave on them until standard input ends; statuses of the calls by kind."""
     credentials = channel_credentials(keys, Role.CUSTODIAN_A)
     ended = threading.Event()
@@ -47,31 +58,61 @@ def misbehave(address: str, keys: Path, count: int) -> Counter[str]:
                     except OSError:
                         break
 
+    def unread() -> None:
+        host, _, port = address.rpartition(":")
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.load_cert_chain(keys / "certificate.pem", keys / "tls.key")
+        context.set_alpn_protocols(["h2"])
+        begun.wait()
+        while not ended.is_set():
+            try:
+                with context.wrap_socket(socket.create_connection((host, int(port))), server_hostname=host) as opened:
+                    opened.sendall(PREFACE)
+                    while not ended.wait(0.05):  # until the server ends it
+                        opened.sendall(PING)
+            except OSError:
+                counted["unread: ended by the server"] += 1
+                ended.wait(PAUSE_SECONDS)
+
     def never() -> Iterator[bytes]:
         ended.wait(10)
         yield from ()
 
     def calls(kind: str) -> None:
-        options = [("grpc.ssl_target_name_override", server_name(Role.LINKER)), ("grpc.use_local_subchannel_pool", 1)]
+        options = [
+            ("grpc.ssl_target_name_override", server_name(Role.LINKER)),
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.max_send_message_length", -1),
+        ]
         with grpc.secure_channel(address, credentials, options=options) as channel:
             poll = channel.unary_unary(METHOD, custody_pb2.NextTaskRequest.SerializeToString, None)
             slow = channel.stream_unary(METHOD, None, None)
+            plain = channel.unary_unary(METHOD, None, None)
+            begin = channel.unary_unary(BEGIN, contribution_pb2.BeginUploadRequest.SerializeToString, None)
             wait_ms = 5000 if kind == "long poll" else 0
             begun.wait()
             while not ended.is_set():
                 try:
                     if kind == "slow":
                         slow(never(), timeout=10)
+                    elif kind == "oversized":
+                        plain(OVERSIZED, timeout=10)
+                    elif kind == "begun upload":
+                        begin(upload(secrets.token_hex(16)), timeout=10)
                     else:
                         poll(custody_pb2.NextTaskRequest(wait_ms=wait_ms), timeout=20)
                     counted[f"{kind}: OK"] += 1
                 except grpc.RpcError as error:
                     counted[f"{kind}: {error.code().name}"] += 1
+                if kind == "oversized":
+                    ended.wait(PAUSE_SECONDS)
 
     for number in range(count):
-        kind = KINDS[number % len(KINDS)]
-        target, given = (silent, ()) if kind == "silent" else (calls, (kind,))
-        threading.Thread(target=target, args=given, daemon=True).start()
+        kind = kinds[number % len(kinds)]
+        target = {"silent": silent, "unread": unread}.get(kind, partial(calls, kind))
+        threading.Thread(target=target, daemon=True).start()
     begun.wait()
     print("begun", flush=True)
     sys.stdin.read()
@@ -80,5 +121,5 @@ def misbehave(address: str, keys: Path, count: int) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    for what, times in sorted(misbehave(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])).items()):
+    for what, times in sorted(misbehave(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]).items()):
         print(f"{what} {times}")

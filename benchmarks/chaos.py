@@ -2,9 +2,9 @@
 
 Projects alternate between the modes open and block_keyed, their policy holds every result, and a steward releases it.
 Each project ends with the reference's links (those of a project of its mode that was left alone), in one release, under
-an audit log whose entries are all proved; at the end every project is erased, and Carole, started once more, has no key
-and no file of any. The status is 1 where this does not hold. The seed decides who is struck, how and when; what the
-processes are doing then is theirs.
+an audit log whose entries are all proved. Carole's metrics, read before each event, agree with her log as it was then.
+At the end every project is erased, and Carole, started once more, has no key and no file of any. The status is 1 where
+this does not hold. The seed decides who is struck, how and when; what the processes are doing then is theirs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def main(arguments: list[str]) -> int:
                 pause=options.pause, until=time.monotonic() + 3600 * options.hours,
             )
         )  # fmt: skip
-    print("\n".join(problems) or "All ended with the reference's links, in one release each; nothing is left.")
+    print(
+        "\n".join(problems)
+        or "All ended with the reference's links, in one release each; metrics agree with the log; nothing is left."
+    )
     return 1 if problems else 0
 
 
@@ -108,6 +111,8 @@ def trial(
                 conductor.erase(120)
         site.stop()
         yield from remains(site)
+        processes = len({page.process for page in site.pages})
+        print(f"{len(site.pages)} pages of metrics of {processes} processes of Carole's", flush=True)
         yield from going_on(root)
     finally:
         site.stop()

@@ -1,8 +1,9 @@
 """A member's calls while another's connections misbehave, and while they do not: `python -m benchmarks fairness`.
 
 Carole runs as a process; Bob calls her at an even pace, in turns alone and while 200 connections of Alice's, from a
-process of their own, are silent, slow, poll or flood. Bob's latencies of all turns are shown, with the ratio of the
-99th percentiles; the command ends with status 1 if it is above 3, or if any call of Bob's failed.
+process of their own, are silent, slow, poll, flood, begin uploads, send too much or read nothing. Bob's latencies of
+all turns are shown, with the ratio of the 99th percentiles; the command ends with status 1 if it is above 3, or if any
+call of Bob's failed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 import grpc
 import numpy as np
 
+from benchmarks._fair_project import make_project
+from benchmarks._misbehaving import KINDS
 from tryst.carole.configuration import template
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import server_name
@@ -53,12 +56,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--connections", type=int, default=200)
     parser.add_argument("--calls", type=int, default=300, help="of Bob's in each turn")
     parser.add_argument("--turns", type=int, default=4)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="of misbehaviour, as many of each")
+    parser.add_argument("--database", help="URL of an empty PostgreSQL; SQLite by default")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         parties = provision(root / "parties", linker_names=["127.0.0.1"]).parties
         configuration, ready = root / "carole.yaml", root / "ready"
-        configuration.write_text(template("127.0.0.1:0", keys=str(parties["carole"].path)))
+        text = template("127.0.0.1:0", keys=str(parties["carole"].path))
+        configuration.write_text(
+            text.replace("sqlite:///store/carole.db", given.database or "sqlite:///store/carole.db")
+        )
         make_store(configuration)
         command = [sys.executable, "-m", "tryst.carole", "--config", str(configuration), "--ready-file", str(ready)]
         with (root / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as carole:
@@ -67,6 +75,7 @@ def main(arguments: list[str]) -> int:
                     assert carole.poll() is None, (root / "log").read_text()
                     time.sleep(0.1)
                 address = json.loads(ready.read_text())["address"]
+                make_project(address, parties)
                 return compare(address, parties["alice"].path, parties["bob"].path, given)
             finally:
                 carole.terminate()
@@ -80,6 +89,7 @@ def compare(address: str, alice: Path, bob: Path, given: argparse.Namespace) -> 
         stub = connection.stub(custody_pb2_grpc.CustodyStub)
         latencies(stub, 50)
         command = [sys.executable, "-m", "benchmarks._misbehaving", address, str(alice), str(given.connections)]
+        command += given.kinds
         for _ in range(given.turns):
             measured, _ = latencies(stub, given.calls)
             alone.append(measured)

@@ -22,6 +22,7 @@ from benchmarks import DATA
 from benchmarks.modes import febrl, judged, link_in, people
 from tryst.common.cleaning import clean
 from tryst.common.keys.derivation import Purpose, Seed, derive
+from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.minhash import signatures
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
@@ -161,6 +162,21 @@ def by_size_of_salt(sizes: Sequence[int], repeats: int, seed: int) -> Iterator[s
         yield f"| {size:,} | {np.mean(shares):.1%} | {', '.join(f'{share:.1%}' for share in sorted(shares))} |"
 
 
+def by_epochs(spec: Specification, frame: pl.DataFrame) -> Iterator[str]:
+    """What the gate's attack recovers of records sent in one, two and three epochs; a line of the table each.
+
+    As the gate counts them: as many times the bits as there are epochs, whose rows the attacker can put together.
+    """
+    short, noisy = {"bits": 64}, {"bits": 64, "randomised_response": 0.1}
+    for mode, everywhere in (("open", short), ("open", noisy), ("block_keyed", noisy)):
+        changed = Variant("", {}, everywhere, {"mode": mode}).of(spec)
+        for epochs in range(1, MAX_EPOCHS + 1):
+            fields = tuple(field.model_copy(update={"bits": epochs * field.bits}) for field in changed.fields)
+            found = recovered(changed.model_copy(update={"fields": fields}), frame)
+            noise = everywhere.get("randomised_response", 0)
+            yield f"| {mode} | {noise} | {epochs} | " + " | ".join(found.get(name, "") for name in ATTACKED) + " |"
+
+
 def main(arguments: list[str]) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks hardening", description=__doc__)
@@ -170,7 +186,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="variants with this in their name, and mode open")
     parser.add_argument("--no-attack", action="store_true", help="links only")
     parser.add_argument("--salts", action="store_true", help="instead: what one salt gives away, by its rows")
+    parser.add_argument("--epochs", action="store_true", help="instead: what further epochs give away, in 64 bits")
     options = parser.parse_args(arguments)
+    if options.epochs:
+        print("| mode | randomised | epochs |", *(f"{a} found (guessed) |" for a in ATTACKED))
+        print("|---" * (3 + len(ATTACKED)) + "|")
+        spec, files = people(options.rows, options.errors, options.seed)
+        for line in by_epochs(spec, files[Side.ALICE]):
+            print(line, flush=True)
+        return 0
     if options.salts:
         print("| rows of a salt | surnames read, mean | each time |\n|---|---|---|")
         for line in by_size_of_salt(SALTS, 12, options.seed):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tryst.carole.service.application import serve
 from tryst.common.errors import TrystError
+from tryst.common.parent_process import OPTION, end_with_parent
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +22,10 @@ def main(arguments: list[str] | None = None) -> int:
         "--config", type=Path, default=Path("carole.yaml"), help="the configuration file (default: %(default)s)"
     )
     parser.add_argument("--ready-file", type=Path, help="write this file, JSON with the address, once Carole is ready")
+    parser.add_argument(OPTION, action="store_true", help="end when standard input ends")
     given = parser.parse_args(arguments)
+    if given.with_parent:
+        end_with_parent()
     try:
         serve(given.config, given.ready_file)
     except TrystError as error:

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tryst.common.errors import TrystError
 from tryst.common.missing_module import EXTRAS, missing_module
-from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, STORE, WIRE
+from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
 
 class Subcommand(NamedTuple):
@@ -115,6 +115,7 @@ def _version(selected: bool) -> None:
         typer.echo(f"tryst {version('tryst')}")
         for what, number in (
             ("wire", WIRE),
+            ("protocol", PROTOCOL),
             ("encoding edition", CLEANING_EDITION),
             ("custodian's state", CUSTODIAN_STATE),
             ("Carole's store", STORE),

@@ -21,6 +21,7 @@ from tryst.carole.configuration import template as carole_yaml
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.observability.settings import local
 from tryst.common.parties import Party, Side
+from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
 from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
 ADDRESS = "carole:7443"
@@ -34,10 +35,13 @@ def configurations() -> dict[str, str]:
     """The text of every configuration, by its path in this folder."""
     return {
         **{f"{side}/{side}.yaml": _custodian(side) for side in Side},
-        **{f"kubernetes/configuration/{side}.yaml": _custodian(side, in_pod=True) for side in Side},
+        **{f"helm/{side}.yaml": _custodian(side, in_pod=True) for side in Side},
         "carole/carole.yaml": _carole(),
-        "kubernetes/configuration/carole.yaml": _carole(in_pod=True),
-        "coordinator/coordinator.yaml": coordinator_yaml(ADDRESS, keys="/etc/tryst/coordinator/keys"),
+        "helm/carole.yaml": _carole(in_pod=True),
+        "coordinator/coordinator.yaml": coordinator_yaml(
+            ADDRESS, keys="/etc/tryst/coordinator/keys", state="/var/lib/tryst/coordinator"
+        ),
+        "steward/steward.yaml": steward_yaml(ADDRESS, keys="/etc/tryst/steward/keys", state="/var/lib/tryst/steward"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "anywhere")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 """Reference data and oracles beside the checkout; tests that read it skip when it is absent."""
+
+
+@pytest.fixture(autouse=True)
+def _umask() -> Iterator[None]:
+    """Commands that run in the tests' own process bar other users from what they write; what follows them must not."""
+    former = os.umask(0o022)
+    os.umask(former)
+    yield
+    os.umask(former)
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,21 @@ def upgrade(config: Config = Path("carole.yaml")) -> None:
         typer.echo(f"The database had version {before} and has version {after}. The audit log has an entry about it.")
 
 
+@app.command(name="confirm-clock")
+def confirm_clock(config: Config = Path("carole.yaml")) -> None:
+    """Confirm that the clock of this machine is right, after it has moved by days. Stop her first.
+
+    Until then nothing is erased by retention. What the specifications' days have made due is erased after her start.
+    """
+    from tryst.carole.store.provision import confirm_clock as confirm
+    from tryst.carole.store.store import milliseconds
+
+    places, identity = _store(config)
+    days = confirm(places.database, places.blobs, identity, milliseconds)
+    when = "near to" if not days else f"{abs(days)} days {'after' if days > 0 else 'before'}"
+    typer.echo(f"The clock is {when} the store's last use, and believed. The audit log has an entry about it.")
+
+
 @app.command()
 def backup(
     target: Annotated[Path, typer.Argument(help="The folder to make.")], config: Config = Path("carole.yaml")
@@ -90,7 +105,7 @@ def restore(
 ) -> None:
     """Put a backup back, into an empty database and an empty folder of blobs; the audit log gets an entry about it.
 
-    Custodians who have seen a longer log refuse to go on with it.
+    Every party of an open project has to accept that, by `accept-restore`, before the project goes on.
     """
     from tryst.carole.store.backup import restore as put_back
     from tryst.carole.store.store import milliseconds
@@ -98,6 +113,29 @@ def restore(
     places, identity = _store(config)
     made = put_back(source, places.database, places.blobs, identity, milliseconds)
     typer.echo(f"The store {made.store} is restored, with {made.entries} entries of its log and {made.files} files.")
+    typer.echo(_NEXT)
+
+
+@app.command("declare-restored")
+def declare_restored(config: Config = Path("carole.yaml")) -> None:
+    """Record that the store was put back by other means than `restore`: by a copy of its files, or `pg_dump`.
+
+    Stop her first. The audit log gets the entry that `restore` makes, and every party of an open project has to accept
+    it, by `accept-restore`.
+    """
+    from tryst.carole.store.restoring import declare_restored as declare
+    from tryst.carole.store.store import milliseconds
+
+    places, identity = _store(config)
+    entries = declare(places.database, places.blobs, identity, milliseconds)
+    typer.echo(f"Recorded: the store was put back with {entries} entries of its log.")
+    typer.echo(_NEXT)
+
+
+_NEXT = (
+    "Start Carole, and inform all parties. An open project goes on when each of them has accepted the restored log, by "
+    "`tryst alice accept-restore` (or bob, project, steward)."
+)
 
 
 def _store(config: Path) -> tuple[StoreConfiguration, Identity]:

@@ -4,18 +4,31 @@
 `tasks` derives a custodian's next task. The store applies what these return, in one transaction.
 """
 
-from tryst.carole.projects.project import Approval, KeyReport, PolicyDecision, Project, Run, Upload
+from tryst.carole.projects.project import (
+    Approval,
+    Decline,
+    KeyReport,
+    NewEpoch,
+    PolicyDecision,
+    Project,
+    RestoreDecision,
+    Run,
+    Upload,
+)
 from tryst.carole.projects.state import Grant, JoinedBy, MessageKind, Policy, RunState, State
 
 __all__ = [
     "Approval",
+    "Decline",
     "Grant",
     "JoinedBy",
     "KeyReport",
     "MessageKind",
+    "NewEpoch",
     "Policy",
     "PolicyDecision",
     "Project",
+    "RestoreDecision",
     "Run",
     "RunState",
     "State",

@@ -22,6 +22,32 @@ class Approval:
     signature: bytes = field(repr=False)
     at: int = 0
     """Milliseconds since 1970, set by Carole."""
+    epoch: int = 1
+    """Which the signature covers."""
+
+
+@dataclass(frozen=True)
+class Decline:
+    """A custodian's signed refusal of the specification."""
+
+    member: str
+    digest: bytes
+    reason: str
+    signature: bytes = field(repr=False)
+    at: int = 0
+    """Milliseconds since 1970, set by Carole."""
+
+
+@dataclass(frozen=True)
+class NewEpoch:
+    """The coordinator's signed act that has opened an epoch after the first."""
+
+    epoch: int
+    member: str
+    reason: str
+    signature: bytes = field(repr=False)
+    at: int = 0
+    """Milliseconds since 1970, set by Carole."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +56,8 @@ class KeyReport:
 
     key_check_value: bytes
     canary_digest: bytes
+    canary_parts: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+    """A digest of each part of the canary, by its name: which differ shows why. Empty from former releases."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +91,8 @@ class Run:
     """Whether its result may be fetched."""
     handles_received_from: frozenset[Side] = frozenset()
     """Sides that have submitted handles for the rows of its candidate pairs, in mode block_keyed."""
+    call: str = ""
+    """The call that requested it, as Carole's log has it; empty where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +115,35 @@ class PolicyDecision:
 
 
 @dataclass(frozen=True)
+class RestoreDecision:
+    """A party's decision on a restored log, in a project.
+
+    Attributes
+    ----------
+    restoration
+        Sequence number of the restoration's entry in the audit log.
+    role, member
+        Who decided.
+    accepted
+        Whether it goes on with the restored log.
+    reason
+        Of a refusal.
+    released
+        The runs that it knows to have been released.
+    fetched
+        Those of which it has proven, by the digest of its sealed share, that Carole had released them to it.
+    """
+
+    restoration: int
+    role: Role
+    member: str
+    accepted: bool
+    reason: str = ""
+    released: frozenset[str] = frozenset()
+    fetched: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Project:
     """A project's state.
 
@@ -94,8 +153,12 @@ class Project:
         Identity of the project. An epoch is one agreed seed.
     grants
         What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's.
+    new_epoch
+        What has opened the present epoch; None in the first.
     approvals
         By role.
+    declines
+        Of the specification, by those who have not approved it since.
     messages
         The seed agreement's mailbox, by sender and kind.
     reports
@@ -110,6 +173,10 @@ class Project:
         Sides that have confirmed that they hold their share of the newest released run.
     policy
         What the specification requires before a release.
+    restoration
+        Sequence number of the newest restoration of the store since the project was created; 0 if there was none.
+    restore_decisions
+        The parties' decisions on this restoration and former ones, oldest first (see `restoration`).
     """
 
     name: str
@@ -118,7 +185,9 @@ class Project:
     grants: Mapping[Role, Grant]
     state: State = State.DRAFT
     epoch: int = 1
+    new_epoch: NewEpoch | None = None
     approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
+    declines: Mapping[Side, Decline] = field(default_factory=lambda: MappingProxyType({}))
     messages: Mapping[tuple[Side, MessageKind], bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     reports: Mapping[Side, KeyReport] = field(default_factory=lambda: MappingProxyType({}))
     uploads: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
@@ -126,6 +195,8 @@ class Project:
     runs: tuple[Run, ...] = ()
     acknowledged: frozenset[Side] = frozenset()
     policy: Policy = Policy.NONE
+    restoration: int = 0
+    restore_decisions: tuple[RestoreDecision, ...] = ()
 
     @property
     def newest_run(self) -> Run | None:

@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from tryst.carole.projects.operations import key_mismatch
 from tryst.carole.projects.project import Project
+from tryst.carole.projects.restoration import no_further_run, standstill
 from tryst.carole.projects.state import Grant, MessageKind, RunState, State
 from tryst.common.parties import Side
 
@@ -37,6 +38,8 @@ class Task:
 
 def next_task(project: Project, side: Side) -> Task | None:
     """The next task of the custodian on `side` in this project; None while it can only wait."""
+    if standstill(project):
+        return None
     match project.state:
         case State.DRAFT if side.role not in project.approvals:
             return Task(TaskKind.APPROVE, project.name)
@@ -70,6 +73,11 @@ def choose(projects: Iterable[Project], side: Side, waiting: Collection[str]) ->
 
 def blocking_error(project: Project) -> str:
     """Why the project cannot continue, in words; empty when it can."""
+    if why := standstill(project):
+        return why
+    if project.state is State.DRAFT and project.declines:
+        declined = " and ".join(sorted(project.declines))
+        return f"{declined} declined the specification: amend it and let all approve, or erase the project"
     if project.state is State.APPROVED:
         error = key_mismatch(project)
         return "" if error is None else str(error)
@@ -81,6 +89,8 @@ def blocking_error(project: Project) -> str:
         return "the result was refused: its disclosure risk is above a limit; the report shows what would lower it"
     if project.state is State.HELD:
         return "the result waits for a steward: its disclosure risk is above a limit"
+    if project.state in (State.DRAFT, State.APPROVED, State.KEYED, State.CONTRIBUTED):
+        return no_further_run(project)
     return ""
 
 

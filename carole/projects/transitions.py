@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tryst.carole.projects.project import Project
+from tryst.carole.projects.restoration import no_further_run, standstill
 from tryst.carole.projects.state import State
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS, Role, Side
@@ -27,6 +28,8 @@ class Action(StrEnum):
     CREATE = "create"
     AMEND = "amend"
     APPROVE = "approve"
+    DECLINE = "decline"
+    NEW_EPOCH = "new-epoch"
     POST_MESSAGE = "post-letter"
     REPORT_KEYS = "report-keys"
     BEGIN_UPLOAD = "begin-upload"
@@ -59,8 +62,12 @@ class Action(StrEnum):
     """The store was put back to an earlier state, from a backup."""
     DESTROY_KEYS = "destroy-keys"
     """The keys of erased content were destroyed: the entry beside that of the action which erased it."""
+    ACCEPT_RESTORE = "accept-restore"
+    REFUSE_RESTORE = "refuse-restore"
     UPGRADE = "upgrade"
     """The database was brought to the schema of another version of Tryst."""
+    CONFIRM_CLOCK = "confirm-clock"
+    """Carole's operator has confirmed her machine's clock, which had moved far."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,7 @@ _CUSTODIANS: frozenset[Actor] = frozenset(CUSTODIANS)
 _COORDINATOR: frozenset[Actor] = frozenset({Role.COORDINATOR})
 _STEWARD: frozenset[Actor] = frozenset({Role.STEWARD})
 _SYSTEM: frozenset[Actor] = frozenset({SYSTEM})
+_EVERYONE = _CUSTODIANS | _COORDINATOR | _STEWARD
 _UNERASED = frozenset(State) - {State.ERASED}
 
 
@@ -162,6 +170,15 @@ TRANSITIONS: tuple[Transition, ...] = (
             (State.APPROVED, _ALL_APPROVED),
         )
     ),
+    _row(Action.DECLINE, _CUSTODIANS, {State.DRAFT}, None, "declined the specification, with a reason and a signature"),
+    # A consent can be withdrawn until it has been used.
+    _row(
+        Action.DECLINE,
+        _CUSTODIANS,
+        {State.APPROVED, State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD},
+        State.DRAFT,
+        "withdrew its consent to the specification, with a reason and a signature; its uploads were erased",
+    ),
     # Signed and sent data stay valid: only their use is agreed again.
     _row(
         Action.AMEND,
@@ -169,6 +186,14 @@ TRANSITIONS: tuple[Transition, ...] = (
         {State.DRAFT, State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD, State.RELEASED},
         State.DRAFT,
         "proposed another specification with the same encoding, for all to consent to",
+    ),
+    # Other keys need another consent, and what was made under the former ones is worth nothing.
+    _row(
+        Action.NEW_EPOCH,
+        _COORDINATOR,
+        {State.APPROVED, State.KEYED, State.CONTRIBUTED},
+        State.DRAFT,
+        "opened a new epoch, with a reason and a signature: all made under the former seed was erased",
     ),
     _row(
         Action.POST_MESSAGE,
@@ -260,8 +285,19 @@ TRANSITIONS: tuple[Transition, ...] = (
         "erased the expired result and everything else stored for the project",
     ),
     _row(Action.ERASE, _COORDINATOR, _UNERASED, State.ERASED, "erased everything stored for the project"),
+    _row(Action.ACCEPT_RESTORE, _EVERYONE, _UNERASED, None, "accepted the log as it was restored from a backup"),
+    _row(Action.REFUSE_RESTORE, _EVERYONE, _UNERASED, None, "refused the log as it was restored from a backup"),
 )
 """Everything that can happen to an existing project. Any other action is refused."""
+
+_DESPITE_RESTORATION = frozenset({Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE})
+"""What parties may do in a project whose restored log not all have accepted: decide, and take their data away."""
+
+_WORKED_ON = frozenset({Action.TAKE_RUN, Action.RELEASE})
+"""What Carole may not do meanwhile; she may end what can no longer go on, and erase what is due."""
+
+_RUN_AGAIN = frozenset({Action.START_RUN, Action.TAKE_RUN, Action.OVERRIDE})
+"""What would lead to a further release."""
 
 _WAITING = {
     State.DRAFT: "the coordinator and both custodians must approve its specification first",
@@ -282,11 +318,16 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
     Raises
     ------
     TrystError
-        NOT_ADMITTED if this actor never may; WRONG_STATE if no actor may now.
+        NOT_ADMITTED if this actor never may; WRONG_STATE if no actor may now, or the store was restored from a backup
+        and not all parties have accepted it, or a run was released that it does not have.
     """
     rows = [row for row in TRANSITIONS if row.action is action]
     if not any(actor in row.who for row in rows):
         raise TrystError(ErrorCode.NOT_ADMITTED, f"a {actor} may not do this", where=f"{action} of {project.name}")
+    if (action in _WORKED_ON) if actor == SYSTEM else (action not in _DESPITE_RESTORATION):
+        _refuse(project, action, standstill(project))
+    if action in _RUN_AGAIN:
+        _refuse(project, action, no_further_run(project))
     for row in rows:
         if actor in row.who and project.state in row.states:
             return row
@@ -298,6 +339,17 @@ def permit(project: Project, actor: Actor, action: Action) -> Transition:
         got=project.state.name,
         remedy=_WAITING[project.state],
     )
+
+
+def _refuse(project: Project, action: Action, why: str) -> None:
+    if why:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            why,
+            where=f"{action} of {project.name}",
+            got=project.state.name,
+            remedy="see the section on restored logs in the guide of your role",
+        )
 
 
 def arrive(row: Transition, after: Project) -> State:

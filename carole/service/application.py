@@ -18,6 +18,7 @@ from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
 from tryst.carole.service.membership import record_members
 from tryst.carole.service.observation import observe
+from tryst.carole.service.restoration import Restoration
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor, log_swept
 from tryst.carole.store import Store
@@ -29,12 +30,19 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import check_wrapping, open_wrapper
 from tryst.common.logging_setup import begin_log, log
+from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.trust import Trust, TrustWatch
-from tryst.protos.linkage.v1 import audit_pb2_grpc, coordination_pb2_grpc, custody_pb2_grpc, stewardship_pb2_grpc
+from tryst.protos.linkage.v1 import (
+    audit_pb2_grpc,
+    coordination_pb2_grpc,
+    custody_pb2_grpc,
+    restoration_pb2_grpc,
+    stewardship_pb2_grpc,
+)
 
 GRACE_SECONDS = 8.0
 
@@ -95,6 +103,10 @@ class Application:
         """Where her metrics and probes are; empty if nowhere."""
         return self._observation.address
 
+    def wait(self) -> None:
+        """Return once she has to end; the service manager is kept informed."""
+        ServiceManager().wait(self._ended, self._observation.readiness)
+
     @property
     def worker_pid(self) -> int | None:
         """Process id of the worker."""
@@ -119,6 +131,7 @@ class Application:
                     (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._service)),
                     (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._service, self._trust)),
                     (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._service)),
+                    (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(self._service, self._trust)),
                     (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._service)),
                 ],
                 self._trust,
@@ -200,7 +213,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         if ready_file is not None:
             _write_whole(ready_file, json.dumps({**ready, "pid": os.getpid()}))
         log.info("ready", **ready, worker=application.worker_pid)
-        ended.wait()
+        application.wait()
         log.info("stopping")
     finally:
         application.stop()

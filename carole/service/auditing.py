@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import grpc
+import structlog
 
 from tryst.carole.service.context import ServiceContext
+from tryst.common.audit import Checkpoint
 from tryst.common.parties import SIDE_OF_ROLE, Role
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
 from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc
+
+log = structlog.get_logger()
 
 
 class Auditing(audit_pb2_grpc.AuditServicer):
@@ -22,14 +26,18 @@ class Auditing(audit_pb2_grpc.AuditServicer):
     def Witness(  # noqa: N802
         self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
     ) -> audit_pb2.WitnessResponse:
-        """The current log, and what the other custodian has seen of it."""
+        """The current log; for a custodian also what the other one has seen of it."""
         member = caller(context)
         seen = checkpoint_from_wire(request.seen) if request.HasField("seen") else None
-        newest, continues = self._log.continued(0 if seen is None else seen.size)
-        response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
         if seen is not None:
             seen.verify(self._trust.members.in_role(Role.LINKER).identity)
             seen.verify_countersignature(request.countersignature, member.identity)
+            self._notice_rollback(member.name, seen)
+        newest, continues = self._log.continued(0 if seen is None else seen.size)
+        response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
+        if member.role not in SIDE_OF_ROLE:
+            return response
+        if seen is not None:
             self._log.note(member.name, seen, request.countersignature)
         other = self._trust.members.in_role(SIDE_OF_ROLE[member.role].other.role)
         noted = self._log.noted(other.name)
@@ -39,3 +47,16 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             response.other_countersignature = countersignature
             response.other_continues.extend(self._log.proof(theirs.size, newest.size))
         return response
+
+    def _notice_rollback(self, member: str, seen: Checkpoint) -> None:
+        """Name a checkpoint that Carole signed for more than there is: her store is an old copy."""
+        newest = self._log.checkpoint()
+        if seen.log == newest.log and seen.size > newest.size:
+            log.error(
+                "the audit log has been rolled back",
+                member=member,
+                seen=seen.size,
+                entries=newest.size,
+                remedy="the store is an old copy: stop her and find the newest; if it was restored by other means than "
+                "'tryst carole restore', declare it by 'tryst carole declare-restored'",
+            )

@@ -1,6 +1,7 @@
 """What the custodians' services report of themselves: when they last called, and why a project does not go on there.
 
-It is kept in memory only, for each request for a task brings it whole; after a restart it is there again with the next.
+It is kept in memory only, for each request for a task brings it whole. After a restart it is unknown until the next
+one, some seconds later, and its time counts from there.
 """
 
 from __future__ import annotations

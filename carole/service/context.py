@@ -17,6 +17,7 @@ from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.view import not_found
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_context import may_wait
@@ -116,13 +117,14 @@ def request_id(text: str) -> str:
     return text
 
 
-def approve(service: ServiceContext, member: Member, name: str, digest: bytes, signature: bytes) -> Project:
-    """Verify and keep a member's consent.
+def approve(service: ServiceContext, member: Member, name: str, digest: bytes, signature: bytes, epoch: int) -> Project:
+    """Verify and keep a member's consent. Former releases name no epoch: they consent to the first.
 
     Raises
     ------
     TrystError
-        SIGNATURE if the signature is not this member's over this project and digest; else as `operations.approve`.
+        SIGNATURE if it is not this member's over this project, digest and epoch; else as `operations.approve`.
     """
-    member.identity.verify(signature, SigningPurpose.APPROVAL, name.encode(), digest)
-    return service.store.projects.approve(name, member.role, member.name, digest, signature)
+    consented = epoch or 1
+    member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
+    return service.store.projects.approve(name, member.role, member.name, digest, signature, consented)

@@ -7,15 +7,19 @@ import time
 from collections.abc import Iterator
 
 import grpc
+import structlog
 
 from tryst.carole.projects import Grant, Policy
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.wire import run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import verify_new_epoch
 from tryst.common.parties import Role
 from tryst.common.rpc.call_context import may_wait
+from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.server import caller
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
@@ -23,6 +27,8 @@ from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, pro
 MAX_SPECIFICATION_BYTES = 256 << 10
 
 _WATCH_SECONDS = 0.2
+
+log = structlog.get_logger()
 
 
 class Coordination(coordination_pb2_grpc.CoordinationServicer):
@@ -43,7 +49,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ApproveProjectResponse:
         """Consent to a specification."""
         name = project_name(request.project)
-        project = approve(self._service, caller(context), name, request.specification_digest, request.signature)
+        project = approve(
+            self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
+        )
         return coordination_pb2.ApproveProjectResponse(status=status_to_wire(project))
 
     def AmendProject(  # noqa: N802
@@ -52,6 +60,16 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """Replace a project's specification by another with the same encoding."""
         project = self._service.store.projects.amend(_read(request.specification), caller(context).name)
         return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
+
+    def NewEpoch(  # noqa: N802
+        self, request: coordination_pb2.NewEpochRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.NewEpochResponse:
+        """Open a project's next epoch."""
+        member, name, reason = caller(context), project_name(request.project), normalized_reason(request.reason)
+        encoding = self._service.store.projects.get(name).encoding_digest
+        verify_new_epoch(member.identity, request.signature, name, encoding, request.epoch, reason)
+        project = self._service.store.projects.open_epoch(name, request.epoch, member.name, reason, request.signature)
+        return coordination_pb2.NewEpochResponse(status=status_to_wire(project))
 
     def GetProject(  # noqa: N802
         self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
@@ -77,9 +95,11 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.StartRunRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.StartRunResponse:
         """Request a run."""
+        name = project_name(request.project)
         run = self._service.store.runs.start(
-            project_name(request.project), caller(context).name, request_id(request.request), secrets.token_hex(16)
+            name, caller(context).name, request_id(request.request), secrets.token_hex(16), request_of(context)
         )
+        log.info("run requested", project=name, run=run.run)
         return coordination_pb2.StartRunResponse(run=run_to_wire(run))
 
     def GetRun(  # noqa: N802

@@ -10,7 +10,9 @@ from tryst.carole.projects.tasks import Task, TaskKind, choose
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
-from tryst.carole.service.wire import leakage_details, messages_to_wire, status_to_wire
+from tryst.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
+from tryst.common.audit.custodian_decline import verify_decline
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from tryst.common.parties import SIDE_OF_ROLE, Side
@@ -65,6 +67,10 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             response.specification = self._service.store.projects.specification(task.project)
             response.messages.extend(messages_to_wire(project))
             response.run = task.run
+            if task.run and (own := project.uploads.get(side)) is not None:
+                response.upload = own.upload
+            if project.new_epoch is not None:
+                response.new_epoch.CopyFrom(new_epoch_to_wire(project.new_epoch))
         return response
 
     def Approve(  # noqa: N802
@@ -73,8 +79,20 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
-        project = approve(self._service, member, name, request.specification_digest, request.signature)
+        project = approve(self._service, member, name, request.specification_digest, request.signature, request.epoch)
         return custody_pb2.ApproveResponse(status=status_to_wire(project))
+
+    def Decline(  # noqa: N802
+        self, request: custody_pb2.CustodyDeclineRequest, context: grpc.ServicerContext
+    ) -> custody_pb2.CustodyDeclineResponse:
+        """Decline a specification, or withdraw the consent to it."""
+        member, side = _custodian(context)
+        name, reason = project_name(request.project), normalized_reason(request.reason)
+        verify_decline(member.identity, request.signature, name, request.specification_digest, reason)
+        project = self._service.store.projects.decline(
+            name, side, member.name, request.specification_digest, reason, request.signature
+        )
+        return custody_pb2.CustodyDeclineResponse(status=status_to_wire(project))
 
     def PostMessage(  # noqa: N802
         self, request: custody_pb2.PostMessageRequest, context: grpc.ServicerContext
@@ -101,7 +119,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """Take a custodian's check values; they are kept even when they differ from the other's."""
         member, side = _custodian(context)
         name = project_name(request.project)
-        report = KeyReport(request.key_check_value, request.canary_digest)
+        parts = canary_parts(request, self._service.specification(name)[1])
+        report = KeyReport(request.key_check_value, request.canary_digest, parts)
         if (len(report.key_check_value), len(report.canary_digest)) != (CHECK_BYTES, CANARY_BYTES):
             raise TrystError(
                 ErrorCode.PARAMETER,

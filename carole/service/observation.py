@@ -45,6 +45,7 @@ def observe(
             "blobs": monitoring.check_blobs,
             "tenure": monitoring.check_tenure,
             "keys": check_keys,
+            "clock": service.store.clock_guard.require,
             "serving": check_serving,
         }
     )

@@ -27,6 +27,8 @@ class Stages:
         Its id, by which its spans are joined.
     project
         Its project's name, where spans may have it; else empty.
+    request
+        The call that requested it, as `Run.call`.
 
     Attributes
     ----------
@@ -34,8 +36,9 @@ class Stages:
         Sizes of the work by name.
     """
 
-    def __init__(self, run: str, project: str = "") -> None:
+    def __init__(self, run: str, project: str = "", request: str = "") -> None:
         self._run = run
+        self._request = request
         self._project = project
         self._lock = threading.Lock()
         self._stage = ""
@@ -57,7 +60,7 @@ class Stages:
             if stage != self._stage:
                 self._end()
                 self._stage, self._begun = stage, time.monotonic()
-                self._span = begin_span(f"run {stage}", run=self._run)
+                self._span = begin_span(f"run {stage}", run=self._run, request=self._request)
                 if self._project:
                     self._span.set_attribute("tryst.project", self._project)
 

@@ -8,7 +8,7 @@ import grpc
 
 from tryst.carole.projects import State
 from tryst.carole.service.context import ServiceContext, known_id, project_name
-from tryst.carole.service.wire import status_to_wire
+from tryst.carole.service.wire import entry_to_wire, status_to_wire
 from tryst.common.audit.steward_decision import verify_decision
 from tryst.common.rpc.server import caller
 from tryst.common.wire.checkpoints import checkpoint_to_wire
@@ -62,18 +62,5 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         project = project_name(request.project) if request.project else None
         shown, entries = self._store.audit.proven(project, request.after, MAX_ENTRIES)
         return stewardship_pb2.ListEntriesResponse(
-            entries=[
-                stewardship_pb2.AuditEntry(
-                    sequence=entry.sequence,
-                    at_unix_ms=entry.at,
-                    project=entry.project,
-                    actor=entry.actor,
-                    action=entry.action,
-                    details=entry.text,
-                    salt=entry.salt,
-                    included=proof,
-                )
-                for entry, proof in entries
-            ],
-            checkpoint=checkpoint_to_wire(shown),
+            entries=[entry_to_wire(entry, proof) for entry, proof in entries], checkpoint=checkpoint_to_wire(shown)
         )

@@ -30,6 +30,12 @@ STOP_SECONDS = 5.0
 SWEEP_SECONDS = 600.0
 """How often the store is swept."""
 
+STORAGE_FAILED = 75
+"""The exit status of a worker where the database or a disk has failed, and not the run: of Unix' `EX_TEMPFAIL`."""
+
+_CAUSES = {STORAGE_FAILED: Interruption.STORAGE_FAILED}
+"""Why a worker left its run, by its exit status; any other is a death that the run may have caused."""
+
 
 class Supervisor:
     """Runs the worker of one Carole.
@@ -57,6 +63,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = ""
+        self._ended: dict[str, Interruption] = {}
         self._starts = 0
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
 
@@ -119,7 +126,8 @@ class Supervisor:
             stopping = self._stopping.is_set()
             if not stopping:
                 log.error("worker ended", pid=process.pid, status=status)
-            self._free(stopping)
+            self._ended[self._owner] = Interruption.STOPPED if stopping else _CAUSES.get(status, Interruption.DIED)
+            self._free()
             if stopping:
                 return
             if time.monotonic() - began > HEALTHY_SECONDS:
@@ -127,6 +135,7 @@ class Supervisor:
             if self._stopping.wait(pause):
                 return
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            self._free()
             self._launch()
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
@@ -143,14 +152,15 @@ class Supervisor:
         except TrystError as error:
             log.error("not swept", code=error.code.name, error=str(error))
 
-    def _free(self, stopping: bool) -> None:
-        try:
-            cause = Interruption.STOPPED if stopping else Interruption.DIED
-            freed = self._store.runs.abandon(self._owner, cause)
-        except TrystError as error:
-            # The run is freed when its lease expires.
-            log.error("run not released", code=error.code.name)
-        else:
+    def _free(self) -> None:
+        """Queue again what the workers that have ended held: now, or, if the database has failed, at the next time."""
+        for owner, cause in list(self._ended.items()):
+            try:
+                freed = self._store.runs.abandon(owner, cause)
+            except TrystError as error:
+                log.error("run not released", code=error.code.name)
+                return
+            del self._ended[owner]
             if freed:
                 log.info("run released", runs=freed)
             self._sweep()

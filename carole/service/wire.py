@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from tryst.carole.projects import Project, Run
+from collections.abc import Iterable
+
+from tryst.carole.projects import NewEpoch, Project, Run
 from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.projects.restoration import awaited, name_of
 from tryst.carole.projects.tasks import blocking_error
 from tryst.carole.service.conditions import Conditions, Reported
+from tryst.common.audit import AuditEntry
+from tryst.common.audit.reason import MAX_REASON
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.check import PART_BYTES, canary_part_names
 from tryst.common.parties import Side
+from tryst.common.specification import Specification
 from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2, stewardship_pb2
 
 _LONGEST_ERROR = 2000
-MAX_REASON = 1000
 
 
 def status_to_wire(project: Project, conditions: Conditions | None = None) -> project_pb2.ProjectStatus:
@@ -45,11 +51,23 @@ def status_to_wire(project: Project, conditions: Conditions | None = None) -> pr
             if not upload.expired
         ],
         blocking_error=blocking_error(project),
+        restore_awaits=[name_of(role) for role in awaited(project)],
         run=None if run is None else run_to_wire(run),
-        sides=[
-            _side_to_wire(project, side, Reported() if conditions is None else conditions.of(side, project.name))
-            for side in Side
-        ],
+        sides=[_side_to_wire(project, side, conditions) for side in Side],
+    )
+
+
+def entry_to_wire(entry: AuditEntry, included: Iterable[bytes]) -> stewardship_pb2.AuditEntry:
+    """An entry of the audit log with its proof of inclusion."""
+    return stewardship_pb2.AuditEntry(
+        sequence=entry.sequence,
+        at_unix_ms=entry.at,
+        project=entry.project,
+        actor=entry.actor,
+        action=entry.action,
+        details=entry.text,
+        salt=entry.salt,
+        included=included,
     )
 
 
@@ -79,6 +97,34 @@ def leakage_details(request: contribution_pb2.BeginUploadRequest) -> dict[str, D
     return details
 
 
+def canary_parts(request: custody_pb2.ReportKeysRequest, spec: Specification) -> dict[str, bytes]:
+    """The digests of the canary's parts by name: in the wire's order, and by names that Carole herself gives.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for another number of parts, or for a digest of another length.
+    """
+    names, found = canary_part_names(field.name for field in spec.fields), list(request.canary_parts)
+    if not found:
+        return {}
+    if len(found) != len(names) or any(len(part) != PART_BYTES for part in found):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a canary of this specification has {len(names)} parts of {PART_BYTES} bytes",
+            where="report",
+            got=f"{len(found)} parts",
+        )
+    return dict(zip(names, found, strict=True))
+
+
+def new_epoch_to_wire(new: NewEpoch) -> project_pb2.NewEpoch:
+    """What has opened an epoch."""
+    return project_pb2.NewEpoch(
+        epoch=new.epoch, member=new.member, reason=new.reason, signature=new.signature, at_unix_ms=new.at
+    )
+
+
 def run_to_wire(run: Run) -> project_pb2.RunStatus:
     """The state of a run."""
     return project_pb2.RunStatus(
@@ -102,7 +148,9 @@ def messages_to_wire(project: Project) -> list[custody_pb2.AgreementMessage]:
     ]
 
 
-def _side_to_wire(project: Project, side: Side, reported: Reported) -> project_pb2.SideStatus:
+def _side_to_wire(project: Project, side: Side, conditions: Conditions | None) -> project_pb2.SideStatus:
+    reported = Reported() if conditions is None else conditions.of(side, project.name)
+    declined = project.declines.get(side)
     return project_pb2.SideStatus(
         side=side_to_wire(side),
         approved=side.role in project.approvals,
@@ -112,4 +160,6 @@ def _side_to_wire(project: Project, side: Side, reported: Reported) -> project_p
         condition=project_pb2.CustodianCondition.Name(reported.condition),
         condition_since_unix_ms=reported.since,
         last_poll_unix_ms=reported.last_poll,
+        declined=declined is not None,
+        decline_reason="" if declined is None or conditions is None else declined.reason,
     )

@@ -16,11 +16,14 @@ import threading
 import time
 from pathlib import Path
 
+from structlog.contextvars import bound_contextvars
+
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.service.linking import carry_out
 from tryst.carole.service.stages import Stages
+from tryst.carole.service.supervisor import STORAGE_FAILED
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
@@ -29,7 +32,9 @@ from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.logging_setup import begin_log, log, place_of
 from tryst.common.observability.tracing import begin_tracing
+from tryst.common.parent_process import end_with_parent
 from tryst.common.parties import Role
+from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.rpc.status import for_others, passes
@@ -55,17 +60,16 @@ class Heartbeat:
         self._lease = lease
         self._stages = stages
         self._now = ("", 0.0)
+        self._reported, self._at = ("", -1.0), 0.0
         self._lost = threading.Event()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._periodic = Periodic("heartbeat", RENEWAL_SECONDS, self._renew)
 
     def __enter__(self) -> Heartbeat:
-        self._thread.start()
+        self._periodic.start()
         return self
 
     def __exit__(self, *ignored: object) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._periodic.stop()
 
     def progress(self, stage: str, fraction: float) -> None:
         """Note the run's progress; raises `LostRunError` when the run is no longer this worker's."""
@@ -74,20 +78,19 @@ class Heartbeat:
         self._now = (stage, fraction)
         self._stages.enter(stage)
 
-    def _run(self) -> None:
-        reported, at = ("", -1.0), 0.0
-        while not self._ended.wait(RENEWAL_SECONDS):
-            if self._now == reported and time.monotonic() - at < QUIET_SECONDS:
-                continue
-            now = self._now
-            try:
-                if not self._store.runs.renew_lease(self._lease, *now):
-                    self._lost.set()
-                    return
-                reported, at = now, time.monotonic()
-            except TrystError as error:
-                # The lease outlives a short absence of the database.
-                log.warning("lease renewal failed", run=self._lease.run, code=error.code.name)
+    def _renew(self) -> bool:
+        now = self._now
+        if now == self._reported and time.monotonic() - self._at < QUIET_SECONDS:
+            return True
+        try:
+            if not self._store.runs.renew_lease(self._lease, *now):
+                self._lost.set()
+                return False
+            self._reported, self._at = now, time.monotonic()
+        except TrystError as error:
+            # The lease outlives a short absence of the database.
+            log.warning("lease renewal failed", run=self._lease.run, request=self._lease.call, code=error.code.name)
+        return True
 
 
 class Worker:
@@ -117,9 +120,7 @@ class Worker:
         erased_at = 0.0
         while True:
             if erased_at == 0.0 or time.monotonic() - erased_at > RETENTION_SECONDS:
-                count = self._store.retention.enforce()
-                if count:
-                    log.info("erased", due=count)
+                self._erase()
                 erased_at = time.monotonic()
             lease = self._store.runs.take(self._owner)
             if lease is None:
@@ -127,10 +128,26 @@ class Worker:
             else:
                 self._carry_out(lease)
 
+    def _erase(self) -> None:
+        try:
+            count = self._store.retention.enforce()
+        except TrystError as error:
+            if error.code is not ErrorCode.CONFIGURATION:
+                raise
+            log.error("nothing erased", error=str(error))
+        else:
+            if count:
+                log.info("erased", due=count)
+
     def _carry_out(self, lease: Lease) -> None:
-        log.info("run started", project=lease.project, run=lease.run, attempt=lease.attempt)
+        # Every line about the run has the id that the log of the service has of the call that requested it.
+        with bound_contextvars(run=lease.run, **({"request": lease.call} if lease.call else {})):
+            self._link(lease)
+
+    def _link(self, lease: Lease) -> None:
+        log.info("run started", project=lease.project, attempt=lease.attempt)
         started = time.monotonic()
-        stages = Stages(lease.run, lease.project if self._label_projects else "")
+        stages = Stages(lease.run, lease.project if self._label_projects else "", lease.call)
         try:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
             log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
@@ -139,7 +156,7 @@ class Worker:
                 reader = Reader.load(self._folder, Role.LINKER, Members.load(self._members))
                 links = carry_out(self._store, lease, spec, reader, self._resources, heart.progress, stages.note)
         except LostRunError:
-            log.warning("run lost", project=lease.project, run=lease.run)
+            log.warning("run lost", project=lease.project)
         except TrystError as error:
             if passes(error.code):
                 raise
@@ -159,40 +176,28 @@ class Worker:
         else:
             seconds = round(time.monotonic() - started, 3)
             if links is None:
-                log.info("run waiting", project=lease.project, run=lease.run, seconds=seconds)
+                log.info("run waiting", project=lease.project, seconds=seconds)
                 return
-            log.info("run finished", project=lease.project, run=lease.run, links=links, seconds=seconds)
+            log.info("run finished", project=lease.project, links=links, seconds=seconds)
         finally:
             self._note(lease, stages)
 
     def _note(self, lease: Lease, stages: Stages) -> None:
         granted = {"granted_bytes": float(self._resources.memory_bytes)}
         try:
-            self._store.runs.note_figures(lease.run, stages.end(), {**stages.sizes, **granted})
+            self._store.runs.note_figures(lease.project, lease.run, stages.end(), {**stages.sizes, **granted})
         except TrystError as error:
             # The run itself has ended as it should.
-            log.warning("figures of a run not stored", run=lease.run, code=error.code.name)
+            log.warning("figures of a run not stored", code=error.code.name)
 
     def _fail(self, lease: Lease, text: str, **details: str) -> None:
-        log.error("run failed", project=lease.project, run=lease.run, **details)
+        log.error("run failed", project=lease.project, **details)
         try:
             self._store.runs.fail(lease, text)
         except TrystError as error:
             if error.code is not ErrorCode.WRONG_STATE:
                 raise
-            log.warning("run lost", project=lease.project, run=lease.run)
-
-
-def end_with_parent() -> None:
-    """End this process when its standard input ends, as it does whenever the parent has ended."""
-
-    def watch() -> None:
-        # Not `sys.stdin`, whose lock this thread would hold when the interpreter ends.
-        while os.read(0, 1024):
-            pass
-        os._exit(0)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
+            log.warning("run lost", project=lease.project)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -204,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     # An interrupt at the terminal reaches the whole group; the parent then ends this process in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+    end_with_parent(lambda: os._exit(0))
     os.umask(0o077)
     try:
         configuration = load_carole(given.config)
@@ -213,7 +218,7 @@ def main(arguments: list[str] | None = None) -> int:
         Worker(configuration, given.owner, given.holder).work()
     except TrystError as error:
         log.error("worker failed", code=error.code.name, error=str(error))
-        return 1
+        return STORAGE_FAILED if passes(error.code) else 1
     return 0
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, insert, select
 
 from tryst.carole.projects import Project, Run
 from tryst.carole.projects.operations import Outcome, require_waiting
+from tryst.carole.projects.restoration import refuse_standstill
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, chunk_conflict
@@ -146,4 +147,5 @@ def _waiting(project: Project, name: str) -> Run:
     run = project.run(name)
     if run is None:
         raise not_found()
+    refuse_standstill(project)
     return require_waiting(project, run)

@@ -172,8 +172,14 @@ class Log:
             return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
 
     def note(self, member: str, seen: Checkpoint, countersignature: bytes) -> None:
-        """Store the checkpoint a member has accepted, unless a later one is stored. Both signatures are verified."""
+        """Store the checkpoint a member has accepted, unless a later one is stored. Both signatures are verified.
+
+        A checkpoint of what this log has lost by a restoration is left: shown to another reader, it would look as if
+        the log were forked.
+        """
         with self._database.write() as connection:
+            if seen.root != merkle.root(seen.size, lambda h, p: node(connection, h, p)):
+                return
             which = audit_witnesses.c.member == member
             former = connection.scalar(select(audit_witnesses.c.size).where(which))
             if former is not None and former >= seen.size:

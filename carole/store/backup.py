@@ -5,7 +5,8 @@ these rows name, and a manifest that is written last. What it holds is as unread
 not in it. The rows are read in one transaction; a chunk is on the disk before its row, so every file they name is
 there, unless its content was erased since, and then the backup is refused: it would hold a key that was destroyed.
 
-What is restored ends with an entry of the audit log. Whoever has seen a longer log notices, as they must.
+What is restored ends with an entry of the audit log. Whoever has seen a longer log notices, as they must, and decides
+(see `restoring`).
 """
 
 from __future__ import annotations
@@ -20,15 +21,14 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select, text
 
-from tryst.carole.projects.operations import Entry
-from tryst.carole.projects.operations.outcome import Detail
-from tryst.carole.projects.transitions import SYSTEM, Action
 from tryst.carole.store import audit, audit_check
 from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.clock_guard import believe
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.migrations import migrate, schema_version
 from tryst.carole.store.provision import claimed, new_place, require_unused
+from tryst.carole.store.restoring import record_restoration
 from tryst.carole.store.tables import chunks, meta, metadata, tenure
 from tryst.common.durable import sync_folder, whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
@@ -135,12 +135,8 @@ def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clo
             require_unused(blobs, where, {payload for payload, _ in files})
             migrate(written)
             _copy(connection, written)
-            details: dict[str, Detail] = {
-                "store": manifest.store,
-                "entries": manifest.entries,
-                "made_at": manifest.made_at,
-            }
-            audit.append(written, clock(), "", [Entry(SYSTEM, Action.RESTORE, details)])
+            believe(written, clock())
+            record_restoration(written, manifest.made_at, clock())
 
         blobs = Blobs(folder)
         blobs.create()

@@ -24,11 +24,14 @@ from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
 from tryst.carole.store.tables import (
     approvals,
     artifacts,
+    declines,
+    epochs,
     key_reports,
     messages,
     payloads,
     projects,
     results,
+    run_figures,
     runs,
     uploads,
 )
@@ -38,7 +41,13 @@ from tryst.common.parties import Role, Side
 Row = tuple[tuple[str, Any], ...]
 """A row's key within its project: names of columns and their values."""
 
-_ENDED = {Action.EXPIRE_UPLOAD: "expired", Action.EXPIRE_RESULT: "erased", Action.ERASE: "erased"}
+_ENDED = {
+    Action.EXPIRE_UPLOAD: "expired",
+    Action.EXPIRE_RESULT: "erased",
+    Action.ERASE: "erased",
+    Action.DECLINE: "withdrawn",
+    Action.NEW_EPOCH: "superseded",
+}
 """Why an action ends an upload; any other action replaces it."""
 
 _DIGESTS = 50
@@ -106,17 +115,25 @@ class Change:
             why = next((_ENDED[entry.action] for entry in outcome.entries if entry.action in _ENDED), "replaced")
             self._project(before, after)
             self._replace(approvals, _approvals(before), _approvals(after))
+            self._replace(declines, _declines(before), _declines(after))
+            self._replace(epochs, {}, _new_epoch(after) if after.epoch != before.epoch else {})
             self._replace(messages, _messages(before), _messages(after), at=self.at)
             self._replace(key_reports, _reports(before), _reports(after), at=self.at)
             self._uploads(before, after, why)
             self._runs(before, after)
             self._acknowledged(before, after)
+            if why in ("withdrawn", "superseded"):
+                # What a run has made of these uploads, and no party has received.
+                made = select(results.c.payload).join(runs, runs.c.run == results.c.run).where(runs.c.released == 0)
+                self.erase(payloads.c.id.in_(made.where(runs.c.project == self.id)))
             if after.state is State.ERASED and before.state is not State.ERASED:
                 self.erase()
                 expired = uploads.c.project == self.id, uploads.c.ended == "expired"
                 self.connection.execute(update(uploads).where(*expired).values(ended="erased"))
                 for table in (messages, key_reports):  # of every epoch
                     self.connection.execute(delete(table).where(table.c.project == self.id))
+                of_project = select(runs.c.run).where(runs.c.project == self.id)
+                self.connection.execute(delete(run_figures).where(run_figures.c.run.in_(of_project)))
             audit.append(self.connection, self.at, after.name, outcome.entries)
         self.project = outcome.project
         return outcome.project
@@ -189,6 +206,7 @@ class Change:
             known, values = former.get(run.run), _run(run)
             if known is None:
                 names = {"run": run.run, "request": run.request, "project": self.id, "sequence": sequence}
+                names |= {"call": run.call or None}
                 self.connection.execute(insert(runs).values(**names, **values, created_at=self.at))
             elif known != run:
                 if run.state is not RunState.RUNNING:
@@ -217,6 +235,7 @@ def project_columns(project: Project) -> dict[str, Any]:
     """The changeable columns of a project's row."""
     return {
         "state": int(project.state),
+        "epoch": project.epoch,
         "specification_digest": project.specification_digest,
         "grants": grants_text(project.grants),
         "policy": str(project.policy),
@@ -235,6 +254,26 @@ def _approvals(project: Project) -> dict[Row, dict[str, Any]]:
     }
 
 
+def _declines(project: Project) -> dict[Row, dict[str, Any]]:
+    return {
+        (("side", str(side)),): {
+            "member": d.member,
+            "digest": d.digest,
+            "reason": d.reason,
+            "signature": d.signature,
+            "at": d.at,
+        }
+        for side, d in project.declines.items()
+    }
+
+
+def _new_epoch(project: Project) -> dict[Row, dict[str, Any]]:
+    new = project.new_epoch
+    assert new is not None  # noqa: S101 - an epoch after the first was opened by it
+    values = {"member": new.member, "reason": new.reason, "signature": new.signature, "at": new.at}
+    return {(("epoch", new.epoch),): values}
+
+
 def _messages(project: Project) -> dict[Row, dict[str, Any]]:
     return {
         (("epoch", project.epoch), ("side", str(side)), ("kind", int(kind))): {"payload": payload}
@@ -247,6 +286,7 @@ def _reports(project: Project) -> dict[Row, dict[str, Any]]:
         (("epoch", project.epoch), ("side", str(side))): {
             "key_check_value": report.key_check_value,
             "canary_digest": report.canary_digest,
+            "canary_parts": json.dumps({name: part.hex() for name, part in report.canary_parts.items()}),
         }
         for side, report in project.reports.items()
     }

@@ -10,10 +10,13 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.errors import ErrorCode, file_error
+from tryst.common.standing_file import StandingFile
 
 BUSY_SECONDS = 15
 """How long a writer waits for another one."""
+
+_VANISHED = "nothing more is written: put the same file back, or stop Carole and restore a backup"
 
 
 class DatabaseFile:
@@ -35,7 +38,7 @@ class DatabaseFile:
         if create:
             path.touch(mode=0o600)
         try:
-            self._opened = self._present()
+            self._standing = StandingFile(path, "the database", _VANISHED)
         except OSError as error:
             raise file_error(
                 ErrorCode.DATABASE,
@@ -59,18 +62,4 @@ class DatabaseFile:
         TrystError
             DATABASE.
         """
-        try:
-            moved = self._present() != self._opened
-        except OSError:
-            moved = True
-        if moved:
-            raise TrystError(
-                ErrorCode.DATABASE,
-                "the database has been removed, renamed or replaced while it was in use",
-                where=self._path.name,
-                remedy="nothing more is written: put the same file back, or stop Carole and restore a backup",
-            )
-
-    def _present(self) -> tuple[int, int]:
-        found = self._path.stat()
-        return found.st_dev, found.st_ino
+        self._standing.require()

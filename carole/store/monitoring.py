@@ -79,7 +79,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class LastRun:
-    """The run that ended last with a result."""
+    """The run that ended last with a result, of a project that is not erased."""
 
     stages: dict[str, float]
     """Seconds by stage."""
@@ -221,7 +221,12 @@ def _active(connection: Connection, now: int) -> tuple[ActiveRun, ...]:
 
 
 def _last_run(connection: Connection) -> LastRun:
-    newest = select(runs.c.run).where(runs.c.state == int(RunState.DONE)).order_by(runs.c.ended_at.desc()).limit(1)
+    newest = (
+        select(runs.c.run)
+        .where(runs.c.state == int(RunState.DONE), runs.c.run.in_(select(run_figures.c.run)))
+        .order_by(runs.c.ended_at.desc())
+        .limit(1)
+    )
     query = select(run_figures.c.name, run_figures.c.value).where(run_figures.c.run == newest.scalar_subquery())
     figures = {row.name: row.value for row in connection.execute(query)}
     stages = {name.removeprefix(STAGE): value for name, value in figures.items() if name.startswith(STAGE)}

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from tryst.carole.projects.operations import Entry
 from tryst.carole.projects.operations.outcome import Detail
 from tryst.carole.projects.transitions import SYSTEM, Action
-from tryst.carole.store import audit, tenure
+from tryst.carole.store import audit, clock_guard, tenure
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database, Prepare, newest_schema
 from tryst.carole.store.encrypted_payloads import Clock
@@ -130,6 +130,25 @@ def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[i
                 blobs.identify(store)
         blobs.require(store)
     return before, STORE
+
+
+def confirm_clock(url: str, folder: Path, identity: Identity, clock: Clock) -> int:
+    """Believe the machine's clock, which had moved far; the days by which it had, as `clock_guard.confirm`.
+
+    Raises
+    ------
+    TrystError
+        BUSY while a Carole holds the store; DATABASE.
+    """
+    blobs, days = Blobs(folder), 0
+
+    def prepare(connection: Connection, where: str) -> None:
+        nonlocal days
+        newest_schema(connection, where)
+        days = clock_guard.confirm(connection, blobs.place, where, clock())
+
+    with claimed(blobs), _opened(url, prepare, identity, clock):
+        return days
 
 
 def _require_pair(connection: Connection, blobs: Blobs, store: str) -> None:

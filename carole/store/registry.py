@@ -9,7 +9,18 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tryst.carole.projects import Approval, Grant, KeyReport, MessageKind, Policy, Project, State, operations
+from tryst.carole.projects import (
+    Approval,
+    Decline,
+    Grant,
+    KeyReport,
+    MessageKind,
+    NewEpoch,
+    Policy,
+    Project,
+    State,
+    operations,
+)
 from tryst.carole.projects.operations import Entry
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import audit
@@ -116,11 +127,31 @@ class Registry:
         with self._database.read() as connection:
             return audit.last(connection)
 
-    def approve(self, name: str, role: Role, member: str, digest: bytes, signature: bytes) -> Project:
+    def approve(self, name: str, role: Role, member: str, digest: bytes, signature: bytes, epoch: int = 1) -> Project:
         """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
         return self._changes.apply(
             name,
-            lambda project, now: operations.approve(project, role, Approval(member, digest, signature, now)),
+            lambda project, now: operations.approve(project, role, Approval(member, digest, signature, now, epoch)),
+        )
+
+    def open_epoch(self, name: str, epoch: int, member: str, reason: str, signature: bytes) -> Project:
+        """Open the next epoch, whose signature has been verified, and destroy the keys of all uploads.
+
+        Errors as `operations.open_epoch`, and NOT_FOUND.
+        """
+        return self._changes.apply(
+            name,
+            lambda project, now: operations.open_epoch(project, NewEpoch(epoch, member, reason, signature, now)),
+        )
+
+    def decline(self, name: str, side: Side, member: str, digest: bytes, reason: str, signature: bytes) -> Project:
+        """Keep a refusal whose signature has been verified, and destroy the keys of the side's uploads.
+
+        Errors as `operations.decline`, and NOT_FOUND.
+        """
+        return self._changes.apply(
+            name,
+            lambda project, now: operations.decline(project, side, Decline(member, digest, reason, signature, now)),
         )
 
     def post_message(
@@ -149,7 +180,7 @@ class Registry:
         project = Project(
             new.name, new.specification_digest, new.encoding_digest, new.grants, policy=new.policy, state=State.DRAFT
         )
-        names = {"name": new.name, "encoding_digest": new.encoding_digest, "epoch": project.epoch, "created_at": now}
+        names = {"name": new.name, "encoding_digest": new.encoding_digest, "created_at": now}
         connection.execute(insert(projects).values(**names, **project_columns(project), **_kept(new)))
         details: dict[str, Any] = {
             "specification_digest": new.specification_digest.hex(),

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select
 
 from tryst.carole.projects import Grant, Project, State, operations
+from tryst.carole.projects.restoration import refuse_standstill
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, erased
@@ -131,6 +132,7 @@ class Results:
             raise not_found()
         if project.state is State.ERASED:
             raise erased()
+        refuse_standstill(project)
         if not requested.released:
             raise TrystError(
                 ErrorCode.WRONG_STATE,

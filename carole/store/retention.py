@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, Column, ColumnElement, Select, cast, func, se
 
 from tryst.carole.projects import RunState, State, operations
 from tryst.carole.store.changes import Changes
+from tryst.carole.store.clock_guard import DAY_MS, ClockGuard
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.tables import projects, runs, uploads
@@ -13,8 +14,6 @@ from tryst.common.parties import Side
 
 _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
 """States in which a project only waits for its result to be fetched, or for a decision on it."""
-
-DAY_MS = 24 * 60 * 60 * 1000
 
 
 def uploads_due(now: int) -> Select[tuple[str, str, str]]:
@@ -39,15 +38,23 @@ def results_due(now: int) -> Select[tuple[str]]:
 
 
 class Retention:
-    """Erases what has expired."""
+    """Erases what has expired, by a clock that `guard` does not refuse."""
 
-    def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
+    def __init__(self, database: Database, changes: Changes, guard: ClockGuard, clock: Clock) -> None:
         self._database = database
         self._changes = changes
+        self._guard = guard
         self._clock = clock
 
     def enforce(self) -> int:
-        """Erase what is due; returns the number of uploads and results. The input of a run is erased after its end."""
+        """Erase what is due; returns the number of uploads and results. The input of a run is erased after its end.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION, as `ClockGuard.require`: nothing is erased then.
+        """
+        self._guard.require()
         now = self._clock()
         with self._database.read() as connection:
             due = connection.execute(uploads_due(now)).all()

@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 
-from tryst.carole.projects import JoinedBy, PolicyDecision, Project, Run, RunState, operations
+from tryst.carole.projects import JoinedBy, PolicyDecision, Project, Run, RunState, State, operations
 from tryst.carole.projects.operations import Interruption
+from tryst.carole.projects.restoration import standstill
 from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.results import Results
 from tryst.carole.store.tables import projects, run_figures, runs
-from tryst.carole.store.view import not_found, run_of
+from tryst.carole.store.view import not_found, read_project, run_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 
@@ -42,6 +43,8 @@ class Lease:
     project: str
     owner: str
     attempt: int
+    call: str = ""
+    """As `Run.call`: the worker's log names it."""
 
 
 class Runs:
@@ -56,8 +59,8 @@ class Runs:
         self._artifacts = artifacts
         self._clock = clock
 
-    def start(self, name: str, member: str, request: str, run: str) -> Run:
-        """Request a run; `run` is its name, if this request has none yet.
+    def start(self, name: str, member: str, request: str, run: str, call: str = "") -> Run:
+        """Request a run; `run` is its name, if this request has none yet, and `call` as `Run.call`.
 
         A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
 
@@ -66,7 +69,9 @@ class Runs:
         TrystError
             NOT_FOUND, WRONG_STATE, RUN_ACTIVE.
         """
-        project = self._changes.apply(name, lambda project, _: operations.start_run(project, member, request, run))
+        project = self._changes.apply(
+            name, lambda project, _: operations.start_run(project, member, request, run, call)
+        )
         return next(found for found in project.runs if found.request == request)
 
     def get(self, name: str, run: str) -> Run:
@@ -87,7 +92,8 @@ class Runs:
     def take(self, owner: str) -> Lease | None:
         """Take the oldest run that is queued, or whose worker has been silent for too long; None if there is none.
 
-        A run that its worker has left is first queued again, or failed when its attempts are used up.
+        A run that its worker has left is first queued again, or failed when its attempts are used up. Runs of projects
+        that wait for the acceptance of a restored log are left.
         """
         while True:
             now = self._clock()
@@ -100,7 +106,8 @@ class Runs:
                     .where(runs.c.active == 1, free)
                     .order_by(runs.c.created_at, runs.c.run)
                 )
-                found = connection.execute(waiting).first()
+                queued = connection.execute(waiting).all()
+                found = next((row for row in queued if _may_be_taken(connection, row.name)), None)
             if found is None:
                 return None
             with self._changes.of(found.name) as change:
@@ -116,7 +123,7 @@ class Runs:
                     run = _run(change.apply(operations.take_run(change.project, found.run)), found.run)
                     values = {"owner": owner, "lease_until": now + LEASE_MS}
                     change.connection.execute(update(runs).where(runs.c.run == found.run).values(values))
-                    return Lease(found.run, found.name, owner, run.attempt)
+                    return Lease(found.run, found.name, owner, run.attempt, run.call)
 
     def renew_lease(self, lease: Lease, stage: str, fraction: float) -> bool:
         """Renew the lease and record the progress; False if the run is no longer this worker's."""
@@ -213,9 +220,15 @@ class Runs:
         with self._own(lease) as change:
             change.apply(operations.fail_run(change.project, lease.run, error))
 
-    def note_figures(self, run: str, stages: Mapping[str, float], sizes: Mapping[str, float]) -> None:
-        """Store what a run has spent on its stages, added to what it spent before, and the sizes of its work."""
-        with self._database.write() as connection:
+    def note_figures(self, name: str, run: str, stages: Mapping[str, float], sizes: Mapping[str, float]) -> None:
+        """Store what a run has spent on its stages, added to what it spent before, and the sizes of its work.
+
+        Of a project that is erased meanwhile nothing is stored.
+        """
+        with self._changes.of(name) as change:
+            if change.project.state is State.ERASED:
+                return
+            connection = change.connection
             query = select(run_figures.c.name, run_figures.c.value).where(run_figures.c.run == run)
             before = {row.name: row.value for row in connection.execute(query)}
             spent = {STAGE + name[:32]: seconds for name, seconds in stages.items()}
@@ -269,3 +282,7 @@ def _run(project: Project, name: str) -> Run:
     run = project.run(name)
     assert run is not None  # noqa: S101 - a row of this project names it
     return run
+
+
+def _may_be_taken(connection: Connection, project: str) -> bool:
+    return not standstill(read_project(connection, project).project)

@@ -13,10 +13,12 @@ from tryst.carole.store import audit
 from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
+from tryst.carole.store.clock_guard import ClockGuard
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
 from tryst.carole.store.monitoring import Monitoring
 from tryst.carole.store.registry import Registry
+from tryst.carole.store.restoring import Restorations
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
 from tryst.carole.store.runs import Runs
@@ -53,7 +55,7 @@ class Store:
 
     Attributes
     ----------
-    projects, uploads, runs, results, artifacts, retention, audit, monitoring
+    projects, uploads, runs, results, artifacts, retention, clock_guard, audit, restorations, monitoring
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
@@ -85,9 +87,11 @@ class Store:
         self.artifacts = Artifacts(self._database, self._payloads, changes)
         self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
         self.projects = Registry(self._database, changes, clock)
-        self.retention = Retention(self._database, changes, clock)
+        self.clock_guard = ClockGuard(self._database, clock)
+        self.retention = Retention(self._database, changes, self.clock_guard, clock)
         self.sweep = Sweeping(self._database, self._payloads, changes).sweep
         self.audit = audit.Log(self._database)
+        self.restorations = Restorations(self._database, changes, clock)
         self.monitoring = Monitoring(self._database, url, folder, clock)
 
     @property
@@ -123,12 +127,19 @@ class Store:
         except BaseException:
             self._blobs.release()
             raise
-        self._renewal = Renewal(self._database.renew, report)
+        self.clock_guard.advance()
+        self._renewal = Renewal(self._renew, report)
         self._renewal.start()
         self.runs.abandon()
         with self._database.write() as connection:
             self._payloads.rewrap(connection)
         return self.sweep()
+
+    def _renew(self) -> bool:
+        held = self._database.renew()
+        if held:
+            self.clock_guard.advance()
+        return held
 
     def close(self) -> None:
         """End the tenure, close the database and unlock the store."""

@@ -69,6 +69,19 @@ approvals = Table(
     Column("at", BigInteger, nullable=False),
 )
 
+declines = Table(
+    "declines",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("side", String(8), primary_key=True),
+    Column("member", String(64), nullable=False),
+    Column("digest", LargeBinary(32), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""Of the project's specification, by custodians that have not approved it since."""
+
 messages = Table(
     "messages",
     metadata,
@@ -89,7 +102,21 @@ key_reports = Table(
     Column("key_check_value", LargeBinary(32), nullable=False),
     Column("canary_digest", LargeBinary(64), nullable=False),
     Column("at", BigInteger, nullable=False),
+    Column("canary_parts", Text),
 )
+"""`canary_parts` is JSON, digests by name; none from former releases."""
+
+epochs = Table(
+    "epochs",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("epoch", Integer, primary_key=True),
+    Column("member", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""Those after the first, as the coordinator has opened them."""
 
 payloads = Table(
     "payloads",
@@ -155,6 +182,7 @@ runs = Table(
     Column("lease_until", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
+    Column("call", String(16)),
     UniqueConstraint("project", "request"),
     # 1 while active, else null, and nulls are never equal: one active run per project.
     UniqueConstraint("project", "active"),

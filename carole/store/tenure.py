@@ -14,7 +14,6 @@ counts as over. Neither lets two write.
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable
 from enum import StrEnum
 
@@ -23,6 +22,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, cast, func, litera
 from tryst.carole.store.tables import tenure
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import log
+from tryst.common.periodic import Periodic
 
 TENURE_MS = 30_000
 RENEWAL_SECONDS = 5.0
@@ -121,31 +121,26 @@ class Renewal:
     def __init__(self, renewed: Callable[[], bool], report: Callable[[Standing], None]) -> None:
         self._renewed = renewed
         self._report = report
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="tenure", daemon=True)
+        self._standing = Standing.HELD
+        self._periodic = Periodic("tenure", RENEWAL_SECONDS, self._renew)
 
     def start(self) -> None:
         """Renew from now on."""
-        self._thread.start()
+        self._periodic.start()
 
     def stop(self) -> None:
         """Renew no more."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._periodic.stop()
 
-    def _run(self) -> None:
-        standing = Standing.HELD
-        while not self._ended.wait(RENEWAL_SECONDS):
-            try:
-                found = Standing.HELD if self._renewed() else Standing.LOST
-            except TrystError as error:
-                found = Standing.UNREACHABLE
-                if found is not standing:
-                    log.error("tenure not renewed", code=error.code.name, error=str(error))
-            if found is not standing:
-                standing = found
-                (log.info if standing is Standing.HELD else log.error)("tenure", standing=str(standing))
-                self._report(standing)
-            if standing is Standing.LOST:
-                return
+    def _renew(self) -> bool:
+        try:
+            found = Standing.HELD if self._renewed() else Standing.LOST
+        except TrystError as error:
+            found = Standing.UNREACHABLE
+            if found is not self._standing:
+                log.error("tenure not renewed", code=error.code.name, error=str(error))
+        if found is not self._standing:
+            self._standing = found
+            (log.info if found is Standing.HELD else log.error)("tenure", standing=str(found))
+            self._report(found)
+        return found is not Standing.LOST

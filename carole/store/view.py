@@ -10,13 +10,32 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from tryst.carole.projects import Approval, Grant, KeyReport, MessageKind, Policy, Project, Run, RunState, State, Upload
+from tryst.carole.projects import (
+    Approval,
+    Decline,
+    Grant,
+    KeyReport,
+    MessageKind,
+    NewEpoch,
+    Policy,
+    Project,
+    RestoreDecision,
+    Run,
+    RunState,
+    State,
+    Upload,
+)
+from tryst.carole.projects.transitions import Action
 from tryst.carole.store.tables import (
     approvals,
     artifacts,
+    audit,
     chunks,
+    declines,
+    epochs,
     key_reports,
     messages,
+    meta,
     payloads,
     projects,
     results,
@@ -25,6 +44,9 @@ from tryst.carole.store.tables import (
 )
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import SIDE_OF_ROLE, Role, Side
+
+RESTORED = "restored"
+"""The row of `meta` with the sequence number of the newest restoration's entry; none if nothing was restored."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +128,8 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
         return found
 
     consents = of(approvals, approvals.c.at)
+    refusals = of(declines)
+    openings = of(epochs)
     mailbox = of(messages)
     reports = of(key_reports)
     contributions = of(uploads, uploads.c.sequence)
@@ -113,6 +137,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     attempts = of(runs, runs.c.sequence)
     acknowledged = _acknowledged(connection, ids)
     handles_received_from = _handles_received_from(connection, ids)
+    restorations, decisions = _restored(connection, [row.name for row in rows])
     return [
         Held(
             row.id,
@@ -125,27 +150,75 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 state=State(row.state),
                 epoch=row.epoch,
                 approvals={
-                    Role(consent.role): Approval(consent.member, consent.digest, consent.signature, consent.at)
+                    Role(consent.role): Approval(
+                        consent.member, consent.digest, consent.signature, consent.at, row.epoch
+                    )
                     for consent in consents[row.id]
+                },
+                new_epoch=next(
+                    (
+                        NewEpoch(opened.epoch, opened.member, opened.reason, opened.signature, opened.at)
+                        for opened in openings[row.id]
+                        if opened.epoch == row.epoch
+                    ),
+                    None,
+                ),
+                declines={
+                    Side(d.side): Decline(d.member, d.digest, d.reason, d.signature, d.at) for d in refusals[row.id]
                 },
                 messages={
                     (Side(message.side), MessageKind(message.kind)): message.payload
                     for message in mailbox[row.id]
                     if message.epoch == row.epoch
                 },
-                reports={
-                    Side(report.side): KeyReport(report.key_check_value, report.canary_digest)
-                    for report in reports[row.id]
-                    if report.epoch == row.epoch
-                },
+                reports={Side(report.side): _report(report) for report in reports[row.id] if report.epoch == row.epoch},
                 uploads=_newest(contributions[row.id], received),
                 pending=_pending(contributions[row.id], received),
                 runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
+                restoration=restorations.get(row.name, 0),
+                restore_decisions=tuple(decisions[row.name]),
             ),
         )
         for row in rows
     ]
+
+
+def newest_restoration(connection: Connection) -> int:
+    """Sequence number of the newest restoration's entry; 0 if there was none."""
+    return int(connection.execute(select(meta.c.value).where(meta.c.key == RESTORED)).scalar() or 0)
+
+
+def _restored(connection: Connection, names: Sequence[str]) -> tuple[dict[str, int], dict[str, list[RestoreDecision]]]:
+    """Per project the newest restoration since it was created, and all decisions on restorations, from the log."""
+    decisions: dict[str, list[RestoreDecision]] = defaultdict(list)
+    newest = newest_restoration(connection)
+    if not newest:
+        return {}, decisions
+    first = select(audit.c.project, func.min(audit.c.sequence)).where(audit.c.project.in_(names))
+    began = {str(row[0]): int(row[1]) for row in connection.execute(first.group_by(audit.c.project))}
+    made = select(audit.c.project, audit.c.action, audit.c.actor, audit.c.details).where(
+        audit.c.project.in_(names), audit.c.action.in_([str(Action.ACCEPT_RESTORE), str(Action.REFUSE_RESTORE)])
+    )
+    for row in connection.execute(made.order_by(audit.c.sequence)):
+        details = json.loads(row.details)
+        decisions[row.project].append(
+            RestoreDecision(
+                details["restoration"],
+                Role(details["role"]),
+                row.actor,
+                row.action == str(Action.ACCEPT_RESTORE),
+                details.get("reason", ""),
+                frozenset(part.partition(":")[0] for part in details["released"].split()),
+                frozenset(details["fetched"].split()),
+            )
+        )
+    return {name: newest for name, number in began.items() if number < newest}, decisions
+
+
+def _report(row: Row[Any]) -> KeyReport:
+    parts = {name: bytes.fromhex(part) for name, part in json.loads(row.canary_parts or "{}").items()}
+    return KeyReport(row.key_check_value, row.canary_digest, parts)
 
 
 def _received(connection: Connection, ids: list[int]) -> dict[str, int]:
@@ -244,4 +317,5 @@ def run_of(row: Row[Any], handles_received_from: frozenset[Side] = frozenset()) 
         row.attempt,
         bool(row.released),
         handles_received_from,
+        row.call or "",
     )

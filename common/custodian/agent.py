@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import structlog
 
 from tryst.common.custodian.source.reading import source_stamp
-from tryst.common.custodian.steps.approval import approve
+from tryst.common.custodian.state.state_tables import Project
+from tryst.common.custodian.steps.approval import approve, send_decline
 from tryst.common.custodian.steps.conditions import Condition, condition_of
 from tryst.common.custodian.steps.contributing import contribute
 from tryst.common.custodian.steps.handle_submission import submit_row_handles
@@ -54,6 +55,12 @@ _CONTRIBUTED = frozenset(
         project_pb2.PROJECT_STATE_RELEASED,
     }
 )
+_WITHDRAWABLE = (_CONTRIBUTED - {project_pb2.PROJECT_STATE_RELEASED}) | {
+    project_pb2.PROJECT_STATE_APPROVED,
+    project_pb2.PROJECT_STATE_KEYED,
+}
+"""Approved by all, and nothing released."""
+
 _SHORT_WAIT_SECONDS = 1.0
 _SWEEP_SECONDS = 600.0
 _CALLS_AGAIN = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY, ErrorCode.TOO_MANY_CALLS})
@@ -144,7 +151,8 @@ class Agent:
         context.progress.connected = True
         self._absent = False
         self._note(response.projects)
-        if response.kind in STEPS:
+        declined = self._decline(response.projects)
+        if response.kind in STEPS and response.status.project not in declined:
             self._note([response.status])
             self._step(response)
         elif time.monotonic() - begin < 0.1:
@@ -157,6 +165,26 @@ class Agent:
             self._held.pop(project, None)
             self._decided.add(project)
         self._changed.set()
+
+    def _decline(self, statuses: Iterable[project_pb2.ProjectStatus]) -> set[str]:
+        """Withdraw from projects that have gone on without news of the operator's refusal; their names.
+
+        In DRAFT a task does it.
+        """
+        declined = set()
+        for status in statuses:
+            known = self._context.state.project(status.project)
+            if known is None or known.decision != "declined" or known.decided_digest != status.specification_digest:
+                continue
+            if status.state in _WITHDRAWABLE:
+                declined.add(known.name)
+                try:
+                    send_decline(self._context, known)
+                except TrystError as error:
+                    if error.code in _CALLS_AGAIN:
+                        raise
+                    self._blocking_error(known.name, error)
+        return declined
 
     def _step(self, response: custody_pb2.NextTaskResponse) -> None:
         context, project = self._context, response.status.project
@@ -235,6 +263,7 @@ class Agent:
         """Carole does not answer, or a call to her failed in a way that no step is to blame for."""
         self._context.progress.connected = False
         known = error if isinstance(error, TrystError) else _incident("", error)
+        self._context.progress.refusal = "" if known.code is ErrorCode.UNAVAILABLE else str(known)
         # Logged once per outage, and not at every attempt that follows.
         if not self._absent or not passes(known.code):
             log.warning("call to carole failed", code=known.code.name, error=str(known), retry_seconds=pause)
@@ -271,6 +300,10 @@ class Agent:
         state = self._context.state
         for status in statuses:
             known = state.project(status.project)
+            self._note_restored(status, known)
+            proposed = status.specification_digest, status.epoch
+            if known is not None and (known.specification_digest, known.epoch) != proposed:
+                self._decide_again(status.project)
             if known is None:
                 state.update(status.project, carole_state=status.state)
             elif known.carole_state != status.state:
@@ -284,6 +317,25 @@ class Agent:
                     state.update(status.project, stage="erased", blocking_error="")
                     self._conditions.pop(status.project, None)
                     log.info("erased", project=status.project)
+
+    def _note_restored(self, status: project_pb2.ProjectStatus, known: Project | None) -> None:
+        """Show the operator that a project waits for a decision on Carole's restored log, or no longer does."""
+        words = f"Carole's store was restored from a backup: `tryst {self._context.party.name} accept-restore"
+        if self._context.party.name in status.restore_awaits:
+            self._conditions[status.project] = project_pb2.CUSTODIAN_CONDITION_RESTORE
+            text = f"{words} {status.project}` shows what was lost, and the project waits for it"
+            if known is None or known.blocking_error != text:
+                self._context.state.update(status.project, blocking_error=text)
+        elif known is not None and known.blocking_error.startswith(words):
+            self._context.state.update(status.project, blocking_error="")
+            if self._conditions.get(status.project) == project_pb2.CUSTODIAN_CONDITION_RESTORE:
+                self._conditions.pop(status.project)
+
+    def _decide_again(self, project: str) -> None:
+        """What the operator was to decide, or has declined, is no longer what is proposed."""
+        with self._lock:
+            if (held := self._held.get(project)) is not None and held.until == float("inf"):
+                del self._held[project]
 
     def _sweep(self) -> None:
         """Erase maps whose retention has ended."""

@@ -47,6 +47,7 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
     _decline(app, party, default)
     _attach(app, party, default)
     _checkpoints(app, party, default)
+    _accept_restore(app, party, default)
     _override(app, party, default)
     if load_gate is not None:
         _leakage(app, party, load_gate)
@@ -155,7 +156,7 @@ def _approve(app: typer.Typer, party: Party, default: Path) -> None:
         ] = None,
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation; for scripts, best with --digest.")] = False,
     ) -> None:
-        """Sign the specification that waits for approval.
+        """Sign the specification that waits for approval, or consent to another epoch of its project.
 
         Shown first: the profile of what was read, what the specification lets others see, and its digest, which must be
         the one that the coordinator and the other custodian see. Nothing leaves this machine before all have signed.
@@ -170,7 +171,7 @@ def _approve(app: typer.Typer, party: Party, default: Path) -> None:
             show_consent(found, control.profile(chosen), party.title)
             if not yes:
                 typer.confirm(f"Approve this specification of {chosen} on behalf of {party.title}?", abort=True)
-            control.approve(chosen, found.digest)
+            control.approve(chosen, found.digest, found.epoch)
             console.print(control.outcome_of(chosen))
 
 
@@ -178,22 +179,31 @@ def _decline(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def decline(
         project: Project,
+        reason: Annotated[
+            str,
+            typer.Option(
+                help="The reason, 10 to 1000 characters, without the name of any person or record: the coordinator and"
+                " the steward read it, and Carole's audit log keeps it."
+            ),
+        ],
         config: Config = default,
-        reason: Annotated[str, typer.Option(help="The reason; kept here. Send it to the coordinator yourself.")] = "",
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
     ) -> None:
-        """Decline the specification that waits for approval. Nothing is sent; it can still be approved later.
+        """Decline a specification, or withdraw from a project that was approved, as long as nothing is released.
 
-        Inform the coordinator, who will propose another specification.
+        Signed, with your reason. What your service has uploaded is erased at Carole's, a run ends, and the project
+        waits until the coordinator proposes another specification, which you may approve; so you may this one, later.
+        What has been released cannot be taken back.
         """
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console
 
         with Control.open(config, party) as control:
             if not yes:
+                console.print(f'Everyone who may read the audit log reads: "{reason}"', highlight=False, markup=False)
                 typer.confirm(f"Decline the specification of {project} on behalf of {party.title}?", abort=True)
             control.decline(project, reason)
-        console.print("Declined. The service does nothing for this project now; send the coordinator your reason.")
+            console.print(control.outcome_of_decline(project))
 
 
 def _attach(app: typer.Typer, party: Party, default: Path) -> None:
@@ -224,7 +234,12 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
 
 def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
-    def checkpoints(config: Config = default) -> None:
+    def checkpoints(
+        config: Config = default,
+        lost: Annotated[
+            bool, typer.Option("--lost", help="Those of a log that a restoration has cut, instead.")
+        ] = False,
+    ) -> None:
         """Print every checkpoint of Carole's audit log that was verified here, a line each: evidence for
         `tryst audit verify --kept`.
 
@@ -233,8 +248,36 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         """
         from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
 
-        for checkpoint in kept_checkpoints(config, party):
+        for checkpoint in kept_checkpoints(config, party, lost=lost):
             typer.echo(checkpoint.to_text())
+
+
+def _accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command("accept-restore")
+    def accept_restore(
+        project: Project,
+        config: Config = default,
+        refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
+        reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+    ) -> None:
+        """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
+
+        The project goes on when all its parties have accepted. If one refuses, it can only be erased.
+        """
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import console
+        from tryst.common.witnessing.wording import decided_line
+
+        with Control.open(config, party) as control:
+            restoration, lines = control.show_restored(project)
+            for line in lines:
+                console.print(line, highlight=False, markup=False)
+            if not yes:
+                word = "Refuse" if refuse else "Accept"
+                typer.confirm(f"{word} the restored log for {project} on behalf of {party.title}?", abort=True)
+            awaits = control.decide_restored(project, restoration, accept=not refuse, reason=reason)
+        console.print(decided_line(project, awaits, accepted=not refuse), highlight=False)
 
 
 def _override(app: typer.Typer, party: Party, default: Path) -> None:

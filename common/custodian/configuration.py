@@ -14,6 +14,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability
 from tryst.common.specification.model.defaults import Mode
@@ -161,9 +162,12 @@ class Policy(Configuration):
     """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
     wait for the operator whatever is in `approve`."""
 
-    def consents(self, digest: bytes, mode: str) -> bool:
-        """Whether a specification is approved without the operator."""
-        return mode in self.modes and digest.hex() in self.approve
+    max_epochs: Annotated[int, Field(ge=1, le=MAX_EPOCHS)] = MAX_EPOCHS
+    """In how many epochs of a project this custodian takes part; its operator consents to each after the first."""
+
+    def consents(self, digest: bytes, mode: str, epoch: int) -> bool:
+        """Whether a specification is approved without the operator; never after the project's first epoch."""
+        return epoch == 1 and mode in self.modes and digest.hex() in self.approve
 
 
 class Polling(Configuration):

@@ -28,6 +28,8 @@ from tryst.common.rpc.trust import Trust
 from tryst.common.versions import CUSTODIAN_STATE, WIRE
 from tryst.protos.linkage.v1 import project_pb2
 
+AGENT = "agent"
+"""The check of the thread that works through Carole's tasks."""
 REMEMBERED_SECONDS = 5.0
 _STEP_SECONDS = (0.1, 1.0, 10.0, 60.0, 600.0)
 """Bounds of the histogram: to sign a large file takes minutes."""
@@ -60,7 +62,7 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
         if context.stopping.is_set() or not agent():
             raise TrystError(ErrorCode.UNAVAILABLE, "the service is stopping")
 
-    readiness = Readiness({"state": check_state, "keys": check_keys, "agent": check_agent})
+    readiness = Readiness({"state": check_state, "keys": check_keys, AGENT: check_agent})
     versions = {"wire": WIRE, "state": str(CUSTODIAN_STATE)}
     # The operator's calls come from this custodian's own programs: their ids are its own.
     made = Observation(configuration.observability, readiness, versions, callers_requests=True)

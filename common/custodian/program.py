@@ -11,6 +11,7 @@ from tryst.common.custodian.service import serve
 from tryst.common.errors import TrystError
 from tryst.common.leakage_report import Gate
 from tryst.common.missing_module import missing_module
+from tryst.common.parent_process import OPTION, end_with_parent
 from tryst.common.parties import Party
 
 
@@ -36,7 +37,10 @@ def main(party: Party, arguments: list[str] | None = None, load_gate: Callable[[
         "--config", type=Path, default=Path(f"{party.name}.yaml"), help="the configuration file (default: %(default)s)"
     )
     parser.add_argument("--ready-file", type=Path, help="write this file, JSON, once the service is ready")
+    parser.add_argument(OPTION, action="store_true", help="end when standard input ends")
     given = parser.parse_args(arguments)
+    if given.with_parent:
+        end_with_parent()
     try:
         serve(party, given.config, given.ready_file, None if load_gate is None else load_gate())
     except (TrystError, ModuleNotFoundError) as error:

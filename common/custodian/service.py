@@ -13,7 +13,7 @@ import structlog
 
 from tryst.common.custodian.agent import Agent
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
-from tryst.common.custodian.observation import observe
+from tryst.common.custodian.observation import AGENT, observe
 from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
 from tryst.common.custodian.source.reading import check_driver
@@ -24,12 +24,14 @@ from tryst.common.custodian.steps.step_progress import Progress
 from tryst.common.durable import whole_file
 from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
+from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Party, Role
 from tryst.common.pki import server_name
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.trust import Trust, TrustWatch
-from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2_grpc
+from tryst.common.witnessing.log_reader import LogReader
+from tryst.protos.linkage.v1 import custody_pb2_grpc
 
 STOP_SECONDS = 10.0
 """How long to wait for a step at shutdown. The state survives a killed step, so there is no need to wait longer."""
@@ -66,9 +68,10 @@ class CustodianService:
             connection = Connection(configuration.carole.address, name, keyring.tls.channel(), share_request_ids=share)
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
-            auditor = connection.stub(audit_pb2_grpc.AuditStub)
+            command = f"tryst {party.name} accept-restore"
+            reader = LogReader(connection, keyring.identity, keyring.linker.identity, state, command)
             context = StepContext(
-                party, configuration, keyring, state, Progress(), connection, carole, auditor, self._stopping, gate
+                party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping, gate
             )
             trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
             self._observation, count_step = observe(context, trust, lambda: self._thread.is_alive())
@@ -101,10 +104,8 @@ class CustodianService:
         self._stopping.set()
 
     def wait(self) -> None:
-        """Return once `stop` was called."""
-        # In short waits, so that a signal's handler runs in between on every platform.
-        while not self._stopping.wait(0.5):
-            pass
+        """Return once `stop` was called; the service manager is kept informed."""
+        ServiceManager().wait(self._stopping, self._observation.readiness, vital=AGENT)
 
     def close(self) -> None:
         """End the agent's call and step, and close everything."""

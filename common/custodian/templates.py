@@ -35,6 +35,7 @@ operator:
 policy:
   approve: {approve}
   # modes: [open, block_keyed, trusted]   # without it, mode trusted, which sends values themselves, waits for you
+  # max_epochs: 2   # in how many epochs of a project you take part, 3 at most; each after the first waits for you
 
 # A seed exchanged by hand, in place of the agreement through Carole (`tryst {name} seed new` makes one):
 # seed_file: {name}.seed

@@ -50,7 +50,7 @@ from tryst.common.keys.transcript import Transcript
 from tryst.common.parties import Side
 
 _STATE = b"tryst seed agreement state 1"
-_AGAIN = "make a new project of the same specification, under another name, and agree there"
+_AGAIN = "let the coordinator open a new epoch of the project (`tryst project new-epoch`), and agree again in it"
 
 
 class Agreement:

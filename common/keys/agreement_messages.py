@@ -182,5 +182,5 @@ def _refused(where: str, what: str, got: str = "") -> TrystError:
         where=where,
         got=got,
         remedy="nothing was agreed; compare both identities' fingerprints by phone, and if they are right, the "
-        "message was changed on its way: report it to the linkage unit, then agree again in a new project",
+        "message was changed on its way: report it to the linkage unit, then agree again in a new epoch",
     )

@@ -14,12 +14,14 @@ Neither detects a wrong column or a wrong date order in a file; a custodian's pr
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 
 from tryst.common.keys.derivation import Purpose, Seed, derive_key
 from tryst.common.keys.framing import frame
 
 CHECK_BYTES = 8
 CANARY_BYTES = 32
+PART_BYTES = 16
 
 CANARY_RECORDS: tuple[str | None, ...] = (
     None,
@@ -149,3 +151,20 @@ def canary_digest(seed: Seed, project: str, encoding_digest: bytes, epoch: int, 
     """
     key = derive_key(seed, project, Purpose.CANARY, encoding_digest, epoch=epoch)
     return hmac.digest(key, frame(b"tryst canary 1", encoded), "sha256")
+
+
+def canary_part_names(fields: Iterable[str]) -> list[str]:
+    """The parts of the canary that are compared on their own, where the digests differ, in the order of the wire."""
+    return [*(f"the cleaning of {field}" for field in fields), "the signatures", "the codes of variables"]
+
+
+def canary_part(seed: Seed, project: str, encoding_digest: bytes, epoch: int, name: str, content: bytes) -> bytes:
+    """MAC over one part of the canary, 16 bytes: it shows where two installations differ, and nothing else.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER as `derive`.
+    """
+    key = derive_key(seed, project, Purpose.CANARY, encoding_digest, epoch=epoch)
+    return hmac.digest(key, frame(b"tryst canary part 1", name.encode(), content), "sha256")[:PART_BYTES]

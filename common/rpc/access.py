@@ -13,10 +13,12 @@ from tryst.common.parties import CUSTODIANS, Role
 
 _COORDINATOR = frozenset({Role.COORDINATOR})
 _STEWARD = frozenset({Role.STEWARD})
+_PARTIES = CUSTODIANS | _COORDINATOR | _STEWARD
 
 _CUSTODY = (
     "NextTask",
     "Approve",
+    "Decline",
     "PostMessage",
     "ReportKeys",
     "BeginUpload",
@@ -31,6 +33,7 @@ _COORDINATION = (
     "CreateProject",
     "ApproveProject",
     "AmendProject",
+    "NewEpoch",
     "GetProject",
     "ListProjects",
     "StartRun",
@@ -42,14 +45,27 @@ _COORDINATION = (
     "EraseProject",
 )
 _AUDIT = ("Witness",)
+_RESTORATION = ("GetRestoration", "DecideRestoration")
 _STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "ListEntries")
-_OPERATOR = ("Status", "Profile", "Specification", "Approve", "Decline", "Override", "ListCheckpoints", "Stop")
+_OPERATOR = (
+    "Status",
+    "Profile",
+    "Specification",
+    "Approve",
+    "Decline",
+    "Override",
+    "ListCheckpoints",
+    "ShowRestored",
+    "DecideRestored",
+    "Stop",
+)
 
 ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     {
         **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
-        **{f"/linkage.v1.Audit/{method}": CUSTODIANS for method in _AUDIT},
+        **{f"/linkage.v1.Audit/{method}": _PARTIES for method in _AUDIT},
+        **{f"/linkage.v1.Restoration/{method}": _PARTIES for method in _RESTORATION},
         **{f"/linkage.v1.Stewardship/{method}": _STEWARD for method in _STEWARDSHIP},
         # A coordinator may read the steward's report; the decision and the audit log are the steward's alone.
         "/linkage.v1.Stewardship/GetReport": _COORDINATOR | _STEWARD,

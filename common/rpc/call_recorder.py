@@ -85,6 +85,12 @@ def note_caller(context: grpc.ServicerContext, member: Member) -> None:
         call.member = member
 
 
+def request_of(context: grpc.ServicerContext) -> str:
+    """The id of a call, as the log has it; empty where calls are not recorded."""
+    call = _calls.get(id(context))
+    return "" if call is None else call.request
+
+
 def note_error(context: grpc.ServicerContext, code: ErrorCode) -> None:
     """Note the error that a call is answered with."""
     if (call := _calls.get(id(context))) is not None:

@@ -68,8 +68,13 @@ class Connection:
         if server_name:
             options.append(("grpc.ssl_target_name_override", server_name))
         self._options = options
-        self._calls = OutgoingCalls(share=share_request_ids)
+        self._calls = OutgoingCalls(address, share=share_request_ids)
         self._channel = self._connected(credentials)
+
+    @property
+    def shared_request(self) -> str:
+        """The id that the service received with the newest call, for a word with its operators; empty for none."""
+        return self._calls.shared
 
     def __enter__(self) -> Connection:
         return self

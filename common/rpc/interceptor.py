@@ -1,4 +1,4 @@
-"""The checks before every method (deadline, known caller, permitted role), and errors that reveal nothing after it.
+"""The checks before every method (caller, role, release, deadline), and errors that reveal nothing after it.
 
 gRPC's own interceptor cannot see the peer, so it wraps the handlers instead, which receive the context. Python gRPC
 would send an unforeseen exception's text to the peer; here the peer gets an incident id, and the log gets the id with
@@ -11,7 +11,7 @@ A request is parsed here, after its caller is known, so that one that is no mess
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -24,6 +24,7 @@ from tryst.common.logging_setup import place_of
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_recorder import note_caller, note_error
+from tryst.common.rpc.protocol import require_caller
 from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
 
 log = structlog.get_logger()
@@ -36,6 +37,8 @@ Admit = Callable[[bytes], Member]
 
 Denied = Callable[[str, str], None]
 """Called for every denied call with the caller's name, empty if it is no member, and the method."""
+
+Metadata = Iterable[tuple[str, str | bytes]]
 
 _callers: dict[int, Member] = {}
 
@@ -76,30 +79,30 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         handler = continuation(details)
         if handler is None:
             return None
-        method = details.method
+        method, metadata = details.method, details.invocation_metadata
         if handler.unary_unary is not None:
-            guarded = self._unary(method, handler.unary_unary, handler.request_deserializer)
+            guarded = self._unary(method, metadata, handler.unary_unary, handler.request_deserializer)
             return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
         if handler.unary_stream is not None:
-            streamed = self._stream(method, handler.unary_stream, handler.request_deserializer)
+            streamed = self._stream(method, metadata, handler.unary_stream, handler.request_deserializer)
             return grpc.unary_stream_rpc_method_handler(streamed, None, handler.response_serializer)
         # Streams from a client are not supported: their end is no proof of completeness.
         return None
 
     def _unary(
-        self, method: str, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
+        self, method: str, metadata: Metadata, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
     ) -> Callable[[bytes, Any], Any]:
         def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
-            with self._entered(method, context):
+            with self._entered(method, metadata, context):
                 return behaviour(_parsed(method, request, parse), context)
 
         return guarded
 
     def _stream(
-        self, method: str, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
+        self, method: str, metadata: Metadata, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
     ) -> Callable[[bytes, Any], Iterator[Any]]:
         def guarded(request: bytes, context: grpc.ServicerContext) -> Iterator[Any]:
-            with self._entered(method, context):
+            with self._entered(method, metadata, context):
                 for response in behaviour(_parsed(method, request, parse), context):
                     # A stream may be open for an hour, and its caller be removed from the list meanwhile.
                     self._identified(method, context)
@@ -108,9 +111,9 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         return guarded
 
     @contextmanager
-    def _entered(self, method: str, context: grpc.ServicerContext) -> Iterator[None]:
+    def _entered(self, method: str, metadata: Metadata, context: grpc.ServicerContext) -> Iterator[None]:
         try:
-            self._enter(method, context)
+            self._enter(method, metadata, context)
             yield
         except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
             self._record(method, context, error)
@@ -118,8 +121,8 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         finally:
             _callers.pop(id(context), None)
 
-    def _enter(self, method: str, context: grpc.ServicerContext) -> None:
-        self._identified(method, context)
+    def _enter(self, method: str, metadata: Metadata, context: grpc.ServicerContext) -> None:
+        require_caller(self._identified(method, context).role, metadata)
         remaining = context.time_remaining()
         if remaining is None or remaining > MAX_DEADLINE_SECONDS:
             raise TrystError(
@@ -130,7 +133,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 remedy="set a timeout on the call",
             )
 
-    def _identified(self, method: str, context: grpc.ServicerContext) -> None:
+    def _identified(self, method: str, context: grpc.ServicerContext) -> Member:
         """Admit the caller, by the list as it is now."""
         member = self._identify(method, context)
         if member is not None:
@@ -143,6 +146,7 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
                 where=method,
                 remedy="ask the service's operator whether its membership list holds your certificate and role",
             )
+        return member
 
     def _record(self, method: str, context: grpc.ServicerContext, error: Exception) -> None:
         denials = (ErrorCode.NOT_ADMITTED, ErrorCode.SIGNATURE, ErrorCode.MALFORMED)

@@ -29,13 +29,15 @@ class Observation:
         To which the service adds its own metrics.
     recorder
         For the service's server.
+    readiness
+        The checks.
     """
 
     def __init__(
         self, settings: Observability, readiness: Readiness, versions: Mapping[str, str], *, callers_requests: bool
     ) -> None:
         self._settings = settings
-        self._readiness = readiness
+        self.readiness = readiness
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         Info("tryst", "Versions of what two installations must have alike.", registry=self.registry).info(
@@ -61,7 +63,7 @@ class Observation:
             CONFIGURATION if the address cannot be listened on.
         """
         if self._settings.listen:
-            self._endpoint = Endpoint(self._settings.listen, self.registry, self._readiness)
+            self._endpoint = Endpoint(self._settings.listen, self.registry, self.readiness)
 
     def stop(self) -> None:
         """Stop serving."""

@@ -1,4 +1,4 @@
-"""Calls to another service, as their client records them: an id for the log, and a span.
+"""Calls to another service, as their client records them: an id for the log, a span, and the protocol of both sides.
 
 The id crosses to the service only where it belongs to the same organisation, or where both have agreed to it: by ids an
 organisation could follow what another one does.
@@ -16,22 +16,35 @@ from opentelemetry.trace import Span
 
 from tryst.common.observability.tracing import begin_span
 from tryst.common.rpc.call_recorder import REQUEST_KEY
+from tryst.common.rpc.protocol import OWN_PROTOCOL, require_service
+
+_ANSWERS = (grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED)
+"""What a service itself has answered. An older one may not admit a role to a method that it has since been given."""
 
 _CALL = "last_call"
 """Key of the lines of the log that this thread writes after a call that failed."""
 
 
 class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
-    """Gives each call an id.
+    """Gives each call an id and this release's protocol, and refuses an older service.
 
     Parameters
     ----------
+    address
+        Of the service, for errors.
     share
         Whether the service receives it.
+
+    Attributes
+    ----------
+    shared
+        The id of the newest call, where the service has received it; else empty.
     """
 
-    def __init__(self, *, share: bool) -> None:
+    def __init__(self, address: str, *, share: bool) -> None:
+        self._address = address
         self._share = share
+        self.shared = ""
 
     def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
         """Make a call, and keep its id for the log until the next one if it fails."""
@@ -44,8 +57,11 @@ class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
             structlog.contextvars.unbind_contextvars(_CALL)
             response.add_done_callback(lambda ended: _end(span, ended))
             return response
-        if _end(span, response) is grpc.StatusCode.OK:
+        status = _end(span, response)
+        if status is grpc.StatusCode.OK:
             structlog.contextvars.unbind_contextvars(_CALL)
+        if status in _ANSWERS:
+            require_service(response.trailing_metadata() or (), self._address)
         return response
 
     def intercept_unary_stream(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
@@ -55,9 +71,10 @@ class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
         return continuation(self._marked(details, number), request)
 
     def _marked(self, details: Any, number: str) -> Any:
-        if not self._share:
-            return details
-        metadata = [*(details.metadata or ()), (REQUEST_KEY, number)]
+        metadata = [*(details.metadata or ()), *OWN_PROTOCOL]
+        if self._share:
+            self.shared = number
+            metadata.append((REQUEST_KEY, number))
         return _Details(details, metadata)
 
 

@@ -19,6 +19,7 @@ from grpc import StatusCode
 
 from tryst.common.errors import FULL, ErrorCode, TrystError
 from tryst.common.missing_module import missing_module
+from tryst.common.rpc.protocol import OWN_PROTOCOL
 
 METADATA_KEY = "tryst-error-bin"
 _MAX_TEXT = 1500
@@ -139,8 +140,11 @@ def typed(error: Exception) -> TrystError | None:
     return None
 
 
-def to_metadata(error: TrystError) -> tuple[tuple[str, bytes], ...]:
-    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known."""
+def to_metadata(error: TrystError) -> tuple[tuple[str, str | bytes], ...]:
+    """The error as trailing metadata: code, what, where, got and remedy, and when to try again if that is known.
+
+    The protocol comes with it, by which its reader knows whether the service is of a release that it can call at all.
+    """
     payload: dict[str, Any] = {
         "code": int(error.code),
         "what": error.what[:_MAX_TEXT],
@@ -150,7 +154,7 @@ def to_metadata(error: TrystError) -> tuple[tuple[str, bytes], ...]:
     }
     if error.retry_seconds > 0:
         payload["retry_seconds"] = round(error.retry_seconds, 3)
-    return ((METADATA_KEY, json.dumps(payload).encode()),)
+    return ((METADATA_KEY, json.dumps(payload).encode()), *OWN_PROTOCOL)
 
 
 def from_rpc_error(error: grpc.RpcError, where: str) -> TrystError:
@@ -168,11 +172,11 @@ def _typed(error: grpc.RpcError, where: str) -> TrystError:
     for key, value in trailing:
         if key == METADATA_KEY:
             try:
-                return _read(json.loads(value))
+                return _read(json.loads(value), error)
             except (ValueError, KeyError, TypeError, AttributeError):
                 break
     status = error.code() if hasattr(error, "code") else StatusCode.UNKNOWN
-    if status is StatusCode.UNAVAILABLE:
+    if status in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED):  # a service that stops cancels what is under way
         return TrystError(
             ErrorCode.UNAVAILABLE,
             "the service does not answer, or refuses this certificate",
@@ -200,7 +204,7 @@ def _typed(error: grpc.RpcError, where: str) -> TrystError:
     )
 
 
-def _read(payload: Mapping[str, Any]) -> TrystError:
+def _read(payload: Mapping[str, Any], error: grpc.RpcError) -> TrystError:
     texts = [payload[name] for name in ("what", "where", "got", "remedy")]
     seconds = payload.get("retry_seconds", 0.0)
     if not all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
@@ -209,10 +213,19 @@ def _read(payload: Mapping[str, Any]) -> TrystError:
         raise ValueError("no duration")
     what, where, got, remedy = texts
     return TrystError(
-        ErrorCode(payload["code"]),
+        _known(payload["code"], error),
         what,
         where=where,
         got=got,
         remedy=remedy,
         retry_seconds=min(float(seconds), MAX_RETRY_SECONDS),
     )
+
+
+def _known(number: Any, error: grpc.RpcError) -> ErrorCode:
+    """The code of a number; one of a newer release is known by its status only, and its words are kept."""
+    if number in set(ErrorCode):
+        return ErrorCode(number)
+    if not isinstance(number, int):
+        raise ValueError("no code")
+    return ErrorCode.UNAVAILABLE if error.code() is StatusCode.UNAVAILABLE else ErrorCode.INTERNAL

@@ -8,7 +8,6 @@ moment they need not fit together.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +19,7 @@ import structlog
 from tryst.common.errors import TrystError
 from tryst.common.observability.certificates import certificate_ends
 from tryst.common.parties import Role
+from tryst.common.periodic import Periodic
 from tryst.common.pki.admission import Admission
 from tryst.common.pki.certificates import read_certificate, read_public
 from tryst.common.pki.checks import utc_now
@@ -162,28 +162,25 @@ class TrustWatch:
     def __init__(self, trust: Trust, changed: Callable[[], None] = lambda: None) -> None:
         self._trust = trust
         self._changed = changed
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="trust", daemon=True)
+        self._until_reminder = REMIND_SECONDS
+        self._periodic = Periodic("trust", LOOK_SECONDS, self._work)
 
     def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
+        """Begin to look; a certificate that ends soon is named at once."""
+        self._remind()
+        self._periodic.start()
 
     def stop(self) -> None:
         """End the thread."""
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._periodic.stop()
 
-    def _run(self) -> None:
-        until_reminder = 0.0
-        while not self._ended.is_set():
-            if until_reminder <= 0:
-                self._remind()
-                until_reminder = REMIND_SECONDS
-            self._look()
-            self._ended.wait(LOOK_SECONDS)
-            until_reminder -= LOOK_SECONDS
+    def _work(self) -> bool:
+        self._until_reminder -= LOOK_SECONDS
+        if self._until_reminder <= 0:
+            self._remind()
+            self._until_reminder = REMIND_SECONDS
+        self._look()
+        return True
 
     def _look(self) -> None:
         try:

@@ -13,6 +13,9 @@ version: 1
 carole:
   address: {address}
 keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+state: {state}  # folder in which it keeps what it has seen of Carole's audit log
+observability:
+  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
 """
 
 
@@ -22,6 +25,9 @@ version: 1
 carole:
   address: {address}
 keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+state: {state}  # folder in which it keeps what it has seen of Carole's audit log
+observability:
+  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
 """
 
 
@@ -32,19 +38,29 @@ class CaroleAddress(Configuration):
     """host:port, as this coordinator reaches her."""
 
 
+class ClientObservability(Configuration):
+    """What others may know of this party's calls."""
+
+    share_request_ids: bool = False
+    """Whether Carole receives the id of each call, where her configuration agrees to it too."""
+
+
 class CoordinatorConfiguration(Configuration):
     """All of ``coordinator.yaml``."""
 
     version: Literal[1]
     carole: CaroleAddress
     keys: ConfiguredPath
+    state: ConfiguredPath | None = None
+    """Folder of `FileMemory`; that of the configuration file by default."""
+    observability: ClientObservability = ClientObservability()
 
 
-def template(address: str, *, keys: str = ".") -> str:
-    """A commented ``coordinator.yaml`` for the Carole at `address`; `keys` is relative to the file or absolute."""
-    return TEMPLATE.format(address=f'"{address}"', keys=keys)
+def template(address: str, *, keys: str = ".", state: str = ".") -> str:
+    """A commented ``coordinator.yaml`` for the Carole at `address`; folders are relative to it or absolute."""
+    return TEMPLATE.format(address=f'"{address}"', keys=keys, state=state)
 
 
-def steward_template(address: str, *, keys: str = ".") -> str:
+def steward_template(address: str, *, keys: str = ".", state: str = ".") -> str:
     """A commented ``steward.yaml``, of the same form."""
-    return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys)
+    return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys, state=state)

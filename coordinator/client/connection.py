@@ -4,46 +4,93 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.configuration import load_configuration
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import server_name
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
+from tryst.common.witnessing.log_memory import FileMemory
+from tryst.common.witnessing.log_reader import LogReader
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.terminal import show_ending
 
+COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward"}
+"""The group of each party's commands."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """A party that calls Carole by commands.
+
+    Attributes
+    ----------
+    connection
+        To her.
+    identity, folder
+        The party's keys.
+    linker
+        Whose signature the audit log's checkpoints must have.
+    memory, log
+        What the party has seen of the log, and what reads on.
+    """
+
+    connection: Connection
+    identity: Identity
+    folder: PartyFolder
+    linker: PublicIdentity
+    memory: FileMemory
+    log: LogReader
+
 
 @contextmanager
-def connect(config: Path) -> Iterator[Coordinator]:
-    """A coordinator connected to the Carole of its configuration; errors as `client`."""
-    with client(config, Role.COORDINATOR) as (connection, identity, folder):
-        yield Coordinator(connection, identity, Reader.load(folder, Role.COORDINATOR))
+def connect(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
+    """A coordinator connected to the Carole of its configuration; parameters and errors as `client`."""
+    with client(config, Role.COORDINATOR, checked=checked) as found:
+        reader = Reader.load(found.folder, Role.COORDINATOR)
+        yield Coordinator(found.connection, found.identity, reader, found.memory)
 
 
 @contextmanager
-def client(config: Path, role: Role) -> Iterator[tuple[Connection, Identity, PartyFolder]]:
-    """A connection to the Carole of a configuration, with the identity and the folder of the party that calls her.
+def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client]:
+    """A connection to the Carole of a configuration, whose audit log continues what the party has seen of it.
 
     A certificate that ends soon is named on standard error.
+
+    Parameters
+    ----------
+    checked
+        Whether that is verified: not where a project is erased, or a restored log decided on.
 
     Raises
     ------
     TrystError
-        CONFIGURATION or CERTIFICATE, before anything is sent.
+        CONFIGURATION or CERTIFICATE, before anything is sent; UNAVAILABLE, AUDIT or SIGNATURE by `LogReader.check`.
     """
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)
     show_ending(folder)
-    with connection_of(settings.carole.address, settings.keys, role) as connection:
-        yield connection, Identity.load(folder.identity), folder
+    share = settings.observability.share_request_ids
+    with connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection:
+        identity = Identity.load(folder.identity)
+        linker = Members.load(folder.members).in_role(Role.LINKER).identity
+        memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
+        log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")
+        if checked:
+            log.check()
+        yield Client(connection, identity, folder, linker, memory, log)
 
 
-def connection_of(address: str, keys: Path, role: Role = Role.COORDINATOR) -> Connection:
+def connection_of(
+    address: str, keys: Path, role: Role = Role.COORDINATOR, *, share_request_ids: bool = False
+) -> Connection:
     """A connection to the Carole at `address`, with the certificate in the folder `keys`."""
-    return Connection(address, server_name(Role.LINKER), channel_credentials(keys, role))
+    credentials = channel_credentials(keys, role)
+    return Connection(address, server_name(Role.LINKER), credentials, share_request_ids=share_request_ids)

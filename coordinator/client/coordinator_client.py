@@ -7,14 +7,18 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import approval_parts, sign_new_epoch
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.status import passes
 from tryst.common.rpc.transfer import Fetch
+from tryst.common.witnessing.log_memory import FileMemory
+from tryst.coordinator.client.released_runs import note_released
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
@@ -42,9 +46,18 @@ class Coordinator:
         The Ed25519 identity that signs the coordinator's approvals.
     resolver
         What opens handles in mode block_keyed; None where no run is to be resolved here.
+    memory
+        Keeps which runs are released; None where nothing outlives the process.
     """
 
-    def __init__(self, connection: Connection, identity: Identity, resolver: Reader | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        identity: Identity,
+        resolver: Reader | None = None,
+        memory: FileMemory | None = None,
+    ) -> None:
+        self._memory = memory
         self._connection = connection
         self._identity = identity
         self._resolver = resolver
@@ -56,12 +69,13 @@ class Coordinator:
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.CreateProject, request, attempts=3).status
         return status
 
-    def approve(self, project: str, digest: bytes) -> project_pb2.ProjectStatus:
-        """Sign the specification with `digest` on the coordinator's behalf."""
+    def approve(self, project: str, digest: bytes, epoch: int = 1) -> project_pb2.ProjectStatus:
+        """Sign the specification with `digest` on the coordinator's behalf, for an epoch of the project."""
         request = coordination_pb2.ApproveProjectRequest(
             project=project,
             specification_digest=digest,
-            signature=self._identity.sign(SigningPurpose.APPROVAL, project.encode(), digest),
+            signature=self._identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, digest, epoch)),
+            epoch=epoch,
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.ApproveProject, request, attempts=3).status
         return status
@@ -72,17 +86,36 @@ class Coordinator:
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.AmendProject, request, attempts=3).status
         return status
 
+    def open_epoch(self, project: str, epoch: int, encoding_digest: bytes, reason: str) -> project_pb2.ProjectStatus:
+        """Open the project's next epoch, signed."""
+        text = normalized_reason(reason)
+        request = coordination_pb2.NewEpochRequest(
+            project=project,
+            epoch=epoch,
+            reason=text,
+            signature=sign_new_epoch(self._identity, project, encoding_digest, epoch, text),
+        )
+        status: project_pb2.ProjectStatus = self._connection.call(self._stub.NewEpoch, request, attempts=3).status
+        return status
+
     def get(self, project: str) -> tuple[project_pb2.ProjectStatus, str]:
         """A project's status and its specification."""
         response = self._connection.call(
             self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
         )
+        note_released(self._memory, [response.status])
         return response.status, response.specification
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
         """Every project of this coordinator."""
         response = self._connection.call(self._stub.ListProjects, coordination_pb2.ListProjectsRequest(), attempts=3)
+        note_released(self._memory, response.projects)
         return list(response.projects)
+
+    @property
+    def shared_request(self) -> str:
+        """As `Connection.shared_request`."""
+        return self._connection.shared_request
 
     def start(self, project: str) -> project_pb2.RunStatus:
         """Request a run; it continues at Carole whatever happens to this connection."""
@@ -130,8 +163,10 @@ class Coordinator:
         def request(index: int) -> coordination_pb2.GetStatisticsRequest:
             return coordination_pb2.GetStatisticsRequest(project=project, run=run, index=index)
 
-        stub = self._stub
-        text = Fetch(self._connection, stub.GetStatistics, request, project, MAX_STATISTICS_BYTES).whole()
+        fetch = Fetch(self._connection, self._stub.GetStatistics, request, project, MAX_STATISTICS_BYTES)
+        text = fetch.whole()
+        if self._memory is not None:
+            self._memory.note_released(project, run, fetch.root)
         return StatisticsDocument.read(bytes(text), "statistics")
 
     def report(self, project: str, run: str) -> Report:

@@ -22,6 +22,7 @@ WORDS = {
     project_pb2.CUSTODIAN_CONDITION_STORAGE: "has a full disk",
     project_pb2.CUSTODIAN_CONDITION_AUDIT: "does not accept Carole's audit log: speak with it and with Carole's "
     "operator",
+    project_pb2.CUSTODIAN_CONDITION_RESTORE: "waits for its operator's decision on the restored log",
     project_pb2.CUSTODIAN_CONDITION_OTHER: "has met an error, which its operator sees",
 }
 
@@ -37,7 +38,7 @@ _UNDER_WAY = frozenset(
 
 
 def condition_lines(status: project_pb2.ProjectStatus, now: float | None = None) -> Iterator[str]:
-    """A line for each custodian that the project waits for, with the time since when.
+    """A line for each custodian that has declined, and for each that the project waits for, with the time since when.
 
     Parameters
     ----------
@@ -47,6 +48,9 @@ def condition_lines(status: project_pb2.ProjectStatus, now: float | None = None)
     moment = time.time() if now is None else now
     for side in status.sides:
         name = _NAMES.get(side.side, "A custodian")
+        if side.declined:
+            reason = f': "{side.decline_reason}"' if side.decline_reason else ""
+            yield f"{status.project}: {name} declined the specification{reason}"
         if words := WORDS.get(side.condition):
             yield f"{status.project}: {name}'s service {words} (since {_at(side.condition_since_unix_ms)})"
         silent = side.last_poll_unix_ms and moment - side.last_poll_unix_ms / 1000 > SILENT_SECONDS

@@ -11,10 +11,11 @@ from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.parties import Role
-from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
 from tryst.common.wire.checkpoints import checkpoint_from_wire
+from tryst.common.witnessing.log_memory import FileMemory
 from tryst.coordinator.client.connection import client
+from tryst.coordinator.client.released_runs import note_released
 from tryst.coordinator.client.risk_reports import Report, fetch_report
 from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
@@ -30,9 +31,14 @@ class Steward:
         Signs decisions.
     linker
         Whose signature the audit log's checkpoints must have.
+    memory
+        Keeps which runs are released; None where nothing outlives the process.
     """
 
-    def __init__(self, connection: Connection, identity: Identity, linker: PublicIdentity) -> None:
+    def __init__(
+        self, connection: Connection, identity: Identity, linker: PublicIdentity, memory: FileMemory | None = None
+    ) -> None:
+        self._memory = memory
         self._connection = connection
         self._identity = identity
         self._linker = linker
@@ -41,7 +47,9 @@ class Steward:
     def assessed(self) -> list[project_pb2.ProjectStatus]:
         """Every project whose result has been judged."""
         request = stewardship_pb2.ListAssessedRequest()
-        return list(self._connection.call(self._stub.ListAssessed, request, attempts=3).projects)
+        found = list(self._connection.call(self._stub.ListAssessed, request, attempts=3).projects)
+        note_released(self._memory, found)
+        return found
 
     def report(self, project: str, run: str) -> Report:
         """The report on a run.
@@ -63,6 +71,7 @@ class Steward:
             signature=sign_decision(self._identity, project, run, report, release=release, reason=reason),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
+        note_released(self._memory, [status])
         return status
 
     def entries(self, project: str = "") -> Iterator[AuditEntry]:
@@ -110,5 +119,5 @@ def _believed(reported: stewardship_pb2.AuditEntry, shown: Checkpoint, after: in
 @contextmanager
 def connect_steward(config: Path) -> Iterator[Steward]:
     """A steward connected to the Carole of its configuration, ``steward.yaml``; errors as `client`."""
-    with client(config, Role.STEWARD) as (connection, identity, folder):
-        yield Steward(connection, identity, Members.load(folder.members).in_role(Role.LINKER).identity)
+    with client(config, Role.STEWARD) as found:
+        yield Steward(found.connection, found.identity, found.linker, found.memory)

@@ -80,13 +80,18 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
         sides = {side.side: side for side in status.sides}
         table.add_row(
             status.project,
-            STATE_WORDS.get(status.state, "unknown"),
+            _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
             _run(status),
             status.blocking_error or "-",
         )
     console.print(table)
     show_notes(waits)
+
+
+def _state(status: project_pb2.ProjectStatus) -> str:
+    words = STATE_WORDS.get(status.state, "unknown")
+    return f"{words} (epoch {status.epoch})" if status.epoch > 1 else words
 
 
 def _progress(side: project_pb2.SideStatus | None) -> str:
@@ -97,6 +102,7 @@ def _progress(side: project_pb2.SideStatus | None) -> str:
         ("contributed", side.contributed),
         ("keyed", side.keyed),
         ("approved", side.approved),
+        ("declined", side.declined),
     )
     return next((word for word, done in steps if done), "waits")
 

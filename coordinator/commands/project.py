@@ -77,12 +77,44 @@ def approve(project: Project, config: Config = DEFAULT_CONFIG) -> None:
     from tryst.coordinator.client.terminal import console, show_projects
 
     with _coordinator(config) as coordinator:
-        _, text = coordinator.get(project)
+        found, text = coordinator.get(project)
         # The digest is computed here, from the text that is there: not taken on trust from the other side.
         digest = specification_digest(load_specification(text, f"{project} at Carole"))
         console.print(f"Approving specification {digest.hex()}", highlight=False)
-        show_projects([coordinator.approve(project, digest)])
+        show_projects([coordinator.approve(project, digest, found.epoch)])
     console.print("Next: each custodian runs `tryst alice approve` (or bob); then `tryst project start`.")
+
+
+@app.command("new-epoch")
+def new_epoch(
+    project: Project,
+    reason: Annotated[
+        str,
+        typer.Option(
+            help="Why, in 10 to 1000 characters, without the name of any person or record: both custodians' operators"
+            " read it before they consent, and Carole's audit log keeps it."
+        ),
+    ],
+    config: Config = DEFAULT_CONFIG,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+) -> None:
+    """Let the custodians agree on another seed, where their keys or test records do not agree or a seed was lost.
+
+    All that was made under the former seed is erased, uploads too. Both custodians' operators must approve the new
+    epoch; the specification stays. Not after a release, and for a few epochs only: each can show Carole the same
+    records under other keys. First find out what differs, and have it corrected.
+    """
+    from tryst.common.specification import encoding_digest, load_specification
+    from tryst.coordinator.client.terminal import console, show_projects
+
+    with _coordinator(config) as coordinator:
+        found, text = coordinator.get(project)
+        encoding = encoding_digest(load_specification(text, f"{project} at Carole"))
+        epoch = found.epoch + 1
+        if not yes:
+            typer.confirm(f"Open epoch {epoch} of {project}, and erase all that was made in {found.epoch}?", abort=True)
+        show_projects([coordinator.open_epoch(project, epoch, encoding, reason)])
+    console.print("Next: each custodian's operator runs `tryst alice approve` (or bob), which shows your reason.")
 
 
 @app.command()
@@ -104,7 +136,8 @@ def start(project: Project, config: Config = DEFAULT_CONFIG) -> None:
 
     with _coordinator(config) as coordinator:
         run = coordinator.start(project)
-    console.print(f"Run {run.run} is queued. Next: tryst project watch {project}")
+        shared = f" by request {coordinator.shared_request}" if coordinator.shared_request else ""
+    console.print(f"Run {run.run} is queued{shared}. Next: tryst project watch {project}")
 
 
 @app.command()
@@ -179,13 +212,31 @@ def erase(
 
     if not yes:
         typer.confirm(f"Erase all that Carole holds of {project}? This cannot be undone", abort=True)
-    with _coordinator(config) as coordinator:
+    with _coordinator(config, checked=False) as coordinator:
         show_projects([coordinator.erase(project)])
 
 
+@app.command("accept-restore")
+def accept_restore(
+    project: Project,
+    config: Config = DEFAULT_CONFIG,
+    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
+    reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+) -> None:
+    """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
+
+    The project goes on when all its parties have accepted. If one refuses, it can only be erased.
+    """
+    from tryst.common.parties import Role
+    from tryst.coordinator.client.restored_log import decide_restored
+
+    decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes)
+
+
 @contextmanager
-def _coordinator(config: Path) -> Iterator[Coordinator]:
+def _coordinator(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
     from tryst.coordinator.client.connection import connect
 
-    with connect(config) as coordinator:
+    with connect(config, checked=checked) as coordinator:
         yield coordinator

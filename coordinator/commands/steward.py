@@ -88,6 +88,24 @@ def log(
             typer.echo(json.dumps({**reported, "action": entry.action, "details": entry.details}))
 
 
+@app.command("accept-restore")
+def accept_restore(
+    project: Project,
+    config: Config = DEFAULT_CONFIG,
+    refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
+    reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
+    yes: Yes = False,
+) -> None:
+    """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
+
+    The project goes on when all its parties have accepted. If one refuses, it can only be erased.
+    """
+    from tryst.common.parties import Role
+    from tryst.coordinator.client.restored_log import decide_restored
+
+    decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes)
+
+
 def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool) -> None:
     from tryst.coordinator.client.steward_client import connect_steward
     from tryst.coordinator.client.terminal import console, show_projects

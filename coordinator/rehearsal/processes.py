@@ -1,7 +1,8 @@
 """The three services as processes of this machine, for a rehearsal: started, watched, and always stopped.
 
 They are stopped when the block of `Services` ends. Where that block cannot end, because this process was killed, a
-guardian (`guardian`) ends them and deletes their folder.
+guardian (`guardian`) ends them and deletes their folder. Where the guardian was killed too, they end by themselves; the
+folder then stays.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parent_process import OPTION
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -46,17 +48,21 @@ class ServiceProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, group: int | None = None) -> None:
-        """Start the service, in a process group or in a session of its own; see `wait_ready`."""
+        """Start the service, in a process group or in a session of its own; see `wait_ready`.
+
+        In a group it ends with this process, even where that is killed and the group's leader with it.
+        """
         self._ready_file.unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", f"tryst.{self.party}"),
                     *("--config", str(self._configuration), "--ready-file", str(self._ready_file)),
+                    *((OPTION,) if group is not None else ()),
                 ],
                 stdout=log,
                 stderr=log,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if group is None else subprocess.PIPE,
                 # The services must not depend on the folder the command was given in.
                 cwd=self._ready_file.parent,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -19,10 +19,12 @@ from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
 from tryst.carole.store.provision import initialise
 from tryst.carole.store.store import milliseconds
+from tryst.common.audit.custodian_decline import sign_decline
 from tryst.common.encoding import SignatureSet, layout_of, to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.check import key_check_value
 from tryst.common.keys.derivation import Seed
+from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import server_name
@@ -126,22 +128,25 @@ class Deployment:
         self._connections.append(Connection(address or self.address, server_name(Role.LINKER), credentials))
         return self._connections[-1]
 
-    def custodian(self, side: Side) -> Custodian:
-        return Custodian(side, self.connect(str(side)), Identity.load(self.parties.parties[str(side)].identity))
+    def custodian(self, side: Side, project: str = "trial") -> Custodian:
+        identity = Identity.load(self.parties.parties[str(side)].identity)
+        return Custodian(side, self.connect(str(side)), identity, project)
 
     def coordinator(self) -> Coordinator:
         identity = Identity.load(self.parties.parties["coordinator"].identity)
         return Coordinator(self.connect("coordinator"), identity)
 
-    def keyed(self) -> None:
-        """Bring the trial project to KEYED, over the wire."""
+    def keyed(self, project: str = "trial") -> None:
+        """Bring the trial project, or one like it, to KEYED, over the wire."""
         coordinator = self.coordinator()
-        coordinator.create(SPECIFICATION)
-        coordinator.approve("trial", DIGEST)
+        text = SPECIFICATION.replace("trial", project)
+        digest = specification_digest(load_specification(text))
+        coordinator.create(text)
+        coordinator.approve(project, digest)
         for side in Side:
-            self.custodian(side).approve()
+            self.custodian(side, project).approve(digest)
         for side in Side:
-            self.custodian(side).report_keys()
+            self.custodian(side, project).report_keys()
 
 
 @dataclass
@@ -163,22 +168,46 @@ class Upload:
         return root_digest(hashlib.sha256(chunk).digest() for chunk in self.chunks)
 
 
+def put_request(
+    upload: Upload, index: int, data: bytes | None = None, project: str = "trial"
+) -> contribution_pb2.PutChunkRequest:
+    """What puts a chunk, or `data` as if it were the chunk."""
+    content = upload.chunks[index] if data is None else data
+    chunk = Chunk(index, len(upload.chunks), upload.root, hashlib.sha256(content).digest(), content)
+    return contribution_pb2.PutChunkRequest(project=project, upload=upload.name, chunk=chunk.message())
+
+
 class Custodian:
     """A custodian's side of the wire, step by step as a test needs it."""
 
-    def __init__(self, side: Side, connection: Connection, identity: Identity) -> None:
+    def __init__(self, side: Side, connection: Connection, identity: Identity, project: str = "trial") -> None:
         self.side = side
         self.connection = connection
         self.identity = identity
+        self.project = project
         self.stub = connection.stub(custody_pb2_grpc.CustodyStub)
 
     def call(self, method: Any, request: Any, deadline: float = 20.0) -> Any:
         return self.connection.call(method, request, deadline=deadline)
 
-    def approve(self, digest: bytes = DIGEST, signature: bytes | None = None) -> Any:
-        signed = signature or self.identity.sign("approve-specification", b"trial", digest)
-        request = custody_pb2.ApproveRequest(project="trial", specification_digest=digest, signature=signed)
+    def approve(
+        self, digest: bytes = DIGEST, signature: bytes | None = None, epoch: int = 0, signed_epoch: int | None = None
+    ) -> Any:
+        parts = approval_parts(self.project, digest, signed_epoch or epoch or 1)
+        signed = signature or self.identity.sign("approve-specification", *parts)
+        request = custody_pb2.ApproveRequest(
+            project=self.project, specification_digest=digest, signature=signed, epoch=epoch
+        )
         return self.call(self.stub.Approve, request)
+
+    def decline(self, reason: str, digest: bytes = DIGEST, signed_reason: str | None = None) -> Any:
+        signature = sign_decline(
+            self.identity, self.project, digest, reason if signed_reason is None else signed_reason
+        )
+        request = custody_pb2.CustodyDeclineRequest(
+            project=self.project, specification_digest=digest, reason=reason, signature=signature
+        )
+        return self.call(self.stub.Decline, request)
 
     def next_task(self, wait_ms: int = 0, waiting: tuple[str, ...] = ()) -> custody_pb2.NextTaskResponse:
         found: custody_pb2.NextTaskResponse = self.call(
@@ -192,12 +221,12 @@ class Custodian:
             sender=side_to_wire(sender or self.side),
             payload=payload,
         )
-        request = custody_pb2.PostMessageRequest(project="trial", epoch=epoch, message=message)
+        request = custody_pb2.PostMessageRequest(project=self.project, epoch=epoch, message=message)
         return self.call(self.stub.PostMessage, request)
 
     def report_keys(self, check: bytes = KEY_CHECK, canary: bytes = CANARY, epoch: int = 1) -> Any:
         request = custody_pb2.ReportKeysRequest(
-            project="trial", epoch=epoch, key_check_value=check, canary_digest=canary
+            project=self.project, epoch=epoch, key_check_value=check, canary_digest=canary
         )
         return self.call(self.stub.ReportKeys, request)
 
@@ -207,15 +236,11 @@ class Custodian:
         return begun
 
     def put(self, upload: Upload, index: int, data: bytes | None = None) -> Any:
-        content = upload.chunks[index] if data is None else data
-        digest = hashlib.sha256(content).digest()
-        chunk = Chunk(index, len(upload.chunks), upload.root, digest, content)
-        request = contribution_pb2.PutChunkRequest(project="trial", upload=upload.name, chunk=chunk.message())
-        return self.call(self.stub.PutChunk, request)
+        return self.call(self.stub.PutChunk, put_request(upload, index, data, self.project))
 
     def commit(self, upload: Upload) -> Any:
         request = contribution_pb2.CommitUploadRequest(
-            project="trial",
+            project=self.project,
             upload=upload.name,
             chunks=len(upload.chunks),
             total_bytes=len(upload.payload),
@@ -233,9 +258,9 @@ class Custodian:
         """The sealed share and its root digest."""
 
         def request(index: int) -> custody_pb2.FetchResultRequest:
-            return custody_pb2.FetchResultRequest(project="trial", run=run, index=index)
+            return custody_pb2.FetchResultRequest(project=self.project, run=run, index=index)
 
-        share = Fetch(self.connection, self.stub.FetchResult, request, "trial")
+        share = Fetch(self.connection, self.stub.FetchResult, request, self.project)
         return share.whole(), share.root
 
 

@@ -68,8 +68,8 @@ def copied(found: dict[str, Stage], target: str) -> dict[str, str]:
                 continue
             for source in options:
                 into = last.removeprefix("./")
-                name = Path(source).name
-                paths[source.rstrip("/")] = into.rstrip("/") if source.endswith("/") or name == last else into + name
+                whole = source.endswith("/") or not last.endswith("/")
+                paths[source.rstrip("/")] = into.rstrip("/") if whole else into + Path(source).name
     return paths
 
 

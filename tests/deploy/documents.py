@@ -31,6 +31,11 @@ def sections(path: Path) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
+def blocks(text: str) -> list[str]:
+    """The code blocks of `text`, as they are to be typed."""
+    return [payload for _, payload in _BLOCK.findall(text)]
+
+
 def lines(text: str) -> Iterator[list[str]]:
     """Every command line of the code blocks in `text`, as words; continued lines are one."""
     for _, payload in _BLOCK.findall(text):
@@ -43,7 +48,8 @@ def typed_commands(text: str) -> Iterator[list[str]]:
     """What follows ``tryst`` in the code blocks, whoever runs it: ``sudo``, a container, its full path."""
     for words in lines(text):
         for at, word in enumerate(words[:-1]):
-            if Path(word).name == "tryst":
+            # To `helm` it is a folder.
+            if Path(word).name == "tryst" and words[0] != "helm":
                 yield words[at + 1 :]
                 break
 

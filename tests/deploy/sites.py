@@ -19,8 +19,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
-PARTIES = ("alice", "bob", "carole", "coordinator")
-CALLERS = ("alice", "bob", "coordinator")
+PARTIES = ("alice", "bob", "carole", "coordinator", "steward")
+CALLERS = ("alice", "bob", "coordinator", "steward")
 
 _PREFIX = "tryst-test"
 _NAMED = Path("/run/netns")
@@ -32,7 +32,7 @@ class Unavailable(Exception):
 
 
 class Loopback:
-    """All parties in this machine's own network, on 127.0.0.2 to 127.0.0.5."""
+    """All parties in this machine's own network, on 127.0.0.2 to 127.0.0.6."""
 
     isolated = False
 

@@ -22,6 +22,7 @@ ROLES = {
     "bob": Role.CUSTODIAN_B,
     "carole": Role.LINKER,
     "coordinator": Role.COORDINATOR,
+    "steward": Role.STEWARD,
 }
 
 

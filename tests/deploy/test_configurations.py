@@ -33,7 +33,7 @@ def test_is_what_its_maker_writes(name: str) -> None:
 
 def test_there_is_one_per_party() -> None:
     expected = [f"{party}/{party}.yaml" for party in PARTIES]
-    expected += [f"kubernetes/configuration/{party}.yaml" for party in PORTS]
+    expected += [f"helm/{party}.yaml" for party in PORTS]
     assert sorted(CONFIGURATIONS) == sorted(expected)
 
 
@@ -47,7 +47,7 @@ def test_in_a_pod_only_metrics_and_probes_are_elsewhere(party: str) -> None:
             changed += [there, "  allow_remote: true"]
         else:
             changed.append(line)
-    found = CONFIGURATIONS[f"kubernetes/configuration/{party}.yaml"].splitlines()
+    found = CONFIGURATIONS[f"helm/{party}.yaml"].splitlines()
     assert [line.partition(" #")[0].rstrip() for line in found] == [
         line.partition(" #")[0].rstrip() for line in changed
     ]

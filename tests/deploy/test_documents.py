@@ -128,7 +128,11 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
                 assert target[1] in compose, line
             if deployment := re.search(r"-n tryst-(\w+) .*deployment/(\w+)", line):
                 assert deployment[1] == deployment[2]
-                assert (DEPLOY / f"kubernetes/{deployment[1]}.yaml").exists()
+                assert (DEPLOY / f"helm/{deployment[1]}.yaml").exists()
+            if "helm install" in line or "helm upgrade" in line:
+                files = [word.partition("=")[2] for word in words if "=deploy/" in word]
+                assert files
+                assert all((REPOSITORY / file).exists() for file in files), line
     assert all(seen.values())
 
 

@@ -1,7 +1,12 @@
-"""deploy/kubernetes: who can reach whom, what a pod may do, and keys that the service takes."""
+"""deploy/helm: who can reach whom, what a pod may do, and keys that the service takes.
+
+The chart is rendered by Helm's own engine, and its objects are checked by Kubernetes' own schemas, where `make
+.venv-deploy` has installed both.
+"""
 
 from __future__ import annotations
 
+import json
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +17,7 @@ import pytest
 import yaml
 
 from tests.deploy.dockerfile import stages
-from tests.deploy.sites import DEPLOY
+from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
@@ -20,135 +25,247 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.provisioning import Provisioned, provision
 from tryst.common.rpc.tls import TlsFiles
 
+TOOLS = REPOSITORY / ".venv-deploy/bin/python"
+CHART = DEPLOY / "helm/tryst"
 SERVICES = ("alice", "bob", "carole")
 CUSTODIANS = ("alice", "bob")
+PORTS = {"carole": 9464, "alice": 9465, "bob": 9466}
 ROLES = {"alice": Role.CUSTODIAN_A, "bob": Role.CUSTODIAN_B, "carole": Role.LINKER}
+COMMANDS = {"coordinator": ["project", "status"], "steward": ["steward", "list"]}
+DIGEST = "sha256:" + "0123456789abcdef" * 4
 
 
-def objects(party: str) -> dict[str, list[dict[str, Any]]]:
-    """The objects of a party's file, by kind."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for document in yaml.safe_load_all((DEPLOY / f"kubernetes/{party}.yaml").read_text()):
-        found.setdefault(document["kind"], []).append(document)
+def configuration(party: str) -> str:
+    """Of a service, for a pod; of the others, as everywhere."""
+    folder = DEPLOY / ("helm" if party in SERVICES else party)
+    return (folder / f"{party}.yaml").read_text()
+
+
+def values(party: str, **more: Any) -> dict[str, Any]:
+    return {"party": party, "configuration": configuration(party), "command": COMMANDS.get(party, []), **more}
+
+
+GOOD = {
+    **{party: values(party) for party in PARTIES},
+    "init": values("carole", storeJob="init"),
+    "upgrade": values("carole", storeJob="upgrade", image={"digest": DIGEST}),
+    "outside": values("carole", service={"type": "LoadBalancer", "sourceRanges": ["192.0.2.0/24"]}),
+    "postgres": values("carole", egress=[{"to": [{"ipBlock": {"cidr": "192.0.2.9/32"}}], "ports": [{"port": 5432}]}]),
+    "elsewhere": values("alice", carole={"address": "192.0.2.7"}, records={"existingClaim": "census"}),
+    "elsewhere by IPv6": values("bob", carole={"address": "2001:db8::7"}, storage={"class": "fast", "size": "1Ti"}),
+    "create": values("coordinator", command=["project", "create", "l.yaml"], files={"l.yaml": "version: 1\n"}),
+}
+BAD = {
+    "no party": ({"party": "dora", "configuration": "version: 1"}, "party"),
+    "no configuration": (values("alice", configuration=""), "configuration"),
+    "no command": (values("steward", command=[]), "command"),
+    "a command for a service": (values("alice", command=["alice", "status"]), "command"),
+    "another's store": (values("alice", storeJob="init"), "storeJob"),
+    "a tag that moves": (values("bob", image={"tag": "latest"}), "tag"),
+    "half a digest": (values("bob", image={"digest": "sha256:0123"}), "digest"),
+    "a misspelt value": (values("bob", storag={"size": "1Gi"}), "storag"),
+}
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict[str, Any]:
+    """What the tools say of everything, in one go."""
+    if not TOOLS.exists():
+        pytest.skip("Helm's engine is not installed: make .venv-deploy")
+    asked = {
+        "chart": str(CHART),
+        "values": GOOD | {name: given for name, (given, _) in BAD.items()},
+        "compose": [str(DEPLOY / name) for name in ("compose.yaml", "compose.remote.yaml")],
+    }
+    ran = subprocess.run(
+        [str(TOOLS), str(Path(__file__).with_name("charts.py"))],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(ran.stdout)
     return found
 
 
-def pod(party: str) -> dict[str, Any]:
-    (deployment,) = objects(party)["Deployment"]
-    spec: dict[str, Any] = deployment["spec"]["template"]["spec"]
-    return spec
+class Rendered:
+    """The objects of one release."""
+
+    def __init__(self, answer: dict[str, Any], name: str) -> None:
+        self.objects: list[dict[str, Any]] = answer["rendered"][name]["objects"]
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [one for one in self.objects if one["kind"] == kind]
+
+    @property
+    def pod(self) -> dict[str, Any]:
+        """Of the job if there is one, else of the service."""
+        (owner,) = self.of("Job") or self.of("Deployment")
+        spec: dict[str, Any] = owner["spec"]["template"]["spec"]
+        return spec
+
+    def containers(self) -> Iterator[dict[str, Any]]:
+        yield from self.pod["initContainers"]
+        yield from self.pod["containers"]
 
 
-def containers(party: str) -> Iterator[dict[str, Any]]:
-    yield from pod(party)["initContainers"]
-    yield from pod(party)["containers"]
+def test_the_tools_accept_what_is_meant(answer: dict[str, Any]) -> None:
+    assert {name: answer["rendered"][name].get("refused") for name in GOOD} == {name: [] for name in GOOD}
+    assert [one for one in answer["lint"] if one["severity"] > 1] == []
+    assert set(map(tuple, answer["compose"].values())) == {()}
 
 
-@pytest.mark.parametrize("party", SERVICES)
-def test_everything_is_in_the_partys_namespace(party: str) -> None:
-    found = objects(party)
-    (namespace,) = found.pop("Namespace")
-    assert namespace["metadata"]["name"] == f"tryst-{party}"
-    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    assert {one["metadata"]["namespace"] for kind in found.values() for one in kind} == {f"tryst-{party}"}
+@pytest.mark.parametrize("name", BAD)
+def test_values_that_cannot_be_meant_are_refused(answer: dict[str, Any], name: str) -> None:
+    assert BAD[name][1] in answer["rendered"][name]["error"]
 
 
-def test_only_carole_has_a_service_and_lets_anybody_in() -> None:
-    (service,) = objects("carole")["Service"]
-    assert [port["port"] for port in service["spec"]["ports"]] == [7443]
-    (policy,) = objects("carole")["NetworkPolicy"]
-    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
-    metrics = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
-    assert policy["spec"]["ingress"] == [
-        {"ports": [{"port": 7443, "protocol": "TCP"}]},
-        {"from": [metrics], "ports": [{"port": 9464, "protocol": "TCP"}]},
-    ]
-    assert policy["spec"]["egress"] == []
-    for party in CUSTODIANS:
-        found = objects(party)
-        assert not {"Service", "Ingress"} & found.keys()
-        (policy,) = found["NetworkPolicy"]
-        assert policy["spec"]["podSelector"] == {}
-        assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
-        assert policy["spec"]["ingress"] == []
-        ports = {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]}
-        assert ports == {53, 7443}
-        assert all("ports" not in container for container in containers(party))
-        assert not pod(party).get("hostNetwork")
-
-
-@pytest.mark.parametrize("party", SERVICES)
-def test_a_pod_is_confined(party: str) -> None:
-    (deployment,) = objects(party)["Deployment"]
-    # Two at once would share one store.
-    assert deployment["spec"]["replicas"] == 1
-    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
-    assert deployment["spec"]["selector"]["matchLabels"] == deployment["spec"]["template"]["metadata"]["labels"]
-    spec = pod(party)
+@pytest.mark.parametrize("name", GOOD)
+def test_a_pod_is_confined(answer: dict[str, Any], name: str) -> None:
+    rendered = Rendered(answer, name)
+    party = GOOD[name]["party"]
+    assert party in stages()
+    spec = rendered.pod
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["runAsUser"] == spec["securityContext"]["fsGroup"] == 10001
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
-    for container in containers(party):
+    for container in rendered.containers():
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
-        assert container["image"] == f"tryst-{party}"
-    assert party in stages()
+        image = f"tryst-{party}@{DIGEST}" if name == "upgrade" else f"tryst-{party}:0.1.0"
+        assert container["image"] == image
 
 
-def test_the_job_that_makes_the_store_has_caroles_volumes_and_confinement() -> None:
-    """It differs from her own pod in what it runs, and in nothing that decides where the store is."""
-    job = yaml.safe_load((DEPLOY / "kubernetes/carole-init.yaml").read_text())
-    spec, own = job["spec"]["template"]["spec"], pod("carole")
-    assert (job["kind"], job["metadata"]["namespace"]) == ("Job", "tryst-carole")
-    (container,), (carole,) = spec["containers"], own["containers"]
-    assert container["command"] == ["tryst", "carole", "init", "--config", "/etc/tryst/carole/carole.yaml"]
-    assert all(container[name] == carole[name] for name in ("image", "securityContext", "volumeMounts"))
-    assert spec.pop("restartPolicy") == "Never"
-    assert {name: value for name, value in spec.items() if name != "containers"} == {
-        name: value for name, value in own.items() if name != "containers"
-    }
-
-
-@pytest.mark.parametrize("party", SERVICES)
-def test_the_layout_and_what_is_read_only(party: str) -> None:
-    spec = pod(party)
+@pytest.mark.parametrize("name", GOOD)
+def test_the_layout_and_what_is_read_only(answer: dict[str, Any], name: str) -> None:
+    rendered = Rendered(answer, name)
+    party, spec = GOOD[name]["party"], rendered.pod
     (container,) = spec["containers"]
     mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
     own = f"/etc/tryst/{party}"
     writable = {f"/var/lib/tryst/{party}", "/var/cache/tryst", "/tmp"}
     read_only = {f"{own}/{party}.yaml", f"{own}/keys"} | ({f"/srv/tryst/{party}"} if party in CUSTODIANS else set())
+    read_only |= {f"/srv/tryst/{party}/{file}" for file in GOOD[name].get("files", ())}
     assert set(mounts) == writable | read_only
     assert all(mounts[path].get("readOnly") is True for path in read_only)
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
-    assert {mount["name"] for each in containers(party) for mount in each["volumeMounts"]} == set(volumes)
+    assert {mount["name"] for each in rendered.containers() for mount in each["volumeMounts"]} == set(volumes)
     # The copy of the keys is in memory and goes with the pod; the service never sees the secret itself.
     assert volumes["keys"]["emptyDir"]["medium"] == "Memory"
     assert "secret" not in {mount["name"] for mount in container["volumeMounts"]}
     assert volumes["secret"]["secret"] == {"secretName": f"{party}-keys", "defaultMode": 0o440}
-    assert volumes["configuration"]["configMap"] == {"name": party}
-    claims = {claim["metadata"]["name"] for claim in objects(party)["PersistentVolumeClaim"]}
-    assert claims == {
-        volume["persistentVolumeClaim"]["claimName"] for volume in volumes.values() if "persistentVolumeClaim" in volume
-    }
+    (map_,) = rendered.of("ConfigMap")
+    assert volumes["configuration"]["configMap"] == {"name": map_["metadata"]["name"]}
+    assert map_["data"] == {f"{party}.yaml": configuration(party), **GOOD[name].get("files", {})}
+    made = {claim["metadata"]["name"] for claim in rendered.of("PersistentVolumeClaim")}
+    used = {one["persistentVolumeClaim"]["claimName"] for one in volumes.values() if "persistentVolumeClaim" in one}
+    assert used - made == ({"census"} if name == "elsewhere" else set())
+    assert made <= used
 
 
-@pytest.mark.parametrize(("party", "port"), [("carole", 9464), ("alice", 9465), ("bob", 9466)])
-def test_probes_are_http_on_the_port_of_the_pods_configuration(party: str, port: int) -> None:
-    (container,) = pod(party)["containers"]
-    names = {named["name"]: named["containerPort"] for named in container.get("ports", [])}
-    for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/livez")):
+@pytest.mark.parametrize("party", SERVICES)
+def test_a_service_is_one_pod_with_true_probes(answer: dict[str, Any], party: str) -> None:
+    rendered = Rendered(answer, party)
+    (deployment,) = rendered.of("Deployment")
+    # Two at once would share one store.
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"] == labels
+    (budget,) = rendered.of("PodDisruptionBudget")
+    assert budget["spec"] == {"maxUnavailable": 0, "selector": {"matchLabels": labels}}
+    (container,) = rendered.pod["containers"]
+    ports = {named["name"]: named["containerPort"] for named in container["ports"]}
+    for probe, path in (("readinessProbe", "/readyz"), ("livenessProbe", "/livez"), ("startupProbe", "/livez")):
         called = container[probe]["httpGet"]
-        assert (called["path"], names.get(called["port"], called["port"])) == (path, port)
-        # The checks themselves answer within four seconds.
-        assert container[probe]["timeoutSeconds"] > 4
-    configuration = yaml.safe_load((DEPLOY / f"kubernetes/configuration/{party}.yaml").read_text())
-    assert configuration["observability"]["listen"] == f"0.0.0.0:{port}"
-    assert configuration["observability"]["allow_remote"] is True
+        assert (called["path"], ports[called["port"]]) == (path, PORTS[party])
+    # The checks themselves answer within four seconds.
+    assert container["readinessProbe"]["timeoutSeconds"] > 4
+    observed = yaml.safe_load(configuration(party))["observability"]
+    assert (observed["listen"], observed["allow_remote"]) == (f"0.0.0.0:{PORTS[party]}", True)
+
+
+def test_only_carole_has_a_service_and_lets_anybody_in(answer: dict[str, Any]) -> None:
+    carole = Rendered(answer, "carole")
+    (service,) = carole.of("Service")
+    (deployment,) = carole.of("Deployment")
+    assert [port["port"] for port in service["spec"]["ports"]] == [7443]
+    assert service["metadata"]["name"] == "carole"
+    assert service["spec"]["selector"] == deployment["spec"]["template"]["metadata"]["labels"]
+    (policy,) = carole.of("NetworkPolicy")
+    metrics = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert policy["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [
+            {"ports": [{"port": 7443, "protocol": "TCP"}]},
+            {"from": [metrics], "ports": [{"port": 9464, "protocol": "TCP"}]},
+        ],
+        "egress": [],
+    }
+    (postgres,) = Rendered(answer, "postgres").of("NetworkPolicy")
+    assert postgres["spec"]["egress"] == GOOD["postgres"]["egress"]
+    (outside,) = Rendered(answer, "outside").of("Service")
+    assert (outside["spec"]["type"], outside["spec"]["loadBalancerSourceRanges"]) == ("LoadBalancer", ["192.0.2.0/24"])
+
+
+@pytest.mark.parametrize(
+    ("name", "carole"),
+    [
+        *((party, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tryst-carole"}}})
+          for party in ("alice", "bob", "coordinator", "steward")),
+        ("elsewhere", {"ipBlock": {"cidr": "192.0.2.7/32"}}),
+        ("elsewhere by IPv6", {"ipBlock": {"cidr": "2001:db8::7/128"}}),
+    ],
+)  # fmt: skip
+def test_all_others_call_carole_and_no_one_calls_them(
+    answer: dict[str, Any], name: str, carole: dict[str, Any]
+) -> None:
+    rendered = Rendered(answer, name)
+    assert not {"Service", "Ingress"} & {one["kind"] for one in rendered.objects}
+    (policy,) = rendered.of("NetworkPolicy")
+    assert policy["spec"]["podSelector"] == {}
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["spec"]["ingress"] == []
+    dns, to_carole = policy["spec"]["egress"]
+    assert {port["port"] for port in dns["ports"]} == {53}
+    assert to_carole == {"to": [carole], "ports": [{"port": 7443, "protocol": "TCP"}]}
+    # The name in everyone's configuration.
+    if "ipBlock" in carole:
+        address = carole["ipBlock"]["cidr"].partition("/")[0]
+        assert rendered.pod["hostAliases"] == [{"ip": address, "hostnames": ["carole"]}]
+    else:
+        assert rendered.pod["dnsConfig"] == {"searches": ["tryst-carole.svc.cluster.local"]}
+
+
+@pytest.mark.parametrize("name", ["init", "upgrade"])
+def test_the_job_on_the_store_runs_alone_and_where_carole_will(answer: dict[str, Any], name: str) -> None:
+    rendered, own = Rendered(answer, name), Rendered(answer, "carole")
+    (deployment,) = rendered.of("Deployment")
+    assert deployment["spec"]["replicas"] == 0
+    (container,), (carole,) = rendered.pod["containers"], own.pod["containers"]
+    assert container["command"] == ["tryst", "carole", name, "--config", "/etc/tryst/carole/carole.yaml"]
+    assert container["volumeMounts"] == carole["volumeMounts"]
+    assert rendered.pod["volumes"] == own.pod["volumes"]
+    assert rendered.pod["restartPolicy"] == "Never"
+    (job,) = rendered.of("Job")
+    assert job["spec"]["backoffLimit"] == 0
+    # The Service of Carole does not lead to it.
+    (service,) = own.of("Service")
+    assert not service["spec"]["selector"].items() <= job["spec"]["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("name", ["coordinator", "steward", "create"])
+def test_a_command_is_a_job(answer: dict[str, Any], name: str) -> None:
+    rendered = Rendered(answer, name)
+    assert not rendered.of("Deployment")
+    (container,) = rendered.pod["containers"]
+    assert container["command"] == ["tryst", *GOOD[name]["command"]]
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +274,9 @@ def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 
 
 @pytest.mark.parametrize("party", SERVICES)
-def test_the_init_container_makes_keys_that_the_service_takes(party: str, parties: Provisioned, tmp_path: Path) -> None:
+def test_the_init_container_makes_keys_that_the_service_takes(
+    answer: dict[str, Any], party: str, parties: Provisioned, tmp_path: Path
+) -> None:
     """Its own command, on a secret mounted as the kubelet mounts one: links to files that a group may read."""
     secret, keys = tmp_path / "secret", tmp_path / "keys"
     (secret / "..data").mkdir(parents=True)
@@ -166,7 +285,7 @@ def test_the_init_container_makes_keys_that_the_service_takes(party: str, partie
         (secret / "..data" / file.name).write_bytes(file.read_bytes())
         (secret / "..data" / file.name).chmod(0o440)
         (secret / file.name).symlink_to(f"..data/{file.name}")
-    (init,) = pod(party)["initContainers"]
+    (init,) = Rendered(answer, party).pod["initContainers"]
     shell, option, command = init["command"]
     assert (shell, option) == ("sh", "-c")
     command = command.replace("/run/secrets/tryst", str(secret)).replace(f"/etc/tryst/{party}/keys", str(keys))

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks._chaos_metrics import Page, Replay, compared
 from benchmarks._chaos_project import Ended
 from benchmarks.chaos import differences, trial
+from tryst.common.audit import AuditEntry
+from tryst.common.audit.entry import canonical
 
 SEED = 17
 
@@ -26,3 +29,49 @@ def test_other_links_and_a_second_release_are_found() -> None:
     assert list(differences("one", Ended(links, 1, 1, 0.0), {("a", "b"), ("x", "y"), ("z", "w")})) == [
         "one: 1 links too many, 2 too few"
     ]
+
+
+LOG = [
+    AuditEntry(number, 0, "p", actor, action, canonical(details), b"")
+    for number, (actor, action, details) in enumerate(
+        [
+            ("coordinator", "create", {"state": "DRAFT"}),
+            ("alice", "begin-upload", {"upload": "u"}),
+            ("alice", "commit-upload", {"upload": "u", "state": "CONTRIBUTED"}),
+            ("coordinator", "start-run", {"run": "r"}),
+            ("system", "take-run", {"run": "r", "attempt": 1}),
+            ("coordinator", "erase", {"state": "ERASED"}),
+        ],
+        1,
+    )
+]
+
+
+def page(entries: int, **changes: float) -> Page:
+    """A page as Carole shows it after so many entries, but for the changes."""
+    replay = Replay()
+    for entry in LOG[:entries]:
+        replay.follow(entry)
+    lines = ["process_start_time_seconds 1.0"]
+    for (name, labels), value in replay.expected().items():
+        named = ",".join(f'{key}="{each}"' for key, each in labels)
+        lines.append(f"{name}{{{named}}} {changes.get('_'.join([name, *(each for _, each in labels)]), value)}")
+    lines += [
+        f"# TYPE {name} counter\n{name} {value}"
+        for name, value in changes.items()
+        if name not in ("tryst_runs_queued",)
+    ]
+    return Page.parse("\n".join(lines) + "\n")
+
+
+def test_metrics_that_do_not_follow_from_the_log_are_found() -> None:
+    assert list(compared([page(size) for size in (6, 1, 4, 2, 3, 5)], LOG)) == []
+    assert page(2).value("tryst_uploads_open") == page(4).value("tryst_runs", state="queued") == 1
+    assert page(6).value("tryst_runs", state="failed") == page(6).value("tryst_projects", state="erased") == 1
+    assert list(compared([page(4, tryst_runs_queued=2.5)], LOG)) == [
+        "at entry 4 tryst_runs{state=queued} is 2.5, by the log 1"
+    ]
+    assert list(compared([page(6)], LOG[:5])) == ["a page shows 6 entries of a log of 5"]
+    assert list(compared([page(3, tryst_new=1.0)], LOG)) == ["tryst_new is a metric of no known kind"]
+    fell = [page(1, tryst_worker_starts_total=2.0), page(2, tryst_worker_starts_total=1.0)]
+    assert list(compared(fell, LOG)) == ["tryst_worker_starts_total fell from 2 to 1.0 while its process lived"]

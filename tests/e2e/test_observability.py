@@ -162,6 +162,18 @@ def test_the_pages_say_what_happened(scraped: Pages) -> None:
     assert waiting.value("tryst_runs", state="running") == 1
 
 
+def test_every_line_about_a_run_has_the_request_that_started_it(scraped: Pages) -> None:
+    lines = [json.loads(line) for line in (scraped.deployment.logs / "carole.log").read_text().splitlines()]
+    (requested,) = [line for line in lines if line["event"] == "run requested"]
+    (call,) = [line for line in lines if line.get("method") == "/linkage.v1.Coordination/StartRun"]
+    assert call["request"] == requested["request"]
+    of_worker = [line for line in lines if line["process"] == "worker" and line.get("run") == requested["run"]]
+    assert {"run started", "run finished"} <= {line["event"] for line in of_worker}
+    assert {line["request"] for line in of_worker} == {requested["request"]}
+    # Carole's own id: no organisation has agreed to share its own.
+    assert scraped.deployment.coordinator.shared_request == ""
+
+
 def test_the_newer_format_is_served_too(scraped: Pages) -> None:
     status, text = get(scraped.services["carole"], "/metrics", "application/openmetrics-text; version=1.0.0")
     assert status == 200
@@ -183,7 +195,7 @@ def test_no_project_no_member_and_no_path_is_named(scraped: Pages) -> None:
 
 
 def test_all_are_ready(scraped: Pages) -> None:
-    names = {"carole": {"database", "blobs", "tenure", "keys", "serving"}}
+    names = {"carole": {"database", "blobs", "tenure", "keys", "clock", "serving"}}
     for party, address in scraped.services.items():
         checks = json.loads(get(address, "/readyz")[1])
         assert checks["ready"] is True

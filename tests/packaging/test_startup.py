@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tryst.common.command import SUBCOMMANDS
-from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, STORE, WIRE
+from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
 HEAVY = (
     "numpy",
@@ -89,6 +89,7 @@ def test_version_shows_what_two_installations_must_have_alike() -> None:
     assert lines.pop("tryst")
     assert lines == {
         "wire": WIRE,
+        "protocol": str(PROTOCOL),
         "encoding edition": str(CLEANING_EDITION),
         "custodian's state": str(CUSTODIAN_STATE),
         "Carole's store": str(STORE),

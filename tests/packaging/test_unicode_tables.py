@@ -44,7 +44,7 @@ print(json.dumps({
     "python": sys.version_info[:2],
     "unicode": unicodedata.unidata_version,
     "digest": digest.hex(),
-    "canary": canary(spec, digest, Side(sys.argv[2]), seed, 1).hex(),
+    "canary": canary(spec, digest, Side(sys.argv[2]), seed, 1).digest.hex(),
 }))
 """
 

@@ -14,7 +14,9 @@ from tryst.carole.projects.operations.consent import (
     report_keys,
 )
 from tryst.carole.projects.operations.contribution import begin_upload, commit_upload, expire_upload
+from tryst.carole.projects.operations.declining import decline
 from tryst.carole.projects.operations.ending import acknowledge, erase, expire_result
+from tryst.carole.projects.operations.epochs import open_epoch
 from tryst.carole.projects.operations.linking import (
     MAX_ATTEMPTS,
     Interruption,
@@ -32,6 +34,7 @@ from tryst.carole.projects.operations.resolving import (
     resolve_run,
     submit_row_handles,
 )
+from tryst.carole.projects.operations.restoring import decide_restore
 from tryst.carole.projects.operations.stewardship import decide
 
 __all__ = [
@@ -47,6 +50,8 @@ __all__ = [
     "begin_upload",
     "commit_upload",
     "decide",
+    "decide_restore",
+    "decline",
     "erase",
     "expire_result",
     "expire_upload",
@@ -54,6 +59,7 @@ __all__ = [
     "finish_run",
     "join_rows",
     "key_mismatch",
+    "open_epoch",
     "post_message",
     "report_keys",
     "request_row_handles",

@@ -32,10 +32,16 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
             got=f"digest {approval.digest[:8].hex()}... instead of {project.specification_digest[:8].hex()}...",
             remedy="read the project's specification again and approve that",
         )
+    if project.state is not State.ERASED:
+        _same_epoch(project, approval.epoch)
     if project.state is not State.ERASED and role in project.approvals:
         return Outcome(project)
     row = permit(project, role, Action.APPROVE)
-    after = replace(project, approvals={**project.approvals, role: approval})
+    after = replace(
+        project,
+        approvals={**project.approvals, role: approval},
+        declines={side: declined for side, declined in project.declines.items() if side.role is not role},
+    )
     return move(row, after, approval.member, {"specification_digest": approval.digest.hex()})
 
 
@@ -75,7 +81,9 @@ def amend(
         "former": project.specification_digest.hex(),
         "policy": str(policy),
     }
-    after = replace(given_up.project, specification_digest=digest, grants=grants, policy=policy, approvals={})
+    after = replace(
+        given_up.project, specification_digest=digest, grants=grants, policy=policy, approvals={}, declines={}
+    )
     return given_up.then(move(row, after, member, details))
 
 
@@ -105,8 +113,8 @@ def post_message(project: Project, side: Side, member: str, epoch: int, kind: Me
             ErrorCode.EXISTS,
             "another agreement message of this kind has already been posted",
             where=f"{kind.name.lower()} of {side} for {project.name}, epoch {epoch}",
-            remedy="restore the custodian's state from its backup, or make a new project: an agreement cannot be "
-            "started twice",
+            remedy="restore the custodian's state from its backup, or let the coordinator open a new epoch: an "
+            "agreement cannot be started twice",
         )
     after = replace(project, messages={**project.messages, (side, kind): payload})
     return move(row, after, member, {"kind": kind.name.lower(), "epoch": epoch, "bytes": len(payload)})
@@ -157,10 +165,20 @@ def key_mismatch(project: Project) -> TrystError | None:
             ErrorCode.CANARY_MISMATCH,
             "the custodians' canary digests differ: the same test records give different signatures",
             where=f"{project.name}, epoch {project.epoch}",
+            got=_differing(alice, bob),
             remedy="run the same version of Tryst, with the same versions of its libraries, on both sides; custodians "
-            "with a seed file then continue by themselves, others need a new project",
+            "with a seed file then continue by themselves, for others the coordinator opens a new epoch",
         )
     return None
+
+
+def _differing(alice: KeyReport, bob: KeyReport) -> str:
+    """Which parts of the canaries differ, in words; empty where one of the two has reported none."""
+    common = [name for name in alice.canary_parts if name in bob.canary_parts]
+    differing = [name for name in common if alice.canary_parts[name] != bob.canary_parts[name]]
+    if not common:
+        return ""
+    return f"differences in {', '.join(differing)}" if differing else "parts that all agree"
 
 
 def _same_epoch(project: Project, epoch: int) -> None:

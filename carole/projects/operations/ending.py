@@ -53,8 +53,11 @@ def erase(project: Project, role: Actor, member: str) -> Outcome:
 
 
 def _erased(project: Project) -> Project:
-    runs = tuple(
-        replace(run, state=RunState.FAILED, error="the project was erased") if run.state.active else run
-        for run in project.runs
-    )
-    return replace(project, messages={}, reports={}, uploads={}, pending={}, runs=runs)
+    ended = fail_active_runs(project, "the project was erased")
+    return replace(ended, messages={}, reports={}, uploads={}, pending={}, declines={})
+
+
+def fail_active_runs(project: Project, error: str) -> Project:
+    """The project with its active run ended without a result; whoever works on it learns that it has lost it."""
+    runs = tuple(replace(run, state=RunState.FAILED, error=error) if run.state.active else run for run in project.runs)
+    return replace(project, runs=runs)

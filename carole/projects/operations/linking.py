@@ -23,12 +23,26 @@ class Interruption(StrEnum):
     DIED = "worker died"
     STOPPED = "worker stopped"
     RESTARTED = "service restarted"
+    STORAGE_FAILED = "storage failed"
 
 
-def start_run(project: Project, member: str, request: str, name: str) -> Outcome:
+_NO_ATTEMPT = (Interruption.STOPPED, Interruption.STORAGE_FAILED)
+"""Causes that are no failure of the run."""
+
+
+def start_run(project: Project, member: str, request: str, name: str, call: str = "") -> Outcome:
     """Request a run. A repeated request returns the same run, whatever its state.
 
     A run that waits for handles or for the resolver, and so has no worker, is ended for a new one.
+
+    Parameters
+    ----------
+    request
+        The caller's own name of its request, by which a repetition is known.
+    name
+        Of the run, if there is none by this request yet.
+    call
+        As `Run.call`.
 
     Raises
     ------
@@ -49,7 +63,7 @@ def start_run(project: Project, member: str, request: str, name: str) -> Outcome
             got=f"run {active.run}",
             remedy="watch it, and start another when it has ended",
         )
-    after = replace(project, runs=(*project.runs, Run(name, request, RunState.QUEUED)))
+    after = replace(project, runs=(*project.runs, Run(name, request, RunState.QUEUED, call=call)))
     return given_up.then(move(row, after, member, {"run": name}))
 
 
@@ -79,8 +93,8 @@ def take_run(project: Project, name: str) -> Outcome:
 def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
     """Queue a run again whose worker has left it, or fail it when its attempts are used up.
 
-    An attempt that ended because the worker was stopped does not count: only failures that the run itself may have
-    caused use up attempts.
+    An attempt that ended because the worker was stopped, or because the database or a disk failed, does not count: only
+    failures that the run itself may have caused use up attempts.
 
     Raises
     ------
@@ -88,10 +102,10 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
         WRONG_STATE if no worker had the run.
     """
     run = require_worked_on(project, name)
-    if cause is not Interruption.STOPPED and run.attempt >= MAX_ATTEMPTS:
+    if cause not in _NO_ATTEMPT and run.attempt >= MAX_ATTEMPTS:
         return fail_run(project, name, f"the worker died {run.attempt} times during this run; see Carole's log")
     row = permit(project, SYSTEM, Action.REQUEUE_RUN)
-    attempts = run.attempt - (cause is Interruption.STOPPED)
+    attempts = run.attempt - (cause in _NO_ATTEMPT)
     queued = replace(run, state=RunState.QUEUED, attempt=attempts, stage="", fraction=0.0)
     details: dict[str, Detail] = {"run": name, "attempt": run.attempt, "cause": str(cause)}
     return move(row, with_run(project, queued), SYSTEM, details)

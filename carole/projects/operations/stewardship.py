@@ -7,12 +7,9 @@ from tryst.carole.projects.operations.outcome import Outcome, move
 from tryst.carole.projects.project import Project
 from tryst.carole.projects.state import State
 from tryst.carole.projects.transitions import Action, permit
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
-
-MIN_REASON = 10
-MAX_REASON = 1000
-"""Minimum number of characters. A reason is a sentence that will be read years later."""
 
 
 def decide(project: Project, member: str, name: str, reason: str, signature: bytes, *, release: bool) -> Outcome:
@@ -48,23 +45,3 @@ def held_run(project: Project, name: str) -> None:
             where=project.name,
             remedy="see the project's status for the run that waits",
         )
-
-
-def normalized_reason(reason: str) -> str:
-    """The reason as recorded in the log: one line of printable characters.
-
-    Raises
-    ------
-    TrystError
-        PARAMETER if it is too short or too long.
-    """
-    text = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
-    if not MIN_REASON <= len(text) <= MAX_REASON:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
-            where="reason",
-            got=f"{len(text)} characters",
-            remedy="state the grounds so that a reader of the audit log understands them years later",
-        )
-    return text

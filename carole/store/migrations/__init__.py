@@ -1,21 +1,20 @@
 """The database's schema, step by step from the first one that can be upgraded to that of `tables`, run by Alembic.
 
 Each module of `versions` makes one version of the schema out of the one before. A new database goes through all of
-them, so that there is one way to the schema, and a test compares its end with `tables`. A step is never changed once a
-release has it: what it does is written out, and nothing of it is imported from `tables`. SQLite and PostgreSQL both
+them, so that there is one way to the schema, and a test compares its end with `tables`. What a step does is written
+out, and nothing of it is imported from `tables`. SQLite and PostgreSQL both
 change tables within a transaction; all steps, and the audit entry about them, are one.
 """
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
-from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
+from tryst.common.schema_steps import run_steps
 from tryst.common.versions import STORE
 
 FIRST = 5
@@ -44,13 +43,8 @@ def migrate(connection: Connection, target: int = STORE) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7240191)"))
     version = schema_version(connection)
-    steps = ScriptDirectory(str(Path(__file__).parent))
-    context = MigrationContext.configure(connection)
+    folder = Path(__file__).parent
+    steps, context = ScriptDirectory(str(folder)), MigrationContext.configure(connection)
     if version == FIRST and context.get_current_revision() is None:
         context.stamp(steps, str(FIRST))
-    first = "base" if version is None else str(version)
-    pending = [step for step in steps.iterate_revisions(str(target), first) if step.revision != first]
-    with Operations.context(context), warnings.catch_warnings():
-        for step in reversed(pending):
-            step.module.upgrade()
-            context.stamp(steps, step.revision)
+    run_steps(connection, folder, version, target, lambda made: context.stamp(steps, str(made)))

@@ -112,21 +112,33 @@ class Control:
                 remedy="read it, and ask the coordinator which one is meant",
             )
 
-    def approve(self, project: str, digest: bytes) -> None:
-        """Give this custodian's consent."""
-        request = operator_pb2.OperatorApproveRequest(project=project, specification_digest=digest)
+    def approve(self, project: str, digest: bytes, epoch: int = 1) -> None:
+        """Give this custodian's consent to a specification in an epoch of the project."""
+        request = operator_pb2.OperatorApproveRequest(project=project, specification_digest=digest, epoch=epoch)
         self._call(self._stub.Approve, request)
 
     def decline(self, project: str, reason: str) -> None:
-        """Refuse this custodian's consent."""
+        """Refuse this custodian's consent, or withdraw it; `outcome_of_decline` shows whether Carole knows."""
         self._call(self._stub.Decline, operator_pb2.DeclineRequest(project=project, reason=reason))
 
     def override(self, project: str, reason: str) -> None:
         """Contribute above the limit, with a reason."""
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
 
-    def checkpoints(self) -> Iterator[Checkpoint]:
-        """The checkpoints of Carole's audit log that the service has verified, oldest first.
+    def show_restored(self, project: str) -> tuple[int, list[str]]:
+        """The newest restoration of Carole's store, and what was lost by it, in words."""
+        found = self._call(self._stub.ShowRestored, operator_pb2.ShowRestoredRequest(project=project))
+        return found.restoration, list(found.lines)
+
+    def decide_restored(self, project: str, restoration: int, *, accept: bool, reason: str) -> list[str]:
+        """Accept the restored log for a project, or refuse it; the parties that have not decided yet."""
+        request = operator_pb2.DecideRestoredRequest(
+            project=project, restoration=restoration, accept=accept, reason=reason
+        )
+        return list(self._call(self._stub.DecideRestored, request).awaits)
+
+    def checkpoints(self, *, lost: bool = False) -> Iterator[Checkpoint]:
+        """The checkpoints of Carole's audit log that the service has verified, oldest first; or the lost ones.
 
         Raises
         ------
@@ -137,15 +149,15 @@ class Control:
 
         minimum = 0
         while True:
-            request = operator_pb2.ListCheckpointsRequest(minimum=minimum)
+            request = operator_pb2.ListCheckpointsRequest(minimum=minimum, lost=lost)
             reported = self._call(self._stub.ListCheckpoints, request).checkpoints
             if not reported:
                 return
             for message in reported:
                 found = checkpoint_from_wire(message)
-                if found.size < minimum:
+                if found.size < minimum and not lost:
                     raise TrystError(ErrorCode.AUDIT, "checkpoints must be ordered by size", where="checkpoint")
-                minimum = found.size + 1
+                minimum = max(minimum, found.size + 1)
                 yield found
 
     def outcome_of(self, project: str) -> str:
@@ -163,6 +175,22 @@ class Control:
         if blocking_error:
             return f"Approved here, but Carole did not accept it: {blocking_error}"
         return "Approved here. Carole does not answer at the moment; the signature is sent as soon as she does."
+
+    def outcome_of_decline(self, project: str) -> str:
+        """The outcome of a refusal within a few seconds, in words."""
+        # Imported here: it needs the service's packages, which an operator's other questions do without.
+        from tryst.common.custodian.steps.step_context import DECLINED
+
+        deadline = time.monotonic() + CONFIRMATION_SECONDS
+        while time.monotonic() < deadline:
+            found = next((shown for shown in self.status().projects if shown.project == project), None)
+            if found is not None and found.stage == DECLINED:
+                return "Declined: Carole has the refusal and its reason, and has erased what this custodian uploaded."
+            time.sleep(0.2)
+        return (
+            "Declined here: the service does nothing for this project any more. Carole does not know it yet: she is"
+            " informed as soon as she answers; look at the status then."
+        )
 
     def stop(self) -> None:
         """End the service."""

@@ -13,8 +13,13 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Party
 
 
-def kept_checkpoints(config: Path, party: Party) -> list[Checkpoint]:
+def kept_checkpoints(config: Path, party: Party, *, lost: bool = False) -> list[Checkpoint]:
     """The verified checkpoints, oldest first: from the running service, else from the state folder.
+
+    Parameters
+    ----------
+    lost
+        Those of logs that a restoration has cut, instead.
 
     Raises
     ------
@@ -23,13 +28,13 @@ def kept_checkpoints(config: Path, party: Party) -> list[Checkpoint]:
     """
     try:
         with Control.open(config, party) as control:
-            return list(control.checkpoints())
+            return list(control.checkpoints(lost=lost))
     except TrystError as error:
         if error.code is not ErrorCode.UNAVAILABLE:
             raise
     configuration = load_custodian(config)
     state = State(configuration.state, Keyring.load(configuration, party).vault)
     try:
-        return state.seen()
+        return state.all_lost() if lost else state.seen()
     finally:
         state.close()

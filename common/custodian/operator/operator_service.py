@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import grpc
 import structlog
 
 from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.custodian.configuration import Policy
 from tryst.common.custodian.operator.address import announce
+from tryst.common.custodian.operator.restored_log import decide_restored, shown
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import decide
+from tryst.common.custodian.steps.epochs import epoch_notes
 from tryst.common.custodian.steps.leakage_gate import override
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
@@ -26,6 +29,10 @@ from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
+_TOO_LATE: Mapping[int, str] = {
+    project_pb2.PROJECT_STATE_RELEASED: "its result is released, and what its recipients have cannot be taken back",
+    project_pb2.PROJECT_STATE_ERASED: "it is erased at Carole's, and nothing is left to withdraw",
+}
 _BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
 
 MAX_CHECKPOINTS = 2000
@@ -66,6 +73,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             party=step_context.party.name,
             carole=step_context.connection.address,
             connected=step_context.progress.connected,
+            refusal=step_context.progress.refusal,
             projects=[self._shown(project) for project in step_context.state.projects()],
             identity_fingerprint=step_context.keyring.identity.public.fingerprint,
             certificate="" if (soon := self._trust.ending()) is None else str(soon),
@@ -92,14 +100,25 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         project = self._with_specification(request.project)
         spec = load_specification(project.specification, f"the specification of project {project.name}")
         return operator_pb2.SpecificationResponse(
-            text=project.specification, digest=project.specification_digest, notes=specification_notes(spec)
+            text=project.specification,
+            digest=project.specification_digest,
+            notes=[*epoch_notes(self._step_context, project), *specification_notes(spec)],
+            epoch=project.epoch,
         )
 
     def Approve(  # noqa: N802
         self, request: operator_pb2.OperatorApproveRequest, context: grpc.ServicerContext
     ) -> operator_pb2.OperatorApproveResponse:
-        """Approve the specification whose digest the operator has seen, and no other."""
+        """Approve the specification whose digest the operator has seen, in the epoch it has seen, and no other."""
         project = self._decidable(request.project, request.specification_digest)
+        if project.epoch != (request.epoch or 1):
+            raise TrystError(
+                ErrorCode.EPOCH_MISMATCH,
+                f"the project is in epoch {project.epoch} by now",
+                where=f"project {project.name}",
+                got=f"an approval for epoch {request.epoch or 1}",
+                remedy=f"read why: `tryst {self._step_context.party.name} specification {project.name}`",
+            )
         if not project.profile:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
@@ -109,24 +128,26 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 remedy="correct the source, or wait a moment",
             )
         decide(self._step_context, project.name, project.specification_digest, "approved", "operator")
-        log.info("operator approved", project=project.name, digest=project.specification_digest.hex())
+        log.info(
+            "operator approved", project=project.name, digest=project.specification_digest.hex(), epoch=project.epoch
+        )
         self._decided(project.name)
         return operator_pb2.OperatorApproveResponse()
 
     def Decline(  # noqa: N802
         self, request: operator_pb2.DeclineRequest, context: grpc.ServicerContext
     ) -> operator_pb2.DeclineResponse:
-        """Decline the specification that waits for approval."""
+        """Decline the specification that waits for approval, or withdraw the consent to it."""
         project = self._with_specification(request.project)
-        self._decidable(project.name, project.specification_digest)
-        decide(
-            self._step_context,
-            project.name,
-            project.specification_digest,
-            "declined",
-            "operator",
-            request.reason[:1000],
-        )
+        reason = normalized_reason(request.reason)
+        if project.carole_state in _TOO_LATE:
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                _TOO_LATE[project.carole_state],
+                where=f"project {project.name}",
+                remedy="ask the coordinator to erase the project; an amendment of it needs your approval",
+            )
+        decide(self._step_context, project.name, project.specification_digest, "declined", "operator", reason)
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
         return operator_pb2.DeclineResponse()
@@ -147,8 +168,31 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """The verified checkpoints of Carole's audit log."""
         if request.minimum > LARGEST:
             return operator_pb2.ListCheckpointsResponse()
-        found = self._step_context.state.seen(request.minimum, MAX_CHECKPOINTS)
+        state = self._step_context.state
+        if request.lost:
+            # As many as were verified before the restorations; they are sent at once.
+            found = state.all_lost()[:MAX_CHECKPOINTS] if request.minimum == 0 else []
+        else:
+            found = state.seen(request.minimum, MAX_CHECKPOINTS)
         return operator_pb2.ListCheckpointsResponse(checkpoints=[checkpoint_to_wire(each) for each in found])
+
+    def ShowRestored(  # noqa: N802
+        self, request: operator_pb2.ShowRestoredRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.ShowRestoredResponse:
+        """What a restoration of Carole's store has lost."""
+        restored, lines = shown(self._step_context, self._known(request.project))
+        return operator_pb2.ShowRestoredResponse(restoration=restored.restoration, lines=lines)
+
+    def DecideRestored(  # noqa: N802
+        self, request: operator_pb2.DecideRestoredRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.DecideRestoredResponse:
+        """Accept the restored log that the operator was shown, or refuse it."""
+        project = self._known(request.project)
+        status = decide_restored(
+            self._step_context, project, request.restoration, accept=request.accept, reason=request.reason[:1000]
+        )
+        self._decided(project.name)
+        return operator_pb2.DecideRestoredResponse(awaits=status.restore_awaits)
 
     def Stop(  # noqa: N802
         self, request: operator_pb2.StopRequest, context: grpc.ServicerContext
@@ -209,7 +253,9 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 got=digest.hex()[:16],
                 remedy=f"read it again: `tryst {self._step_context.party.name} specification {project.name}`",
             )
-        if project.carole_state not in _BEFORE_APPROVAL:
+        # What was declined too late was released: an approval then has the share fetched after all.
+        late = project.carole_state == project_pb2.PROJECT_STATE_RELEASED and project.decision == "declined"
+        if project.carole_state not in _BEFORE_APPROVAL and not late:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
                 "the project does not wait for a decision",
@@ -225,7 +271,7 @@ def waits_for_operator(project: Project, policy: Policy) -> bool:
         project.carole_state in _BEFORE_APPROVAL
         and bool(project.profile)
         and project.decided_digest != project.specification_digest
-        and not policy.consents(project.specification_digest, project.mode)
+        and not policy.consents(project.specification_digest, project.mode, project.epoch)
     )
 
 

@@ -37,7 +37,10 @@ STATE_WORDS = {
 def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     """The service and its projects."""
     answers = "[green]answers[/green]" if status.connected else "[red]does not answer[/red]"
+    answers = "[red]cannot be called[/red]" if status.refusal else answers
     console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
+    if status.refusal:
+        console.print(f"[red]{status.refusal}[/red]", highlight=False)
     console.print(f"identity {status.identity_fingerprint}", highlight=False)
     if status.certificate:
         console.print(f"[yellow]{status.certificate}[/yellow]", highlight=False)
@@ -62,7 +65,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
         if project.results:
             console.print(f"{project.project}: its share is in {project.results}", highlight=False)
         if project.waits_for_operator and not project.blocking_error:
-            console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}")
+            console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}, or decline")
 
 
 def _mode(mode: str) -> str:
@@ -74,7 +77,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
     """The status as plain values."""
     return {
         "party": status.party,
-        "carole": {"address": status.carole, "connected": status.connected},
+        "carole": {"address": status.carole, "connected": status.connected, "refusal": status.refusal},
         "identity_fingerprint": status.identity_fingerprint,
         "certificate": status.certificate,
         "projects": [

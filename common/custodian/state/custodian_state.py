@@ -18,7 +18,7 @@ from sqlalchemy import delete, select
 from tryst.common.audit import Checkpoint
 from tryst.common.custodian.state.pending_uploads import Uploads
 from tryst.common.custodian.state.state_database import Database
-from tryst.common.custodian.state.state_tables import Leakage, OwnSecret, Project, Result, Secret, Seen
+from tryst.common.custodian.state.state_tables import JOINED, Leakage, Lost, OwnSecret, Project, Result, Secret, Seen
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.folder_lock import lock_folder
 from tryst.common.keys.noise import NoiseKey
@@ -128,6 +128,25 @@ class State:
             row = session.scalars(select(Seen).order_by(Seen.size.desc()).limit(1)).first()
         return None if row is None else Checkpoint.from_text(row.checkpoint, "the state database")
 
+    def set_aside(self, restoration: int, size: int) -> None:
+        """Take the checkpoints above a size for those of a log that a restoration of Carole's store has cut."""
+        with self._database.session() as session:
+            for row in session.scalars(select(Seen).where(Seen.size > size)).all():
+                session.merge(Lost(restoration=restoration, size=row.size, checkpoint=row.checkpoint))
+                session.delete(row)
+
+    def lost(self, restoration: int) -> Checkpoint | None:
+        """The newest checkpoint that was set aside for a restoration."""
+        return next(reversed(self.all_lost(restoration)), None)
+
+    def all_lost(self, restoration: int | None = None) -> list[Checkpoint]:
+        """The checkpoints that were set aside, for one restoration or for all, oldest first."""
+        query = select(Lost).order_by(Lost.restoration, Lost.size)
+        if restoration is not None:
+            query = query.where(Lost.restoration == restoration)
+        with self._database.session() as session:
+            return [Checkpoint.from_text(row.checkpoint, "the state database") for row in session.scalars(query)]
+
     # Leakage
 
     def leakage(self, project: str) -> Leakage | None:
@@ -155,6 +174,11 @@ class State:
             known.reason, known.overridden_at = reason, time.time()
             return known
 
+    def forget_leakage(self, project: str) -> None:
+        """Forget the last measurement, and with it an override: in another epoch more is sent altogether."""
+        with self._database.session() as session:
+            session.execute(delete(Leakage).where(Leakage.project == project))
+
     # Secrets
 
     def keep_secret(self, project: str, epoch: int, kind: str, content: bytes) -> None:
@@ -176,10 +200,11 @@ class State:
         return None if row is None else self._vault.reveal(_subject(project, epoch, kind), row.content)
 
     def erase_secrets(self, project: str, *, before_epoch: int | None = None) -> None:
-        """Erase a project's seeds and agreements, or those of former epochs only."""
+        """Erase a project's secrets, or the seeds and agreements of former epochs only."""
         statement = delete(Secret).where(Secret.project == project)
         if before_epoch is not None:
-            statement = statement.where(Secret.epoch < before_epoch)
+            # What was counted for Carole's joins counts in every epoch.
+            statement = statement.where(Secret.epoch < before_epoch, Secret.kind != JOINED)
         with self._database.session() as session:
             session.execute(statement)
 
@@ -210,6 +235,11 @@ class State:
         """Note that a share lies complete in its folder."""
         with self._database.session() as session:
             session.merge(result)
+
+    def results(self, project: str) -> list[Result]:
+        """The fetched shares of a project, oldest first."""
+        with self._database.session() as session:
+            return list(session.scalars(select(Result).where(Result.project == project).order_by(Result.fetched_at)))
 
     def mark_acknowledged(self, project: str, run: str) -> None:
         """Note that Carole knows that the share has arrived."""

@@ -84,6 +84,35 @@ class Uploads:
             query = select(Upload).where(Upload.project == project)
             return session.scalars(query.order_by(Upload.created_at.desc())).first()
 
+    def of_run(self, project: str, upload: str) -> Upload | None:
+        """The upload whose rows a run is about, as Carole names it: not the newest, where her store was restored.
+
+        A Carole of a former release names none, and means the newest.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if it is none of this project's.
+        """
+        if not upload:
+            return self.newest(project)
+        with self._database.session() as session:
+            found = session.get(Upload, upload)
+        if found is None or found.project != project:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "the upload that the run is about is not in this custodian's state",
+                where=f"project {project}",
+                remedy="restore the state folder from its backup",
+            )
+        return found
+
+    def epochs_signed(self, project: str, *, before: int) -> set[int]:
+        """The epochs before one in which an upload of the project was made, whether or not all of it was sent."""
+        with self._database.session() as session:
+            query = select(Upload.epoch).where(Upload.project == project, Upload.epoch < before)
+            return set(session.scalars(query))
+
     def payload_chunk(self, upload: Upload, index: int) -> bytes:
         """A chunk of an upload's payload; the same bytes at every call."""
         key = self._vault.unwrap(_payload_subject(upload.id), _kept(upload.payload_key, upload, "payload"))

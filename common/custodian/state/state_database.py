@@ -8,25 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy
+import structlog
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
-from tryst.common.custodian.state.state_tables import Base
+from tryst.common.custodian.state.migrations import FIRST, migrate, state_version
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.standing_file import StandingFile
 from tryst.common.versions import CUSTODIAN_STATE
+
+_VANISHED = "nothing more is kept: put the same file back, or stop the service and restore the state folder's backup"
+
+log = structlog.get_logger()
 
 
 class Database:
-    """The open database.
+    """The open database, made if it is absent, and brought to this version if it is of an older one.
 
     Raises
     ------
     TrystError
-        DATABASE if it is of another version or damaged.
+        DATABASE if it is of a newer version, of one from before there were migrations, or damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self._engine = _opened(path)
+        self._file = StandingFile(path, "the state database", _VANISHED)
 
     def close(self) -> None:
         """Close it."""
@@ -34,9 +41,17 @@ class Database:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """A transaction that ends with the block, and is undone by an error; its rows can be read afterwards."""
+        """A transaction that ends with the block, and is undone by an error; its rows can be read afterwards.
+
+        Raises
+        ------
+        TrystError
+            DATABASE if the file has vanished: then nothing of the block counts.
+        """
+        self._file.require()
         with Session(self._engine, expire_on_commit=False) as session, session.begin():
             yield session
+        self._file.require()
 
 
 def _opened(path: Path) -> sqlalchemy.Engine:
@@ -58,18 +73,7 @@ def _opened(path: Path) -> sqlalchemy.Engine:
     try:
         path.touch(mode=0o600)
         with engine.begin() as connection:
-            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            if version == 0:
-                Base.metadata.create_all(connection)
-                connection.exec_driver_sql(f"PRAGMA user_version = {CUSTODIAN_STATE}")
-            elif version != CUSTODIAN_STATE:
-                raise TrystError(
-                    ErrorCode.DATABASE,
-                    f"the state was written by another version of Tryst (this one reads schema {CUSTODIAN_STATE})",
-                    where=str(path),
-                    got=f"schema {version}",
-                    remedy="run the version that wrote it, or finish its projects there first",
-                )
+            _upgrade(connection, path)
     except sqlalchemy.exc.DatabaseError as error:
         engine.dispose()
         raise TrystError(
@@ -80,3 +84,25 @@ def _opened(path: Path) -> sqlalchemy.Engine:
             remedy="restore the state folder from its backup",
         ) from None
     return engine
+
+
+def _upgrade(connection: sqlalchemy.Connection, path: Path) -> None:
+    version = state_version(connection)
+    if version == CUSTODIAN_STATE:
+        return
+    if version is not None and not FIRST <= version < CUSTODIAN_STATE:
+        newer = version > CUSTODIAN_STATE
+        raise TrystError(
+            ErrorCode.DATABASE,
+            "the state was written by a newer version of Tryst"
+            if newer
+            else "the state was written by a version of Tryst that is too old",
+            where=str(path),
+            got=f"schema {version}; this version has {CUSTODIAN_STATE} and upgrades from {FIRST}",
+            remedy="install the version that wrote it, or restore the folder's copy from before its upgrade"
+            if newer
+            else "finish its projects with the version that wrote it, or upgrade by a version in between",
+        )
+    migrate(connection)
+    if version is not None:
+        log.info("the state was upgraded", before=version, after=CUSTODIAN_STATE)

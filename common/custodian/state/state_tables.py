@@ -125,10 +125,22 @@ class Result(Base):
 
 
 class Seen(Base):
-    """A checkpoint of Carole's audit log that this custodian has verified. None is ever deleted."""
+    """A checkpoint of Carole's audit log that this custodian has verified. None is ever deleted; see `Lost`."""
 
     __tablename__ = "seen"
 
+    size: Mapped[int] = mapped_column(primary_key=True)
+    checkpoint: Mapped[str]
+    """One line of JSON."""
+
+
+class Lost(Base):
+    """A verified checkpoint of a log that a restoration of Carole's store has cut: evidence, and no more `Seen`."""
+
+    __tablename__ = "lost"
+
+    restoration: Mapped[int] = mapped_column(primary_key=True)
+    """Sequence number of the restoration's entry."""
     size: Mapped[int] = mapped_column(primary_key=True)
     checkpoint: Mapped[str]
     """One line of JSON."""

@@ -11,10 +11,15 @@ import time
 
 import structlog
 
+from tryst.common.audit.custodian_decline import sign_decline
+from tryst.common.audit.reason import kept_reason
 from tryst.common.cleaning import Cleaned
 from tryst.common.cleaning.own_copies import copies_warnings
 from tryst.common.custodian.source.reading import read_cleaned, source_stamp
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task
+from tryst.common.custodian.state.state_tables import Project
+from tryst.common.custodian.steps.epochs import enter_epoch
+from tryst.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
+from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -30,32 +35,42 @@ def approve(context: StepContext, task: Task) -> Outcome:
         As `read_cleaned` when the source does not fit the specification, so that this is found before anyone has
         signed; errors of Carole's.
     """
+    refuse_former_epoch(context, task)
     known = context.state.project(task.project)
-    if known is None or known.specification_digest != task.specification_digest:
+    if known is None or known.epoch != task.epoch:
+        if task.epoch != 1:
+            enter_epoch(context, task)
+        # What was decided before was about another epoch.
+        known = context.state.update(task.project, epoch=task.epoch, decision="", decided_digest=b"")
+    if known.specification_digest != task.specification_digest:
         known = context.state.update(
             task.project,
             specification=task.text,
             specification_digest=task.specification_digest,
             mode=task.spec.mode,
-            epoch=task.epoch,
             profile="",
         )
     # A decision counts for the specification it was made about, and for no other.
     decided = known.decision if known.decided_digest == task.specification_digest else ""
     if decided == "declined":
-        context.state.update(task.project, stage="declined by the operator")
+        send_decline(context, known)
         return Outcome.WAITS_FOR_OPERATOR
     if not _is_current(known.profile, context):
         profile(context, task)
-    if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode):
+    if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode, task.epoch):
         decide(context, task.project, task.specification_digest, "approved", "policy")
         decided = "approved"
     if not decided:
-        context.state.update(task.project, stage="waits for the operator's approval")
+        waits = "approval" if task.epoch == 1 else f"consent to epoch {task.epoch}, which the coordinator has opened"
+        context.state.update(task.project, stage=f"waits for the operator's {waits}")
         return Outcome.WAITS_FOR_OPERATOR
-    signature = context.keyring.identity.sign(SigningPurpose.APPROVAL, task.project.encode(), task.specification_digest)
     request = custody_pb2.ApproveRequest(
-        project=task.project, specification_digest=task.specification_digest, signature=signature
+        project=task.project,
+        specification_digest=task.specification_digest,
+        signature=context.keyring.identity.sign(
+            SigningPurpose.APPROVAL, *approval_parts(task.project, task.specification_digest, task.epoch)
+        ),
+        epoch=task.epoch,
     )
     context.call(context.carole.Approve, request)
     context.state.update(task.project, stage="approved")
@@ -65,9 +80,31 @@ def approve(context: StepContext, task: Task) -> Outcome:
         mode=task.spec.mode,
         values_sent=task.spec.mode == "trusted",
         digest=task.specification_digest.hex(),
+        epoch=task.epoch,
         by=known.decided_by or "policy",
     )
     return Outcome.DONE
+
+
+def send_decline(context: StepContext, project: Project) -> None:
+    """Send the operator's refusal to Carole, once more where she may have it already, and drop what waits to be sent.
+
+    Raises
+    ------
+    TrystError
+        Errors of Carole's: WRONG_STATE if the result was released meanwhile.
+    """
+    context.state.uploads.erase_payloads(project.name)
+    reason = kept_reason(project.reason)
+    request = custody_pb2.CustodyDeclineRequest(
+        project=project.name,
+        specification_digest=project.decided_digest,
+        reason=reason,
+        signature=sign_decline(context.keyring.identity, project.name, project.decided_digest, reason),
+    )
+    context.call(context.carole.Decline, request)
+    context.state.update(project.name, stage=DECLINED, blocking_error="")
+    log.info("declined", project=project.name, digest=project.decided_digest.hex(), reason=reason)
 
 
 def profile(context: StepContext, task: Task) -> None:

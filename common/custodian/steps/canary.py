@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -13,12 +14,29 @@ from tryst.common.encoding.categories import relabelling
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys import CANARY_RECORDS, Seed, canary_digest
+from tryst.common.keys.check import canary_part, canary_part_names
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, canonical_json
 
 
-def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> bytes:
-    """The canary digest of this installation for a specification and a seed; 32 bytes.
+@dataclass(frozen=True)
+class Canary:
+    """The canary of one installation.
+
+    Attributes
+    ----------
+    digest
+        Over everything, 32 bytes; two custodians must have the same.
+    parts
+        Over each part, 16 bytes, in the order of `canary_part_names`: where digests differ, these show why.
+    """
+
+    digest: bytes
+    parts: tuple[bytes, ...]
+
+
+def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: int) -> Canary:
+    """The canary of this installation for a specification and a seed.
 
     Every canary record has its value in every field, whatever the field's columns are called and however many there are
     on this side, so each field's cleaning and tokens process all of them. The rows stay in their order: the custodians'
@@ -54,7 +72,15 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
         payload += [*signatures(signed, filled), canonical_json(listed)]
     relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
-    return canary_digest(seed, spec.project, encoding, epoch, b"".join([*payload, *relabelled]))
+    cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
+    contents = [*cleaned, b"".join(payload), b"".join(relabelled)]
+    return Canary(
+        canary_digest(seed, spec.project, encoding, epoch, b"".join([*payload, *relabelled])),
+        tuple(
+            canary_part(seed, spec.project, encoding, epoch, name, content)
+            for name, content in zip(canary_part_names(field.name for field in spec.fields), contents, strict=True)
+        ),
+    )
 
 
 def _filled(column: pl.Series) -> pl.Series:

@@ -1,7 +1,7 @@
 """What Carole, and the coordinator through her, are shown of an error here: its kind, and neither a figure nor a text.
 
-What each kind discloses is in docs/threat-model.md. That a specification was declined is not reported: the operator
-informs the coordinator.
+What each kind discloses is in docs/threat-model.md. A refusal is no condition: it is signed, with its reason, and sent
+on its own.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def contribute(context: StepContext, task: Task) -> Outcome:
     """
     require_approved(context, task)
     upload = context.state.uploads.of_epoch(task.project, task.epoch)
-    if upload is None or upload.committed_at is not None or not _is_for(upload, task):
+    if upload is None or upload.payload_key is None or not _is_for(upload, task):
         upload = _prepare(context, task)
     _send(context, task, upload)
     return Outcome.DONE
@@ -69,7 +69,7 @@ def _prepare(context: StepContext, task: Task) -> Upload:
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
-        context.check_stop()
+        context.check_stop(task.project)
         progress.update(task.project, _STAGES[name], 0.0)
         with watch.measure(name):
             yield
@@ -78,12 +78,12 @@ def _prepare(context: StepContext, task: Task) -> Upload:
         records = read_cleaned(context.configuration.source, task.spec, side, stage)
         cleaned, identifiers = records.cleaned, records.identifiers
         keep_profile(context, task, cleaned)
-        context.check_stop()
+        context.check_stop(task.project)
         pass_gate(context, task, cleaned)
-        context.check_stop()
+        context.check_stop(task.project)
 
         def report_progress(doing: str, done: float) -> None:
-            context.check_stop()
+            context.check_stop(task.project)
             progress.update(task.project, doing, done)
 
         columns, noise = cleaned.columns, context.state.noise_key()
@@ -199,7 +199,7 @@ def _put_missing(context: StepContext, task: Task, upload: Upload, content: Cont
         return contribution_pb2.PutChunkRequest(project=upload.project, upload=upload.id, chunk=chunk)
 
     def step(done: float) -> None:
-        context.check_stop()
+        context.check_stop(task.project)
         context.progress.update(task.project, "uploading", done)
 
     send(context.connection, context.carole.PutChunk, request, content, missing, step)

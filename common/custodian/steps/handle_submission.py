@@ -47,13 +47,13 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if she names another upload than this custodian's newest, or rows that are not in it; LEAKAGE if
+        UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it; LEAKAGE if
         she is to join more records than the specification allows; NOT_FOUND if the map of the upload has been erased;
         errors of hers.
     """
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
-        upload = context.state.uploads.newest(task.project)
+        upload = context.state.uploads.of_run(task.project, task.upload)
         if upload is None:
             raise TrystError(
                 ErrorCode.NOT_FOUND,
@@ -178,7 +178,7 @@ def _fetch_request(context: StepContext, task: Task) -> bytes:
         return resolution_pb2.FetchArtifactRequest(project=task.project, run=task.run, artifact=rows, index=index)
 
     def step(done: float) -> None:
-        context.check_stop()
+        context.check_stop(task.project)
 
     where = f"project {task.project}, run {task.run}"
     return Fetch(context.connection, context.carole.FetchArtifact, request, where, step=step).whole()
@@ -204,7 +204,7 @@ def _put(context: StepContext, task: Task, sealed: bytes) -> None:
         context.carole.PutArtifact,
         request,
         Content.of(sealed),
-        step=lambda done: context.check_stop(),
+        step=lambda done: context.check_stop(task.project),
     )
 
 

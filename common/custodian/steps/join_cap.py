@@ -1,7 +1,7 @@
 """The cap on Carole's joins: for how many records she may learn which rows are one, counted here over all runs.
 
 Each run has other random numbers, but rows requested in two runs would link their numbers. So the count is of the
-different records requested since the seed was agreed, whatever the run and the upload. It is stored before a response
+different records requested in the project, whatever the run, the upload and the epoch. It is stored before a response
 is sent, encrypted like the map from which it comes, and erased with it.
 """
 
@@ -35,10 +35,11 @@ def count_joined(context: StepContext, task: Task, requested: pl.Series) -> int:
     TrystError
         LEAKAGE if the specification allows fewer; they are not counted then.
     """
-    known = context.state.secret(task.project, task.epoch, JOINED)
     records = requested.cast(pl.String).unique()
-    if known is not None:
-        records = pl.concat([_unpacked(known), records]).unique()
+    for epoch in range(1, task.epoch + 1):
+        known = context.state.secret(task.project, epoch, JOINED)
+        if known is not None:
+            records = pl.concat([_unpacked(known), records]).unique()
     whose = f"{context.party.title}, in all runs together"
     task.spec.resolution.refuse_above(len(records), whose, f"project {task.project}, run {task.run}")
     context.state.keep_secret(task.project, task.epoch, JOINED, _packed(records))

@@ -61,7 +61,7 @@ def _receive(step_context: StepContext, task: Task) -> Result:
                 root = _fetch_and_open(step_context, task, opened)
             step_context.progress.update(task.project, "joining with own identifiers", 1.0)
             with watch.measure("join"):
-                upload = step_context.state.uploads.newest(task.project)
+                upload = step_context.state.uploads.of_run(task.project, task.upload)
                 share = read_share(opened, 0 if upload is None else upload.rows)
                 tables = _identified(step_context, task, share, upload)
                 n_links = tables["links"].height if "links" in tables else 0
@@ -90,7 +90,7 @@ def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> byte
         return custody_pb2.FetchResultRequest(project=task.project, run=task.run, index=index)
 
     def step(done: float) -> None:
-        step_context.check_stop()
+        step_context.check_stop(task.project)
         step_context.progress.update(task.project, "fetching the share", done)
 
     where = f"project {task.project}, run {task.run}"

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import structlog
 
-from tryst.common.custodian.steps.canary import canary
+from tryst.common.custodian.steps.canary import Canary, canary
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
@@ -36,12 +36,12 @@ def agree(context: StepContext, task: Task) -> Outcome:
         message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
-    _refuse_former_epoch(context, task)
     if context.configuration.seed_file is not None:
         seed = load_seed_file(context.configuration.seed_file, task.project)
+        _refuse_former_seed(context, task, seed)
         with context.progress.stage(task.project, "checking the seed file"):
-            digest = canary(task.spec, task.encoding_digest, context.party.side, seed, task.epoch)
-        return _report(context, task, seed, digest)
+            made = canary(task.spec, task.encoding_digest, context.party.side, seed, task.epoch)
+        return _report(context, task, seed, made)
     return _by_messages(context, task)
 
 
@@ -59,9 +59,22 @@ def kept_seed(context: StepContext, task: Task) -> Seed:
             ErrorCode.NOT_FOUND,
             f"the seed of epoch {task.epoch} is not in this custodian's state",
             where=f"project {task.project}",
-            remedy="restore the state folder from its backup; without the seed the coordinator must make a new project",
+            remedy="restore the state folder from its backup; without the seed the coordinator must open a new epoch",
         )
     return Seed(kept)
+
+
+def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
+    """Refuse a seed file that served a former epoch: whoever opened a new one wanted another seed."""
+    for epoch in range(1, task.epoch):
+        if context.state.secret(task.project, epoch, SEED) == seed.reveal():
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the seed file holds the seed of epoch {epoch}, and each epoch has its own",
+                where=f"project {task.project}, epoch {task.epoch}",
+                remedy="one custodian makes a new file with `seed new`, the other gets a copy, and both configure it; "
+                "the project continues by itself",
+            )
 
 
 def _by_messages(context: StepContext, task: Task) -> Outcome:
@@ -73,8 +86,8 @@ def _by_messages(context: StepContext, task: Task) -> Outcome:
         return _wait(context, task, "waits for the other custodian's offer of a key")
     agreement.accept_offer(offer)
     with context.progress.stage(task.project, "signing the test records"):
-        digest = canary(task.spec, task.encoding_digest, context.party.side, agreement.candidate, task.epoch)
-    confirmation = agreement.confirm(digest)
+        made = canary(task.spec, task.encoding_digest, context.party.side, agreement.candidate, task.epoch)
+    confirmation = agreement.confirm(made.digest)
     _keep(context, task, agreement)
     _post(context, task, _CONFIRMATION, confirmation, there.get((ours, _CONFIRMATION)))
     if (message := there.get((theirs, _CONFIRMATION))) is None:
@@ -86,10 +99,10 @@ def _by_messages(context: StepContext, task: Task) -> Outcome:
             # Carole compares the values too, and shows the error to the coordinator and both custodians; her refusal
             # has the reason that is raised here.
             with suppress(TrystError):
-                _send_report(context, task, agreement.candidate, digest)
+                _send_report(context, task, agreement.candidate, made)
         raise
     _keep(context, task, agreement)
-    return _report(context, task, agreement.seed, digest)
+    return _report(context, task, agreement.seed, made)
 
 
 def _resumed(context: StepContext, task: Task) -> Agreement:
@@ -125,33 +138,22 @@ def _wait(context: StepContext, task: Task, stage: str) -> Outcome:
     return Outcome.WAITS_FOR_OTHERS
 
 
-def _report(context: StepContext, task: Task, seed: Seed, digest: bytes) -> Outcome:
+def _report(context: StepContext, task: Task, seed: Seed, made: Canary) -> Outcome:
     context.state.keep_secret(task.project, task.epoch, SEED, seed.reveal())
     context.state.update(task.project, epoch=task.epoch, stage="reporting the key-check value")
-    _send_report(context, task, seed, digest)
+    _send_report(context, task, seed, made)
     context.state.erase_secrets(task.project, before_epoch=task.epoch)
     context.state.update(task.project, stage="holds the seed")
     log.info("keys reported", project=task.project, epoch=task.epoch)
     return Outcome.DONE
 
 
-def _send_report(context: StepContext, task: Task, seed: Seed, digest: bytes) -> None:
+def _send_report(context: StepContext, task: Task, seed: Seed, made: Canary) -> None:
     request = custody_pb2.ReportKeysRequest(
         project=task.project,
         epoch=task.epoch,
         key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
-        canary_digest=digest,
+        canary_digest=made.digest,
+        canary_parts=made.parts,
     )
     context.call(context.carole.ReportKeys, request)
-
-
-def _refuse_former_epoch(context: StepContext, task: Task) -> None:
-    known = context.state.project(task.project)
-    if known is not None and task.epoch < known.epoch:
-        raise TrystError(
-            ErrorCode.EPOCH_MISMATCH,
-            f"Carole requests a seed of an epoch before {known.epoch}",
-            where=f"project {task.project}",
-            got=str(task.epoch),
-            remedy="ask Carole's operator whether her database was restored from an old backup",
-        )

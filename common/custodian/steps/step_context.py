@@ -18,9 +18,13 @@ from tryst.common.leakage_report import Gate
 from tryst.common.parties import Party
 from tryst.common.rpc.client import CONTROL_SECONDS, Connection
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.protos.linkage.v1 import audit_pb2_grpc, custody_pb2, custody_pb2_grpc
+from tryst.common.witnessing.log_reader import LogReader
+from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
 
 _ATTEMPTS = 3
+
+DECLINED = "declined: Carole has the refusal"
+"""The stage of a project that this custodian does not take part in, once Carole knows it."""
 
 
 class Outcome(Enum):
@@ -47,8 +51,8 @@ class StepContext:
     connection: Connection
     carole: custody_pb2_grpc.CustodyStub
     """Her service for custodians. Made once: grpcio crashes when a stub is made of a channel that is closed."""
-    auditor: audit_pb2_grpc.AuditStub
-    """Her service for readers of the audit log."""
+    log_reader: LogReader
+    """Reads her audit log."""
     stopping: threading.Event
     gate: Gate | None = None
     """Measures what Carole could learn; a program that has none contributes unmeasured."""
@@ -57,10 +61,20 @@ class StepContext:
         """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""
         return self.connection.call(method, request, deadline=deadline, attempts=_ATTEMPTS)
 
-    def check_stop(self) -> None:
-        """Leave a long step when the service is to stop."""
+    def check_stop(self, project: str) -> None:
+        """Leave a long step when the service is to stop, or when the operator has declined the project meanwhile.
+
+        Raises
+        ------
+        StoppedError
+        TrystError
+            SPECIFICATION.
+        """
         if self.stopping.is_set():
             raise StoppedError
+        known = self.state.project(project)
+        if known is not None and known.decision == "declined":
+            raise TrystError(ErrorCode.SPECIFICATION, "the operator has declined it", where=f"project {project}")
 
 
 @dataclass(frozen=True)
@@ -76,6 +90,10 @@ class Task:
     epoch: int
     messages: Sequence[custody_pb2.AgreementMessage]
     run: str
+    upload: str = ""
+    """The custodian's upload that a run's rows are of; empty from a Carole of a former release."""
+    new_epoch: project_pb2.NewEpoch | None = None
+    """What has opened the epoch; None in the first."""
 
     @classmethod
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
@@ -110,17 +128,39 @@ class Task:
             epoch=status.epoch,
             messages=tuple(message.messages),
             run=message.run,
+            upload=message.upload,
+            new_epoch=message.new_epoch if message.HasField("new_epoch") else None,
         )
 
 
-def require_approved(context: StepContext, task: Task) -> None:
-    """Refuse to work on any specification but the one this custodian has approved.
+def refuse_former_epoch(context: StepContext, task: Task) -> None:
+    """Refuse to go back to an epoch.
 
     Raises
     ------
     TrystError
-        SPECIFICATION.
+        EPOCH_MISMATCH.
     """
+    known = context.state.project(task.project)
+    if known is not None and task.epoch < known.epoch:
+        raise TrystError(
+            ErrorCode.EPOCH_MISMATCH,
+            f"Carole requests work in an epoch before {known.epoch}",
+            where=f"project {task.project}",
+            got=str(task.epoch),
+            remedy="ask Carole's operator whether her database was restored from an old backup",
+        )
+
+
+def require_approved(context: StepContext, task: Task) -> None:
+    """Refuse to work on any specification but the one this custodian has approved, and in any other epoch.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION, EPOCH_MISMATCH.
+    """
+    refuse_former_epoch(context, task)
     project = context.state.project(task.project)
     if project is None or project.decision != "approved" or project.decided_digest != task.specification_digest:
         raise TrystError(
@@ -130,4 +170,12 @@ def require_approved(context: StepContext, task: Task) -> None:
             got=f"specification {task.specification_digest.hex()[:16]}",
             remedy=f"read it with `tryst {context.party.name} specification {task.project}` and approve it"
             " if it is right",
+        )
+    if task.epoch != project.epoch:
+        raise TrystError(
+            ErrorCode.EPOCH_MISMATCH,
+            "Carole requests work in an epoch that this custodian's operator has not consented to",
+            where=f"project {task.project}",
+            got=f"epoch {task.epoch} instead of {project.epoch}",
+            remedy="telephone the coordinator: did it open a new epoch?",
         )

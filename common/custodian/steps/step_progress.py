@@ -24,6 +24,7 @@ class Progress:
         self._lock = threading.Lock()
         self._doing: dict[str, Doing] = {}
         self._connected = False
+        self._refusal = ""
         self._heard = time.monotonic()
 
     def doing(self, project: str) -> Doing | None:
@@ -42,7 +43,18 @@ class Progress:
         with self._lock:
             self._connected = value
             if value:
-                self._heard = time.monotonic()
+                self._heard, self._refusal = time.monotonic(), ""
+
+    @property
+    def refusal(self) -> str:
+        """Why no call to Carole is possible, if that is more than that she does not answer; until one succeeds."""
+        with self._lock:
+            return self._refusal
+
+    @refusal.setter
+    def refusal(self, error: str) -> None:
+        with self._lock:
+            self._refusal = error
 
     @property
     def silence(self) -> float:

@@ -7,11 +7,9 @@ them as evidence.
 
 from __future__ import annotations
 
-from tryst.common.audit import Witness
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
-from tryst.protos.linkage.v1 import audit_pb2
+from tryst.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
 
 
 def witness(context: StepContext, *, released: bool) -> None:
@@ -28,14 +26,7 @@ def witness(context: StepContext, *, released: bool) -> None:
     TrystError
         AUDIT or SIGNATURE.
     """
-    seen = context.state.newest_seen()
-    request = audit_pb2.WitnessRequest()
-    if seen is not None:
-        request.seen.CopyFrom(checkpoint_to_wire(seen))
-        request.countersignature = seen.countersign(context.keyring.identity)
-    response = context.call(context.auditor.Witness, request)
-    newest = checkpoint_from_wire(response.newest)
-    believed = Witness(context.keyring.linker.identity, seen).believe(newest, proof_from_wire(response.continues))
+    believed, response = context.log_reader.read()
     other = context.party.side.other.title()
     if response.HasField("other"):
         theirs = checkpoint_from_wire(response.other)
@@ -48,5 +39,4 @@ def witness(context: StepContext, *, released: bool) -> None:
             where="audit log",
             remedy=f"check with {other} that its service runs; if it does, report this to Carole's operator",
         )
-    if believed.seen is not None and believed.seen is not seen:
-        context.state.see(believed.seen)
+    context.log_reader.keep(believed)

@@ -34,16 +34,36 @@ class AmendProjectResponse(_message.Message):
     def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
 
 class ApproveProjectRequest(_message.Message):
-    __slots__ = ("project", "specification_digest", "signature")
+    __slots__ = ("project", "specification_digest", "signature", "epoch")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     project: str
     specification_digest: bytes
     signature: bytes
-    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    epoch: int
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class ApproveProjectResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class NewEpochRequest(_message.Message):
+    __slots__ = ("project", "epoch", "reason", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    epoch: int
+    reason: str
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., reason: _Optional[str] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class NewEpochResponse(_message.Message):
     __slots__ = ("status",)
     STATUS_FIELD_NUMBER: _ClassVar[int]
     status: _project_pb2.ProjectStatus

@@ -51,6 +51,11 @@ class CoordinationStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
                 _registered_method=True)
+        self.NewEpoch = channel.unary_unary(
+                '/linkage.v1.Coordination/NewEpoch',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
+                _registered_method=True)
         self.GetProject = channel.unary_unary(
                 '/linkage.v1.Coordination/GetProject',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
@@ -115,6 +120,14 @@ class CoordinationServicer:
 
     def AmendProject(self, request, context):
         """Replace a project's specification by another with the same encoding; all consent to it again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NewEpoch(self, request, context):
+        """Open the project's next epoch: all that was made under the former seed is erased, both custodians consent to the
+        epoch and agree on another seed. Not after a release, and for a few epochs only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,6 +208,11 @@ def add_CoordinationServicer_to_server(servicer, server):
                     servicer.AmendProject,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.SerializeToString,
+            ),
+            'NewEpoch': grpc.unary_unary_rpc_method_handler(
+                    servicer.NewEpoch,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.SerializeToString,
             ),
             'GetProject': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProject,
@@ -323,6 +341,33 @@ class Coordination:
             '/linkage.v1.Coordination/AmendProject',
             tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.AmendProjectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NewEpoch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Coordination/NewEpoch',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -66,32 +66,56 @@ class ProjectCondition(_message.Message):
     def __init__(self, project: _Optional[str] = ..., condition: _Optional[_Union[_project_pb2.CustodianCondition, str]] = ...) -> None: ...
 
 class NextTaskResponse(_message.Message):
-    __slots__ = ("kind", "status", "specification", "messages", "run", "projects")
+    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "upload")
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
+    NEW_EPOCH_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    UPLOAD_FIELD_NUMBER: _ClassVar[int]
     kind: TaskKind
     status: _project_pb2.ProjectStatus
     specification: str
     messages: _containers.RepeatedCompositeFieldContainer[AgreementMessage]
     run: str
+    new_epoch: _project_pb2.NewEpoch
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
-    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+    upload: str
+    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ...) -> None: ...
 
 class ApproveRequest(_message.Message):
-    __slots__ = ("project", "specification_digest", "signature")
+    __slots__ = ("project", "specification_digest", "signature", "epoch")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     project: str
     specification_digest: bytes
     signature: bytes
-    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    epoch: int
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class ApproveResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class CustodyDeclineRequest(_message.Message):
+    __slots__ = ("project", "specification_digest", "reason", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    specification_digest: bytes
+    reason: str
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., reason: _Optional[str] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class CustodyDeclineResponse(_message.Message):
     __slots__ = ("status",)
     STATUS_FIELD_NUMBER: _ClassVar[int]
     status: _project_pb2.ProjectStatus
@@ -112,16 +136,18 @@ class PostMessageResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ReportKeysRequest(_message.Message):
-    __slots__ = ("project", "epoch", "key_check_value", "canary_digest")
+    __slots__ = ("project", "epoch", "key_check_value", "canary_digest", "canary_parts")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     KEY_CHECK_VALUE_FIELD_NUMBER: _ClassVar[int]
     CANARY_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    CANARY_PARTS_FIELD_NUMBER: _ClassVar[int]
     project: str
     epoch: int
     key_check_value: bytes
     canary_digest: bytes
-    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., key_check_value: _Optional[bytes] = ..., canary_digest: _Optional[bytes] = ...) -> None: ...
+    canary_parts: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, project: _Optional[str] = ..., epoch: _Optional[int] = ..., key_check_value: _Optional[bytes] = ..., canary_digest: _Optional[bytes] = ..., canary_parts: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ReportKeysResponse(_message.Message):
     __slots__ = ("status",)

@@ -46,6 +46,11 @@ class CustodyStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
                 _registered_method=True)
+        self.Decline = channel.unary_unary(
+                '/linkage.v1.Custody/Decline',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.FromString,
+                _registered_method=True)
         self.PostMessage = channel.unary_unary(
                 '/linkage.v1.Custody/PostMessage',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.PostMessageRequest.SerializeToString,
@@ -106,6 +111,14 @@ class CustodyServicer:
 
     def Approve(self, request, context):
         """Consent to a specification, signed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Decline(self, request, context):
+        """Decline a specification, signed: before one's approval, or after it until the release; what this custodian has
+        uploaded is then erased, and the project waits for another specification.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,6 +195,11 @@ def add_CustodyServicer_to_server(servicer, server):
                     servicer.Approve,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.SerializeToString,
+            ),
+            'Decline': grpc.unary_unary_rpc_method_handler(
+                    servicer.Decline,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.SerializeToString,
             ),
             'PostMessage': grpc.unary_unary_rpc_method_handler(
                     servicer.PostMessage,
@@ -283,6 +301,33 @@ class Custody:
             '/linkage.v1.Custody/Approve',
             tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.ApproveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Decline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Custody/Decline',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.CustodyDeclineResponse.FromString,
             options,
             channel_credentials,
             insecure,

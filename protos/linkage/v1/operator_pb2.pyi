@@ -13,20 +13,22 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint", "certificate")
+    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint", "certificate", "refusal")
     PARTY_FIELD_NUMBER: _ClassVar[int]
     CAROLE_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
     party: str
     carole: str
     connected: bool
     projects: _containers.RepeatedCompositeFieldContainer[CustodianProject]
     identity_fingerprint: str
     certificate: str
-    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ...) -> None: ...
+    refusal: str
+    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class CustodianProject(_message.Message):
     __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")
@@ -73,22 +75,26 @@ class SpecificationRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ...) -> None: ...
 
 class SpecificationResponse(_message.Message):
-    __slots__ = ("text", "digest", "notes")
+    __slots__ = ("text", "digest", "notes", "epoch")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     text: str
     digest: bytes
     notes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, text: _Optional[str] = ..., digest: _Optional[bytes] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+    epoch: int
+    def __init__(self, text: _Optional[str] = ..., digest: _Optional[bytes] = ..., notes: _Optional[_Iterable[str]] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class OperatorApproveRequest(_message.Message):
-    __slots__ = ("project", "specification_digest")
+    __slots__ = ("project", "specification_digest", "epoch")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     project: str
     specification_digest: bytes
-    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ...) -> None: ...
+    epoch: int
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class OperatorApproveResponse(_message.Message):
     __slots__ = ()
@@ -119,16 +125,50 @@ class OverrideResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ListCheckpointsRequest(_message.Message):
-    __slots__ = ("minimum",)
+    __slots__ = ("minimum", "lost")
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
     minimum: int
-    def __init__(self, minimum: _Optional[int] = ...) -> None: ...
+    lost: bool
+    def __init__(self, minimum: _Optional[int] = ..., lost: _Optional[bool] = ...) -> None: ...
 
 class ListCheckpointsResponse(_message.Message):
     __slots__ = ("checkpoints",)
     CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
     checkpoints: _containers.RepeatedCompositeFieldContainer[_audit_pb2.Checkpoint]
     def __init__(self, checkpoints: _Optional[_Iterable[_Union[_audit_pb2.Checkpoint, _Mapping]]] = ...) -> None: ...
+
+class ShowRestoredRequest(_message.Message):
+    __slots__ = ("project",)
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    def __init__(self, project: _Optional[str] = ...) -> None: ...
+
+class ShowRestoredResponse(_message.Message):
+    __slots__ = ("restoration", "lines")
+    RESTORATION_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    restoration: int
+    lines: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, restoration: _Optional[int] = ..., lines: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DecideRestoredRequest(_message.Message):
+    __slots__ = ("project", "restoration", "accept", "reason")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RESTORATION_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    restoration: int
+    accept: bool
+    reason: str
+    def __init__(self, project: _Optional[str] = ..., restoration: _Optional[int] = ..., accept: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class DecideRestoredResponse(_message.Message):
+    __slots__ = ("awaits",)
+    AWAITS_FIELD_NUMBER: _ClassVar[int]
+    awaits: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, awaits: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ()

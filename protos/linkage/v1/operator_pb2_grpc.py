@@ -69,6 +69,16 @@ class OperatorStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
                 _registered_method=True)
+        self.ShowRestored = channel.unary_unary(
+                '/linkage.v1.Operator/ShowRestored',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.FromString,
+                _registered_method=True)
+        self.DecideRestored = channel.unary_unary(
+                '/linkage.v1.Operator/DecideRestored',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
+                _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/linkage.v1.Operator/Stop',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
@@ -106,7 +116,8 @@ class OperatorServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Decline(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Decline the specification, or withdraw a consent to it as long as nothing is released.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -120,6 +131,20 @@ class OperatorServicer:
 
     def ListCheckpoints(self, request, context):
         """The checkpoints of Carole's audit log that were verified here, oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ShowRestored(self, request, context):
+        """What Carole's log has lost by a restoration of her store, and what is known here of a project.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideRestored(self, request, context):
+        """Accept the restored log for a project, or refuse it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -168,6 +193,16 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.ListCheckpoints,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.SerializeToString,
+            ),
+            'ShowRestored': grpc.unary_unary_rpc_method_handler(
+                    servicer.ShowRestored,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.SerializeToString,
+            ),
+            'DecideRestored': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideRestored,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.SerializeToString,
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
@@ -364,6 +399,60 @@ class Operator:
             '/linkage.v1.Operator/ListCheckpoints',
             tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ListCheckpointsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ShowRestored(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Operator/ShowRestored',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.ShowRestoredResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideRestored(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Operator/DecideRestored',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,7 @@ class CustodianCondition(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CUSTODIAN_CONDITION_STORAGE: _ClassVar[CustodianCondition]
     CUSTODIAN_CONDITION_AUDIT: _ClassVar[CustodianCondition]
     CUSTODIAN_CONDITION_OTHER: _ClassVar[CustodianCondition]
+    CUSTODIAN_CONDITION_RESTORE: _ClassVar[CustodianCondition]
 
 class RunState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -68,6 +69,7 @@ CUSTODIAN_CONDITION_INSTALLATION: CustodianCondition
 CUSTODIAN_CONDITION_STORAGE: CustodianCondition
 CUSTODIAN_CONDITION_AUDIT: CustodianCondition
 CUSTODIAN_CONDITION_OTHER: CustodianCondition
+CUSTODIAN_CONDITION_RESTORE: CustodianCondition
 RUN_STATE_UNSPECIFIED: RunState
 RUN_STATE_QUEUED: RunState
 RUN_STATE_RUNNING: RunState
@@ -88,7 +90,7 @@ class Approval(_message.Message):
     def __init__(self, member: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
 
 class ProjectStatus(_message.Message):
-    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides")
+    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides", "restore_awaits")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -99,6 +101,7 @@ class ProjectStatus(_message.Message):
     BLOCKING_ERROR_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SIDES_FIELD_NUMBER: _ClassVar[int]
+    RESTORE_AWAITS_FIELD_NUMBER: _ClassVar[int]
     project: str
     state: ProjectState
     specification_digest: bytes
@@ -109,27 +112,46 @@ class ProjectStatus(_message.Message):
     blocking_error: str
     run: RunStatus
     sides: _containers.RepeatedCompositeFieldContainer[SideStatus]
-    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ...) -> None: ...
+    restore_awaits: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ..., restore_awaits: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class NewEpoch(_message.Message):
+    __slots__ = ("epoch", "member", "reason", "signature", "at_unix_ms")
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    epoch: int
+    member: str
+    reason: str
+    signature: bytes
+    at_unix_ms: int
+    def __init__(self, epoch: _Optional[int] = ..., member: _Optional[str] = ..., reason: _Optional[str] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
 
 class SideStatus(_message.Message):
-    __slots__ = ("side", "approved", "keyed", "contributed", "result_acknowledged", "condition", "condition_since_unix_ms", "last_poll_unix_ms")
+    __slots__ = ("side", "approved", "keyed", "contributed", "result_acknowledged", "declined", "condition", "condition_since_unix_ms", "last_poll_unix_ms", "decline_reason")
     SIDE_FIELD_NUMBER: _ClassVar[int]
     APPROVED_FIELD_NUMBER: _ClassVar[int]
     KEYED_FIELD_NUMBER: _ClassVar[int]
     CONTRIBUTED_FIELD_NUMBER: _ClassVar[int]
     RESULT_ACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
+    DECLINED_FIELD_NUMBER: _ClassVar[int]
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     CONDITION_SINCE_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     LAST_POLL_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    DECLINE_REASON_FIELD_NUMBER: _ClassVar[int]
     side: Side
     approved: bool
     keyed: bool
     contributed: bool
     result_acknowledged: bool
+    declined: bool
     condition: CustodianCondition
     condition_since_unix_ms: int
     last_poll_unix_ms: int
-    def __init__(self, side: _Optional[_Union[Side, str]] = ..., approved: _Optional[bool] = ..., keyed: _Optional[bool] = ..., contributed: _Optional[bool] = ..., result_acknowledged: _Optional[bool] = ..., condition: _Optional[_Union[CustodianCondition, str]] = ..., condition_since_unix_ms: _Optional[int] = ..., last_poll_unix_ms: _Optional[int] = ...) -> None: ...
+    decline_reason: str
+    def __init__(self, side: _Optional[_Union[Side, str]] = ..., approved: _Optional[bool] = ..., keyed: _Optional[bool] = ..., contributed: _Optional[bool] = ..., result_acknowledged: _Optional[bool] = ..., declined: _Optional[bool] = ..., condition: _Optional[_Union[CustodianCondition, str]] = ..., condition_since_unix_ms: _Optional[int] = ..., last_poll_unix_ms: _Optional[int] = ..., decline_reason: _Optional[str] = ...) -> None: ...
 
 class ContributionStatus(_message.Message):
     __slots__ = ("side", "rows", "bytes_expected", "bytes_received", "committed")

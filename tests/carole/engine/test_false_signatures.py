@@ -6,14 +6,14 @@ bit as in most of his signatures, to which all of them are more similar than to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from tryst.carole.engine import LinkagePlan, Resources, link
+from tryst.carole.engine import Resources, link
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
@@ -22,17 +22,20 @@ from tryst.common.encoding.signature_sets import FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.common.specification.model.blocking import Bands, BlockingRule
 
 N, COMMON = 150, 75
+BANDS = BlockingRule(name="bands", lsh=Bands(field="surname"))
 
 
 @dataclass(frozen=True)
 class Honest:
-    """What both custodians would send, whose records they are, and the plan."""
+    """What both custodians would send, whose records they are, and the specification."""
 
     sets: list[SignatureSet]
     persons: list[NDArray[np.object_]]
-    plan: LinkagePlan
+    spec: Specification
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def honest() -> Honest:
     made = [encode_records(clean(files[side], spec, side).columns, spec, Seed(bytes(range(32))), 1) for side in Side]
     persons = [files[side]["person"].to_numpy()[each.order] for side, each in zip(Side, made, strict=True)]
     whole = [SignatureSet("", N, each.sets[0].fields, {}) for each in made]
-    return Honest(whole, persons, plan_of(spec.model_copy(update={"blocking": ()})))
+    return Honest(whole, persons, spec)
 
 
 def same_for_all(field: FieldSignatures, how: str) -> FieldSignatures:
@@ -52,13 +55,14 @@ def same_for_all(field: FieldSignatures, how: str) -> FieldSignatures:
     return FieldSignatures(field.bits, signature, np.zeros(N, dtype=np.int32))
 
 
-def linked(honest: Honest, names: list[str], how: str) -> tuple[int, int]:
+def linked(honest: Honest, names: list[str], how: str, blocking: tuple[BlockingRule, ...] = ()) -> tuple[int, int]:
     """Links, and how many of them are right, where Alice's signatures of some fields are the same for all."""
+    plan = plan_of(honest.spec.model_copy(update={"blocking": blocking}))
     alice, bob = honest.sets
     fields = {name: same_for_all(bob.fields[name], how) if name in names else alice.fields[name] for name in bob.fields}
     false = SignatureSet("", N, fields, {})
     false.validate()
-    found = link(false, bob, honest.plan, Resources(1 << 30, 1), lambda stage, done: None)
+    found = link(false, bob, plan, Resources(1 << 30, 1), lambda stage, done: None)
     rows = found.pairs.row_a[found.links], found.pairs.row_b[found.links]
     right = honest.persons[0][rows[0]] == honest.persons[1][rows[1]]
     return len(found.links), int(right.sum())
@@ -82,3 +86,21 @@ def test_where_half_of_the_fields_say_nothing_the_others_decide(honest: Honest, 
     links, right = linked(honest, list(honest.sets[1].fields)[::2], how)
     assert right >= 0.9 * COMMON
     assert links - right <= 0.05 * COMMON
+
+
+def in_bands(honest: Honest, rule: BlockingRule) -> tuple[int, int]:
+    """As `linked`, where the surname of every record of both files has one signature, and bands of it propose pairs."""
+    alice, bob = honest.sets
+    surname = same_for_all(bob.fields["surname"], "centroid")
+    alike = [SignatureSet("", N, {**each.fields, "surname": surname}, {}) for each in (alice, bob)]
+    return linked(replace(honest, sets=alike), [], "centroid", (rule,))
+
+
+def test_where_all_bands_collide_every_pair_is_proposed_and_the_other_fields_decide(honest: Honest) -> None:
+    links, right = in_bands(honest, BANDS)
+    assert right >= 0.9 * COMMON
+    assert links - right <= 0.05 * COMMON
+
+
+def test_a_block_of_all_rows_above_the_limit_proposes_no_pair(honest: Honest) -> None:
+    assert in_bands(honest, BANDS.model_copy(update={"limit": N})) == (0, 0)

@@ -17,10 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tryst.carole.projects import (
     Approval,
+    Decline,
     Grant,
     JoinedBy,
     KeyReport,
     MessageKind,
+    NewEpoch,
     Policy,
     PolicyDecision,
     Project,
@@ -48,6 +50,14 @@ REPORTS = [KeyReport(b"k" * 8, b"c" * 32), KeyReport(b"x" * 8, b"c" * 32), KeyRe
 
 def new(**changes: object) -> Project:
     return replace(Project("p", DIGEST, OTHER, GRANTS), **changes)  # type: ignore[arg-type]
+
+
+def refusal(side: Side, digest: bytes = DIGEST) -> Decline:
+    return Decline(str(side), digest, "we may not send the postcode", b"s")
+
+
+def opened(epoch: int) -> NewEpoch:
+    return NewEpoch(epoch, "coordinator", "their canaries differ", f"signed {epoch}".encode())
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -87,7 +97,7 @@ class AnyOrder(RuleBasedStateMachine):
         if after.state < before.state:
             if outcome.entries[-1].action is Action.EXPIRE_UPLOAD:
                 assert (before.state, after.state) == (State.CONTRIBUTED, State.KEYED)
-            elif outcome.entries[-1].action is Action.AMEND:
+            elif outcome.entries[-1].action in (Action.AMEND, Action.DECLINE, Action.NEW_EPOCH):
                 assert after.state is State.DRAFT
             else:
                 assert outcome.entries[0].action is Action.REFUSE
@@ -103,7 +113,25 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(role=roles, digest=st.sampled_from([DIGEST, DIGEST, THIRD, OTHER]))
     def approve(self, role: Role, digest: bytes) -> None:
-        self.attempt(operations.approve, role, Approval(str(role), digest, b"s"))
+        self.attempt(operations.approve, role, Approval(str(role), digest, b"s", epoch=self.project.epoch))
+
+    @rule(role=roles, epoch=st.sampled_from([1, 2]))
+    def approve_in(self, role: Role, epoch: int) -> None:
+        other = epoch != self.project.epoch
+        outcome = self.attempt(operations.approve, role, Approval(str(role), DIGEST, b"s", epoch=epoch))
+        assert not other or outcome is None or self.project.state is State.ERASED
+
+    @rule(side=sides, digest=st.sampled_from([DIGEST, DIGEST, THIRD]), often=names)
+    def decline(self, side: Side, digest: bytes, often: str) -> None:
+        if often == "one":
+            outcome = self.attempt(operations.decline, side, refusal(side, digest))
+            if outcome is not None and outcome.changed:
+                project = outcome.project
+                assert project.state is State.DRAFT
+                assert project.active_run is None
+                assert side in project.declines
+                assert side not in {*project.uploads, *project.pending}
+                assert side.role not in project.approvals
 
     @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), kind=st.sampled_from(list(MessageKind)), payload=names)
     def message(self, side: Side, epoch: int, kind: MessageKind, payload: str) -> None:
@@ -112,6 +140,17 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(side=sides, epoch=st.sampled_from([1, 1, 1, 2]), report=st.sampled_from([REPORTS[0], *REPORTS]))
     def report(self, side: Side, epoch: int, report: KeyReport) -> None:
         self.attempt(operations.report_keys, side, str(side), epoch, report)
+
+    @rule(epoch=st.sampled_from([2, 2, 3, 4]), often=names)
+    def open_epoch(self, epoch: int, often: str) -> None:
+        if often == "one":
+            outcome = self.attempt(operations.open_epoch, opened(epoch))
+            if outcome is not None and outcome.changed:
+                project = outcome.project
+                assert (project.state, project.epoch) == (State.DRAFT, epoch)
+                assert not any((project.messages, project.reports, project.uploads, project.pending))
+                assert set(project.approvals) == {Role.COORDINATOR}
+                assert project.released_run is None
 
     @rule(side=sides, name=names)
     def upload(self, side: Side, name: str) -> None:
@@ -205,6 +244,8 @@ class AnyOrder(RuleBasedStateMachine):
             return
         assert (project.state >= State.APPROVED) == ({Role.COORDINATOR, *CUSTODIANS} == project.approvals.keys())
         assert all(approval.digest == project.specification_digest for approval in project.approvals.values())
+        assert all(declined.digest == project.specification_digest for declined in project.declines.values())
+        assert not {side.role for side in project.declines} & project.approvals.keys()
         if project.state >= State.KEYED:
             assert project.reports[Side.ALICE] == project.reports[Side.BOB]
         if project.state is State.KEYED:
@@ -257,6 +298,7 @@ WITHOUT_ROW = {
     Action.UPGRADE,
     Action.RESTORE,
     Action.DESTROY_KEYS,
+    Action.CONFIRM_CLOCK,
 }
 """Actions on no project, or on none yet."""
 
@@ -316,6 +358,30 @@ def test_the_plain_way() -> None:
     project = operations.acknowledge(outcome.project, Side.ALICE, "alice", "run").project
     assert next_task(project, Side.ALICE) is None
     assert next_task(project, Side.BOB) is not None
+
+
+def test_a_custodian_may_decline_until_the_release_and_approve_what_is_amended() -> None:
+    project = operations.start_run(contributed(Policy.HOLD), "coordinator", "r", "run").project
+    declined = operations.decline(project, Side.ALICE, refusal(Side.ALICE))
+    assert [(entry.actor, entry.action) for entry in declined.entries] == [("alice", Action.DECLINE)]
+    assert declined.entries[0].details["uploads"] == "alice-1"
+    after = declined.project
+    assert (after.state, after.newest_run.state) == (State.DRAFT, RunState.FAILED)  # type: ignore[union-attr]
+    assert set(after.uploads) == {Side.BOB}
+    assert "alice declined" in blocking_error(after)
+    amended = operations.amend(after, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD).project
+    assert (amended.declines, blocking_error(amended)) == ({}, "")
+    for role in (Role.COORDINATOR, *sorted(CUSTODIANS)):
+        amended = operations.approve(amended, role, Approval(str(role), THIRD, b"s")).project
+    assert amended.state is State.KEYED  # only Alice contributes again, under the same keys
+    assert (next_task(amended, Side.ALICE).kind, next_task(amended, Side.BOB)) == (TaskKind.CONTRIBUTE, None)  # type: ignore[union-attr]
+    taken = operations.take_run(project, "run").project
+    held = operations.finish_run(taken, "run", 3, BAD).project
+    assert operations.decline(held, Side.BOB, refusal(Side.BOB)).project.state is State.DRAFT
+    released = operations.decide(held, "steward", "run", "the minister has asked for it", b"s", release=True).project
+    with pytest.raises(TrystError, match="cannot be taken back") as caught:
+        operations.decline(released, Side.BOB, refusal(Side.BOB))
+    assert caught.value.code is ErrorCode.WRONG_STATE
 
 
 def test_a_run_that_waits_for_handles_and_resolver_is_queued_again() -> None:
@@ -415,7 +481,8 @@ def test_a_run_that_its_worker_has_left_is_queued_again_while_attempts_are_left(
         outcome = operations.requeue_run(project, "run", cause)
         (entry,) = outcome.entries
         assert entry.actor == SYSTEM
-        project, counted = outcome.project, cause is not Interruption.STOPPED
+        project = outcome.project
+        counted = cause not in (Interruption.STOPPED, Interruption.STORAGE_FAILED)
         run = project.run("run")
         assert run is not None
         if counted and attempt == MAX_ATTEMPTS:

@@ -55,3 +55,17 @@ def test_only_known_kinds_and_projects_are_kept(deployment: Deployment) -> None:
     assert side_of(deployment, Side.BOB).condition == project_pb2.CUSTODIAN_CONDITION_OTHER
     poll(bob, *[(f"p{number}", 3) for number in range(1001)], ("trial", 3))
     assert side_of(deployment, Side.BOB).condition == project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED
+
+
+def test_after_a_restart_they_are_there_with_the_next_call_and_until_then_unknown(deployment: Deployment) -> None:
+    deployment.coordinator().create(SPECIFICATION)
+    reported = ("trial", project_pb2.CUSTODIAN_CONDITION_LEAKAGE)
+    poll(deployment.custodian(Side.BOB), reported)
+    former = side_of(deployment, Side.BOB)
+    deployment.restart()
+    unknown = side_of(deployment, Side.BOB)
+    assert (unknown.condition, unknown.last_poll_unix_ms) == (project_pb2.CUSTODIAN_CONDITION_UNSPECIFIED, 0)
+    poll(deployment.custodian(Side.BOB), reported)
+    again = side_of(deployment, Side.BOB)
+    assert again.condition == former.condition
+    assert again.condition_since_unix_ms > former.condition_since_unix_ms, "as far as the running Carole knows"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import signal
@@ -10,10 +11,13 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -26,12 +30,13 @@ from tests.carole.deployment import (
     Upload,
     make_upload,
     people,
+    put_request,
 )
 from tests.carole.service.test_worker import eventually
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.pki.provisioning import Provisioned
-from tryst.protos.linkage.v1 import project_pb2
+from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -140,6 +145,60 @@ def test_killed_between_two_chunks_the_upload_goes_on(
     assert coordinator.get("trial")[0].state == project_pb2.PROJECT_STATE_CONTRIBUTED
     *_, last = coordinator.watch("trial", coordinator.start("trial").run)
     assert last.state == project_pb2.RUN_STATE_DONE
+    process.end(signal.SIGTERM)
+
+
+def test_stopped_with_calls_under_way_all_end_or_are_called_again(
+    launch: Callable[[], tuple[Process, Deployment]], uploads: dict[Side, Upload]
+) -> None:
+    """A long poll waits, and chunks are put from several threads, when SIGTERM comes."""
+    process, deployment = launch()
+    deployment.connect_to(process.address())
+    deployment.keyed()
+    upload = uploads[Side.ALICE]
+    alice, bob = (deployment.custodian(side) for side in Side)
+    bob.next_task()  # he has contributed nothing: a poll that names this task waits
+    alice.begin(upload)
+    polls = [deployment.custodian(Side.BOB) for _ in range(4)]
+    acknowledged, refused = threading.Event(), []
+
+    def outcome(call: Callable[[], object]) -> grpc.StatusCode | None:
+        """None for an answer; else the status."""
+        try:
+            call()
+        except grpc.RpcError as error:
+            return error.code()
+        return None
+
+    def put() -> int:
+        """How often chunk 0 was acknowledged, until it is refused."""
+        request = put_request(upload, 0)
+        for count in itertools.count():
+            status = outcome(lambda: alice.stub.PutChunk(request, timeout=20))
+            if status is not None:
+                refused.append(status)
+                return count
+            acknowledged.set()
+        raise AssertionError
+
+    waiting = custody_pb2.NextTaskRequest(wait_ms=20_000, waiting=("trial",))
+    with ThreadPoolExecutor(8) as threads:
+        polled = [threads.submit(outcome, lambda each=each: each.stub.NextTask(waiting, timeout=40)) for each in polls]
+        puts = [threads.submit(put) for _ in range(4)]
+        assert acknowledged.wait(60)
+        assert process.end(signal.SIGTERM) == 0
+        assert all(each.result() >= 0 for each in puts)
+        again = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
+        assert {each.result() for each in polled} <= {None, *again}
+    assert set(refused) <= again, "the statuses after which a client tries again"
+    process, _ = launch()
+    deployment.connect_to(process.address())
+    alice = deployment.custodian(Side.ALICE)
+    missing = [index for gap in alice.begin(upload).missing for index in range(gap.first, gap.last + 1)]
+    assert missing == list(range(1, len(upload.chunks)))
+    for index in missing:
+        alice.put(upload, index)
+    alice.commit(upload)
     process.end(signal.SIGTERM)
 
 

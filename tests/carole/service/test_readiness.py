@@ -20,7 +20,7 @@ from tryst.common.observability.settings import host_and_port
 from tryst.common.pki.provisioning import Provisioned
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 
-FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok", "serving": "ok"}
+FAILED = {"database": "failed", "blobs": "ok", "tenure": "failed", "keys": "ok", "clock": "failed", "serving": "ok"}
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
         # Why is in the log, once, however often she is probed.
         events = [json.loads(line) for line in carole.log.read_text().splitlines()]
         reasons = [event for event in events if event["event"] == "not ready"]
-        assert sorted(reason["check"] for reason in reasons) == ["database", "tenure"]
+        assert sorted(reason["check"] for reason in reasons) == ["clock", "database", "tenure"]
         assert all("the database failed" in reason["error"] for reason in reasons)
 
         database.start()

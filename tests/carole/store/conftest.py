@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, text
 
 from tests.carole.trial import Contribution
 from tryst.carole.store import Store
+from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.provision import initialise
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
@@ -33,6 +34,13 @@ class Clock:
 
     def __call__(self) -> int:
         return self.now
+
+
+def pass_days(store: Store, clock: Clock, days: int) -> None:
+    """Days pass while Carole serves."""
+    for _ in range(days):
+        clock.now += DAY_MS
+        store.clock_guard.advance()
 
 
 class Postgres:

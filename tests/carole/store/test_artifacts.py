@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.carole.store.conftest import Clock
+from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import PROJECT, Contribution, contributed
 from tryst.carole.projects import JoinedBy, Project, RunState, State, operations
 from tryst.carole.projects.operations import Outcome
@@ -20,7 +20,6 @@ from tryst.common.rpc.transfer import Content
 from tryst.common.wire.chunks import CHUNK_BYTES
 
 RUN = "c" * 32
-DAY_MS = 24 * 3600 * 1000
 LONG = bytes(range(256)) * (CHUNK_BYTES // 128) + b"the end"
 ARTIFACTS = {rows_of(Side.ALICE): [b"rows of alice"], rows_of(Side.BOB): [b"rows of bob"], RESOLUTION_REQUEST: [LONG]}
 
@@ -173,7 +172,7 @@ def test_an_invalid_artifact_is_refused_before_anything_is_stored(waiting: Store
 
 
 def test_an_upload_whose_time_is_over_ends_a_run_that_waits(waiting: Store, clock: Clock) -> None:
-    clock.now += 8 * DAY_MS
+    pass_days(waiting, clock, 8)
     assert waiting.retention.enforce() > 0
     run = waiting.runs.get(PROJECT, RUN)
     assert run.state is RunState.FAILED

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
-from tests.carole.store.conftest import Clock
+from tests.carole.store.conftest import Clock, pass_days
+from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
 from tryst.carole.projects import RunState, State
 from tryst.carole.store import Store, audit_check
+from tryst.carole.store.clock_guard import DAY_MS
+from tryst.carole.store.provision import confirm_clock
+from tryst.carole.store.tables import meta
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
@@ -22,6 +28,17 @@ SHARES = {str(Role.COORDINATOR): [b"{}"]}
 @pytest.fixture(scope="session")
 def small() -> dict[Side, Contribution]:
     return {Side.ALICE: Contribution(1, rows=40, bits=64), Side.BOB: Contribution(2, rows=50, bits=64)}
+
+
+def erased(store: Store) -> int:
+    """What retention erases; nothing where the clock is not believed."""
+    try:
+        store.clock_guard.require()
+    except TrystError:
+        with pytest.raises(TrystError):
+            store.retention.enforce()
+        return 0
+    return store.retention.enforce()
 
 
 def intact(store: Store, identity: Identity) -> bool:
@@ -38,7 +55,7 @@ def test_an_upload_goes_on_over_a_jump(
         store.uploads.begin(PROJECT, side, str(side), UPLOADS[side], given.layout)
         clock.now += jump
         given.put(store, side, UPLOADS[side])
-        assert store.retention.enforce() == 0
+        assert erased(store) == 0
         given.commit(store, side, UPLOADS[side])
     assert store.projects.get(PROJECT).state is State.CONTRIBUTED
     assert intact(store, identity)
@@ -59,7 +76,7 @@ def test_a_run_is_worked_on_once_over_a_jump_back(
     assert other is not None, "a renewal counts from the clock as it now is: a silent worker loses the run soon"
     store.runs.finish(other, 7, SHARES)
     assert store.projects.get(PROJECT).state is State.RELEASED
-    assert store.retention.enforce() == 0
+    assert erased(store) == 0
     assert intact(store, identity)
 
 
@@ -92,3 +109,58 @@ def test_a_dead_workers_run_is_freed_at_a_start_although_the_clock_went_back(
     store = open_store()
     assert store.runs.get(PROJECT, RUN).state is RunState.QUEUED
     assert store.runs.take("another") is not None
+
+
+@pytest.mark.parametrize("jump", [YEAR_MS, -YEAR_MS])
+def test_a_clock_that_has_moved_far_erases_nothing_until_it_is_confirmed(
+    open_store: Callable[[], Store],
+    small: dict[Side, Contribution],
+    clock: Clock,
+    url: str,
+    tmp_path: Path,
+    identity: Identity,
+    jump: int,
+) -> None:
+    store = open_store()
+    contributed(store, small)
+    clock.now += jump
+    for _ in range(2):
+        store.clock_guard.advance()
+        for refused in (store.retention.enforce, store.clock_guard.require):
+            with pytest.raises(TrystError, match="365 days") as caught:
+                refused()
+            assert caught.value.code is ErrorCode.CONFIGURATION
+        store = open_store()  # nor does a restart believe it
+    assert store.uploads.read(PROJECT, Side.ALICE)
+    with pytest.raises(TrystError) as caught:
+        confirm_clock(url, tmp_path / "blobs", identity, clock)
+    assert caught.value.code is ErrorCode.BUSY, "she serves"
+    store.close()
+    assert confirm_clock(url, tmp_path / "blobs", identity, clock) == jump // DAY_MS
+    store = open_store()
+    entry = store.audit.entries("")[-1]
+    assert (entry.actor, entry.action, entry.details) == ("system", "confirm-clock", {"days": jump // DAY_MS})
+    assert store.retention.enforce() == (2 if jump > 0 else 0)
+    assert intact(store, identity)
+
+
+def test_days_that_pass_while_she_serves_are_believed(
+    store: Store, small: dict[Side, Contribution], clock: Clock
+) -> None:
+    contributed(store, small)
+    pass_days(store, clock, 8)
+    assert store.retention.enforce() == 2
+
+
+def test_a_store_of_a_former_release_believes_its_first_clock(
+    open_store: Callable[[], Store], clock: Clock, url: str
+) -> None:
+    open_store().close()
+    with transaction(url) as connection:
+        connection.execute(delete(meta).where(meta.c.key == "clock"))
+    clock.now += YEAR_MS
+    store = open_store()
+    store.clock_guard.require()
+    clock.now += YEAR_MS
+    with pytest.raises(TrystError):
+        store.clock_guard.require()

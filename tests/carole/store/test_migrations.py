@@ -145,11 +145,12 @@ def test_an_upgrade_keeps_every_row_and_writes_an_entry(former: Former) -> None:
     before = content(former.url)
     assert former.upgrade() == (FIRST, STORE)
     after = content(former.url)
-    for table in before.keys() - {"meta", "audit", "audit_nodes", "audit_checkpoints", "payloads"}:
-        assert after[table] == before[table], table
+    for table in before.keys() - {"meta", "audit", "audit_nodes", "audit_checkpoints"}:
+        # Columns that were added are the last ones.
+        former_rows = [row[: len(before[table][0])] for row in after[table]] if before[table] else after[table]
+        assert former_rows == before[table], table
     for log in ("audit", "audit_nodes", "audit_checkpoints"):
         assert set(before[log]) < set(after[log])
-    assert [row[: len(before["payloads"][0])] for row in after["payloads"]] == before["payloads"]
     assert ("schema", STORE) in after["meta"]  # which the former release compares with its own
     store = former.open()
     entry = store.audit.entries()[-1]

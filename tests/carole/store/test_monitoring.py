@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, select, text
 
 from tests.carole.store.conftest import Clock
 from tests.carole.trial import PROJECT, Contribution, contributed, keyed
 from tryst.carole.projects import RunState, State
 from tryst.carole.store import Store
+from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.monitoring import Figures, LastRun
 from tryst.carole.store.provision import initialise
-from tryst.carole.store.retention import DAY_MS
+from tryst.carole.store.tables import run_figures
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
-from tryst.common.parties import Side
+from tryst.common.parties import Role, Side
 
 
 def test_an_empty_store(store: Store) -> None:
@@ -74,12 +75,17 @@ def test_figures_of_the_last_run_are_summed_over_its_halves(
     store.runs.start(PROJECT, "coordinator", "request", "e" * 32)
     lease = store.runs.take("worker")
     assert lease is not None
-    store.runs.note_figures(lease.run, {"read": 1.0, "compare": 2.5}, {"candidate_pairs": 7.0})
+    store.runs.note_figures(PROJECT, lease.run, {"read": 1.0, "compare": 2.5}, {"candidate_pairs": 7.0})
     assert store.monitoring.figures().last_run == LastRun({}, {}), "it has not ended"
     store.runs.finish(lease, 3, {})
-    store.runs.note_figures(lease.run, {"read": 0.5, "seal": 4.0}, {"granted_bytes": 9.0})
+    store.runs.note_figures(PROJECT, lease.run, {"read": 0.5, "seal": 4.0}, {"granted_bytes": 9.0})
     expected = LastRun({"read": 1.5, "compare": 2.5, "seal": 4.0}, {"candidate_pairs": 7.0, "granted_bytes": 9.0})
     assert store.monitoring.figures().last_run == expected
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert store.monitoring.figures().last_run == LastRun({}, {}), "nothing of it outlives the project"
+    store.runs.note_figures(PROJECT, lease.run, {"seal": 1.0}, {})
+    with store._database.read() as connection:
+        assert connection.execute(select(run_figures)).all() == []
 
 
 def test_what_is_due_is_what_retention_then_erases(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.carole.store.conftest import Clock
+from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed
 from tryst.carole.projects import Approval, Policy, RunState, State, operations
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
@@ -126,11 +126,12 @@ def test_a_run_whose_worker_dies_again_and_again_is_given_up(ready: Store) -> No
     assert start(ready, "again", "d" * 32).state is RunState.QUEUED
 
 
-def test_stopping_a_worker_costs_no_attempt(ready: Store) -> None:
+@pytest.mark.parametrize("cause", [Interruption.STOPPED, Interruption.STORAGE_FAILED])
+def test_what_is_no_failure_of_the_run_costs_no_attempt(ready: Store, cause: Interruption) -> None:
     start(ready)
     for number in range(2 * MAX_ATTEMPTS):
         assert take(ready, f"worker-{number}").attempt == 1
-        ready.runs.abandon(f"worker-{number}", Interruption.STOPPED)
+        ready.runs.abandon(f"worker-{number}", cause)
     assert ready.runs.get(PROJECT, RUN).state is RunState.QUEUED
 
 
@@ -251,7 +252,7 @@ def test_uploads_expire_after_their_days_and_are_requested_again(ready: Store, c
 
 def test_an_upload_does_not_end_under_a_run(ready: Store, clock: Clock) -> None:
     start(ready)
-    clock.now += 8 * DAY_MS
+    pass_days(ready, clock, 8)
     assert ready.retention.enforce() == 0
     lease = take(ready)
     assert ready.uploads.read(PROJECT, Side.BOB)
@@ -263,7 +264,7 @@ def test_an_upload_does_not_end_under_a_run(ready: Store, clock: Clock) -> None:
 
 def test_results_end_after_their_days_and_the_project_with_them(ready: Store, clock: Clock, tmp_path: Path) -> None:
     release(ready)
-    clock.now += 30 * DAY_MS
+    pass_days(ready, clock, 30)
     assert ready.retention.enforce() == 3
     assert ready.projects.get(PROJECT).state is State.ERASED
     assert not [path for path in (tmp_path / "blobs").iterdir() if path.is_dir()]

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text, update
 
+from tests.carole.store.conftest import Clock, pass_days
 from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
 from tryst.carole.projects import State
 from tryst.carole.projects.transitions import Action
-from tryst.carole.store import Store
+from tryst.carole.store import Store, audit_check
 from tryst.carole.store.database import Database
 from tryst.carole.store.runs import Lease
 from tryst.carole.store.sweeping import Swept
@@ -63,10 +64,10 @@ from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
 
-point, url, folder, holder, run = sys.argv[1:]
+point, url, folder, holder, run, now = sys.argv[1:]
 folder = Path(folder)
 vault, identity = Vault(WrappingKeys.load(folder / "wrapping.key")), Identity.load(folder / "identity.key")
-store = Store(url, folder / "blobs", vault, identity, holder=holder)
+store = Store(url, folder / "blobs", vault, identity, lambda: int(now), holder=holder)
 lease = Lease(run, "trial", "worker", 1)
 
 def die(*_):
@@ -92,6 +93,19 @@ elif point == "sealing beside an erasure":
 elif point == "erased":
     EncryptedPayloads.remove = die
     store.projects.erase("trial", Role.COORDINATOR, "coordinator")
+elif point == "within an erasure by retention":
+    erase = EncryptedPayloads.erase
+    def erased(*arguments):
+        erase(*arguments)
+        die()
+    EncryptedPayloads.erase = erased
+    store.retention.enforce()
+elif point == "after an erasure by retention":
+    EncryptedPayloads.remove = die
+    store.retention.enforce()
+elif point == "while it sweeps":
+    EncryptedPayloads.remove = EncryptedPayloads.sweep = die
+    store.sweep()
 """
 
 
@@ -100,7 +114,7 @@ Running = tuple[Store, Lease, Callable[[str], int]]
 
 @pytest.fixture
 def running(
-    open_store: Callable[[], Store], url: str, tmp_path: Path, keys: WrappingKeys, identity: Identity
+    open_store: Callable[[], Store], url: str, tmp_path: Path, keys: WrappingKeys, identity: Identity, clock: Clock
 ) -> Running:
     """A store with a run that a worker holds, and a function that starts a dying process and returns how it ended."""
     store = open_store()
@@ -114,7 +128,10 @@ def running(
 
     def dies(point: str) -> int:
         done = subprocess.run(
-            [sys.executable, str(tmp_path / "dying.py"), point, url, str(tmp_path), store.holder, lease.run],
+            [
+                *(sys.executable, str(tmp_path / "dying.py"), point, url, str(tmp_path)),
+                *(store.holder, lease.run, str(clock.now)),
+            ],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             check=False,
@@ -162,6 +179,50 @@ def test_a_kill_between_an_erasure_and_the_removal_of_its_files(running: Running
     proof = store.audit.entries(PROJECT)[-1]
     assert proof.action == Action.DESTROY_KEYS
     assert proof.details["sha256"] == " ".join(sorted(hashlib.sha256(key).hexdigest() for key in keys))
+
+
+@pytest.mark.parametrize(
+    ("point", "left"), [("within an erasure by retention", (2, 2)), ("after an erasure by retention", (1, 2))]
+)
+def test_a_kill_while_retention_erases(
+    running: Running,
+    open_store: Callable[[], Store],
+    url: str,
+    tmp_path: Path,
+    clock: Clock,
+    identity: Identity,
+    point: str,
+    left: tuple[int, int],
+) -> None:
+    store, lease, dies = running
+    keys = kept(url, tmp_path / "blobs").keys
+    store.runs.fail(lease, "it failed")
+    pass_days(store, clock, 7)
+    assert dies(point) == -signal.SIGKILL
+    found = kept(url, tmp_path / "blobs")
+    assert (len(found.keys), found.files) == left
+    store = open_store()
+    assert store.retention.enforce() == left[0], "what was due and is not erased yet"
+    assert kept(url, tmp_path / "blobs") == Kept([], 0)
+    log = store.audit.entries(PROJECT)
+    assert [entry.action for entry in log].count(Action.EXPIRE_UPLOAD) == 2
+    proofs = [str(entry.details["sha256"]) for entry in log if entry.action == Action.DESTROY_KEYS]
+    assert sorted(proofs) == sorted(hashlib.sha256(key).hexdigest() for key in keys)
+    with store._database.read() as connection:
+        assert audit_check.verify(connection, identity.public).intact
+
+
+def test_a_kill_while_what_a_worker_left_is_swept(
+    running: Running, open_store: Callable[[], Store], url: str, tmp_path: Path
+) -> None:
+    store, lease, dies = running
+    before = kept(url, tmp_path / "blobs")
+    assert dies("sealing") == -signal.SIGKILL
+    store.runs.abandon(lease.owner)
+    assert dies("while it sweeps") == -signal.SIGKILL
+    store = open_store()
+    assert kept(url, tmp_path / "blobs") == before
+    assert store.audit.entries(PROJECT)[-1].action == Action.DESTROY_KEYS
 
 
 def test_a_key_that_no_row_reaches_is_destroyed_whatever_made_it(open_store: Callable[[], Store], url: str) -> None:

@@ -23,6 +23,7 @@ import pytest
 
 from tests.specifications import heading
 from tryst.common.audit import Checkpoint, Tree, consistency_proof
+from tryst.common.audit.custodian_decline import verify_decline
 from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
 from tryst.common.custodian.service import CustodianService
@@ -30,6 +31,7 @@ from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.encoding import SignatureSet, from_bytes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import SealContext, seal
+from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from tryst.common.pki import Provisioned, provision
@@ -133,7 +135,9 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.lock = threading.Condition()
         self.state = project_pb2.PROJECT_STATE_DRAFT
         self.epoch = 1
+        self.new_epoch: project_pb2.NewEpoch | None = None
         self.approved: set[Side] = set()
+        self.declined: dict[Side, str] = {}
         self.messages: dict[tuple[Side, int], bytes] = {}
         self.reports: dict[Side, tuple[bytes, bytes]] = {}
         self.uploads: dict[Side, dict[str, Upload]] = {side: {} for side in Side}
@@ -213,6 +217,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 for (sender, message), payload in self.messages.items():
                     response.messages.add(kind=message, sender=side_to_wire(sender), payload=payload)
                 response.run = getattr(self, "run", "")
+                if self.new_epoch is not None:
+                    response.new_epoch.CopyFrom(self.new_epoch)
             return response
 
     def _task(self, side: Side, waiting: Any) -> Any:
@@ -236,11 +242,25 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             return custody_pb2.TASK_KIND_FETCH
         return None
 
+    def Decline(self, request: Any, context: Any) -> custody_pb2.CustodyDeclineResponse:  # noqa: N802
+        side = self._enter("Decline", context)
+        verify_decline(
+            caller(context).identity,
+            request.signature,
+            self.spec.project,
+            specification_digest(self.spec),
+            request.reason,
+        )
+        self.declined[side] = request.reason
+        return custody_pb2.CustodyDeclineResponse(status=self.status())
+
     def Approve(self, request: Any, context: Any) -> custody_pb2.ApproveResponse:  # noqa: N802
         side = self._enter("Approve", context)
         digest = specification_digest(self.spec)
         assert request.specification_digest == digest
-        caller(context).identity.verify(request.signature, "approve-specification", self.spec.project.encode(), digest)
+        signed = approval_parts(self.spec.project, digest, self.epoch)
+        caller(context).identity.verify(request.signature, "approve-specification", *signed)
+        assert request.epoch == self.epoch
         with self.lock:
             self.approved.add(side)
             if len(self.approved) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tryst.common.cleaning import definition
-from tryst.common.custodian.steps.canary import canary
+from tryst.common.custodian.steps.canary import Canary, canary
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.specification import encoding_digest, load_specification
@@ -28,7 +28,7 @@ retention: {{uploads_days: 1, results_days: 1, maps_days: 1}}
 """
 
 
-def made(text: str, *, digest_of: str | None = None, side: Side = Side.ALICE) -> bytes:
+def made(text: str, *, digest_of: str | None = None, side: Side = Side.ALICE) -> Canary:
     spec = load_specification(text)
     digest = encoding_digest(spec if digest_of is None else load_specification(digest_of))
     return canary(spec, digest, side, SEED, 1)

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -164,8 +165,12 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
             with pytest.raises(TrystError) as refused:
                 control.profile("nothing")
             assert refused.value.code is ErrorCode.NOT_FOUND
+            with pytest.raises(TrystError, match="10 to 1000 characters"):
+                control.decline("people", "no")
             control.decline("people", "the wrong columns")
             eventually(lambda: "declined by the operator: the wrong columns" in shown(world.alice).blocking_error)
+            assert control.outcome_of_decline("people").startswith("Declined: Carole has the refusal")
+            assert world.carole.declined == {Side.ALICE: "the wrong columns"}
             assert world.carole.approved == set()
             control.approve("people", found.digest)
             assert control.outcome_of("people").startswith("Approved: Carole has the signature")
@@ -174,8 +179,12 @@ def test_the_operator_reads_approves_and_stops(make_world) -> None:
             control.approve("people", control.specification("people").digest)
         world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
         with Control.open(world.alice.config, world.alice.party) as control:
-            with pytest.raises(TrystError) as refused:
-                control.decline("people", "too late")
+            with world.carole.lock:
+                world.carole.acknowledged.update(Side)
+                world.carole.state = project_pb2.PROJECT_STATE_RELEASED
+            eventually(lambda: shown(world.alice).state == project_pb2.PROJECT_STATE_RELEASED)
+            with pytest.raises(TrystError, match="cannot be taken back") as refused:
+                control.decline("people", "it is too late for this")
             assert refused.value.code is ErrorCode.WRONG_STATE
             control.stop()
         services[0].wait()
@@ -290,8 +299,8 @@ def test_another_normaliser_is_found_before_any_upload(make_world, monkeypatch: 
     true = agreement.canary
 
     def differs(spec, encoding, side, seed, epoch):
-        digest = true(spec, encoding, side, seed, epoch)
-        return digest if side is Side.ALICE else bytes(32)
+        made = true(spec, encoding, side, seed, epoch)
+        return made if side is Side.ALICE else replace(made, digest=bytes(32))
 
     monkeypatch.setattr(agreement, "canary", differs)
     with running(world.alice, world.bob):

@@ -79,8 +79,10 @@ def test_a_lower_cap_counts_records_joined_under_a_higher_one(state: State) -> N
     count_joined(context(state), task("2" * 32), records(3, 4))
     with pytest.raises(TrystError, match=r"at most 9 records of Alice, in all runs together.*got 10"):
         count_joined(context(state), task("3" * 32, maximum=9), records(3))
-    # Another seed makes other signatures: joins of the former ones reveal nothing of these.
-    assert count_joined(context(state), replace(task("4" * 32, maximum=1), epoch=2), records(11)) == 1
+    # In another epoch she learns of further records: the cap is of all together.
+    assert count_joined(context(state), replace(task("4" * 32, maximum=11), epoch=2), records(11)) == 11
+    with pytest.raises(TrystError, match="got 12"):
+        count_joined(context(state), replace(task("5" * 32, maximum=11), epoch=2), records(12))
 
 
 def test_the_count_outlives_a_restart_and_is_no_identifier_on_the_disk(tmp_path: Path, vault: Vault) -> None:

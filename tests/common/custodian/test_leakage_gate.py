@@ -12,10 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.specifications import heading
+from tryst.common.audit.reason import MAX_REASON
 from tryst.common.cleaning import Cleaned, Profile
 from tryst.common.custodian.commands import build
 from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.steps.leakage_gate import MAX_REASON, override, pass_gate, statement
+from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps.leakage_gate import override, pass_gate, statement
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
@@ -39,11 +41,13 @@ class Measured:
     def __init__(self, recovered: float) -> None:
         self.recovered = recovered
         self.times = 0
+        self.bits = 0
 
     def __call__(
         self, columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]
     ) -> LeakageReport:
         self.times += 1
+        self.bits = spec.fields[0].bits
         limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
         found = (Finding("surname", "", "counts", self.recovered, 0.01), Finding("surname", "", "ranks", 0.02, 0.01))
         return LeakageReport(spec.mode, 5, limit, refuses, found)
@@ -62,7 +66,8 @@ def case(tmp_path: Path) -> Iterator[Case]:
         gate = Measured(recovered)
         progress = SimpleNamespace(update=lambda *_: None)
         context = SimpleNamespace(gate=gate, state=state, progress=progress, party=Party(Side.ALICE, "Alice"))
-        task = SimpleNamespace(project="people", spec=load_specification(text, "test"), specification_digest=b"1" * 32)
+        spec = load_specification(text, "test")
+        task = SimpleNamespace(project="people", spec=spec, specification_digest=b"1" * 32, epoch=1)
         return cast(StepContext, context), cast(Task, task), gate
 
     yield made
@@ -94,6 +99,20 @@ def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
     reported = statement(context, "people", task.specification_digest)
     assert reported is not None
     assert (reported.overridden, reported.reason) == (True, "the register is public anyway")
+
+
+def test_epochs_in_which_records_were_signed_are_counted_together(case: Case) -> None:
+    context, task, gate = case(0.1)
+    bits = task.spec.fields[0].bits
+    for epoch, times in ((1, 1), (2, 2), (3, 3)):
+        pass_gate(context, cast(Task, SimpleNamespace(**{**vars(task), "epoch": epoch})), CLEANED)
+        assert gate.bits == times * bits
+        for name in "ab":  # sent once more in the same epoch, under the same keys
+            upload = Upload(
+                id=f"{epoch}{name}" * 16, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3
+            )
+            context.state.uploads.add(upload, iter([b"payload"]), b"map", map_days=1)
+        context.state.forget_leakage("people")
 
 
 def test_an_override_made_while_it_is_measured_again_is_not_lost(case: Case) -> None:

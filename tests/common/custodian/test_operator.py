@@ -18,6 +18,7 @@ from tryst.common.custodian import agent
 from tryst.common.custodian.commands import build
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
 from tryst.common.custodian.operator import operator_service as operator
+from tryst.common.custodian.operator import screen
 from tryst.common.custodian.operator.address import ADDRESS_FILE, running_address
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
@@ -210,3 +211,12 @@ def test_a_seed_file_is_made_once(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again = run.invoke(alice_app, ["seed", "new", str(path), "--project", "people"])
     assert isinstance(again.exception, TrystError)
+
+
+def test_why_carole_cannot_be_called_is_shown_to_the_operator() -> None:
+    status = operator_pb2.StatusResponse(party="alice", carole="carole:7443", refusal="she is of an older release")
+    with screen.console.capture() as shown:
+        screen.show_status(status, ALICE)
+    assert "cannot be called" in shown.get()
+    assert "she is of an older release" in shown.get()
+    assert screen.status_json(status)["carole"]["refusal"] == "she is of an older release"

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tryst.common.audit import Checkpoint
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
+from tryst.common.custodian.state.migrations import FIRST
 from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
 from tryst.common.custodian.state.row_map import pack_map, unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
@@ -96,7 +98,7 @@ def test_another_custodian_has_another_noise_key(tmp_path: Path, vault: Vault) -
 
 def test_state_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path, vault: Vault) -> None:
     State(tmp_path, vault).close()
-    for version in (CUSTODIAN_STATE - 1, CUSTODIAN_STATE + 1):
+    for version in (FIRST - 1, CUSTODIAN_STATE + 1):
         with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
             database.execute(f"PRAGMA user_version = {version}")
         with pytest.raises(TrystError) as caught:
@@ -104,6 +106,39 @@ def test_state_of_another_version_is_refused_and_left_as_it_is(tmp_path: Path, v
         assert caught.value.code is ErrorCode.DATABASE
         with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
             assert database.execute("PRAGMA user_version").fetchone() == (version,)
+
+
+def test_a_state_that_lacks_tables_only_gets_them(tmp_path: Path, vault: Vault) -> None:
+    state = State(tmp_path, vault)
+    state.see(checkpoint := Checkpoint("ab" * 16, 3, b"r" * 32, 1, b"s" * 64))
+    state.close()
+    with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+        database.execute("DROP TABLE lost")
+        database.execute("PRAGMA user_version = 5")
+    state = State(tmp_path, vault)
+    state.set_aside(7, 2)
+    assert (state.seen(), state.lost(7), state.lost(8)) == ([], checkpoint, None)
+    state.close()
+    with sqlite3.connect(tmp_path / "custodian.sqlite") as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (CUSTODIAN_STATE,)
+
+
+def test_what_is_written_to_a_state_that_was_moved_away_is_not_acknowledged(tmp_path: Path, vault: Vault) -> None:
+    state, file = State(tmp_path, vault), tmp_path / "custodian.sqlite"
+    state.update("before")
+    for put_back in (lambda: (tmp_path / "moved").rename(file), lambda: None):
+        file.rename(tmp_path / "moved")
+        with pytest.raises(TrystError, match="put the same file back") as caught:
+            state.update("meanwhile")
+        assert caught.value.code is ErrorCode.DATABASE
+        put_back()
+    file.write_bytes((tmp_path / "moved").read_bytes())
+    with pytest.raises(TrystError):  # a copy is another file
+        state.update("meanwhile")
+    (tmp_path / "moved").rename(file)
+    state.update("after")
+    assert {project.name for project in state.projects()} == {"before", "after"}
+    state.close()
 
 
 def test_a_secret_belongs_to_its_project_epoch_and_kind(tmp_path: Path, vault: Vault) -> None:

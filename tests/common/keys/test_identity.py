@@ -162,7 +162,10 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "decide-release",
         "audit-checkpoint",
         "audit-witness",
+        "accept-restored-log",
         "enrolment request",
+        "decline-specification",
+        "open-epoch",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
     assert [purpose for purpose in SigningPurpose if IDENTITY.public.is_signed(signed, purpose, b"x")] == [

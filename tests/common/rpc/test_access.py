@@ -7,13 +7,21 @@ from grpc_health.v1 import health_pb2
 
 from tryst.common.parties import CUSTODIANS, Role
 from tryst.common.rpc.access import ACCESS
-from tryst.protos.linkage.v1 import audit_pb2, coordination_pb2, custody_pb2, operator_pb2, stewardship_pb2
+from tryst.protos.linkage.v1 import (
+    audit_pb2,
+    coordination_pb2,
+    custody_pb2,
+    operator_pb2,
+    restoration_pb2,
+    stewardship_pb2,
+)
 
 FILES: list[FileDescriptor] = [
     audit_pb2.DESCRIPTOR,
     coordination_pb2.DESCRIPTOR,
     custody_pb2.DESCRIPTOR,
     operator_pb2.DESCRIPTOR,
+    restoration_pb2.DESCRIPTOR,
     stewardship_pb2.DESCRIPTOR,
     health_pb2.DESCRIPTOR,
 ]
@@ -41,15 +49,29 @@ def test_no_method_takes_a_stream_from_a_client() -> None:
     assert streams == []
 
 
-def test_custodians_and_coordinator_share_no_method() -> None:
+OF_ALL = {
+    "/linkage.v1.Audit/Witness",
+    "/linkage.v1.Restoration/GetRestoration",
+    "/linkage.v1.Restoration/DecideRestoration",
+}
+"""Every party reads on in the audit log, and decides on a restored one."""
+
+
+def test_what_is_of_all_parties_is_not_the_linkers() -> None:
+    for method in OF_ALL:
+        assert ACCESS[method] == frozenset(Role) - {Role.LINKER}
+
+
+def test_custodians_and_coordinator_share_no_other_method() -> None:
     for method, roles in ACCESS.items():
-        if method.startswith("/linkage.v1."):
+        if method.startswith("/linkage.v1.") and method not in OF_ALL:
             assert not (roles & CUSTODIANS and Role.COORDINATOR in roles), method
             assert Role.LINKER not in roles, method
 
 
 def test_a_steward_alone_decides_and_does_nothing_else() -> None:
     may = {method for method, roles in ACCESS.items() if Role.STEWARD in roles and method.startswith("/linkage.v1.")}
+    may -= OF_ALL
     assert {method.split("/")[1] for method in may} == {"linkage.v1.Stewardship"}
     for method in may - {"/linkage.v1.Stewardship/GetReport"}:
         assert ACCESS[method] == {Role.STEWARD}

@@ -95,11 +95,15 @@ def test_a_pause_that_is_none_is_not_believed(seconds: object) -> None:
 
 
 def test_a_long_pause_is_bounded_and_an_older_service_names_none() -> None:
-    (entry,) = to_metadata(TrystError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=1e9))
+    entry, _ = to_metadata(TrystError(ErrorCode.TOO_MANY_CALLS, "x", retry_seconds=1e9))
     read = from_rpc_error(Failed(grpc.StatusCode.RESOURCE_EXHAUSTED, (entry,)), "here")
     assert read.retry_seconds == MAX_RETRY_SECONDS
-    (entry,) = to_metadata(TrystError(ErrorCode.NOT_FOUND, "x"))
+    entry, _ = to_metadata(TrystError(ErrorCode.NOT_FOUND, "x"))
     assert "retry_seconds" not in json.loads(entry[1])
+
+
+def test_a_call_that_a_stopping_service_cancels_is_made_again() -> None:
+    assert from_rpc_error(Failed(grpc.StatusCode.CANCELLED, ()), "here").code is ErrorCode.UNAVAILABLE
 
 
 def test_refusals_of_grpc_itself() -> None:
@@ -112,3 +116,15 @@ def test_refusals_of_grpc_itself() -> None:
 def test_an_error_keeps_its_pause_between_processes() -> None:
     error = pickle.loads(pickle.dumps(TrystError(ErrorCode.BUSY, "x", retry_seconds=1.5)))  # noqa: S301
     assert error.retry_seconds == 1.5
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(grpc.StatusCode.UNAVAILABLE, ErrorCode.UNAVAILABLE), (grpc.StatusCode.DATA_LOSS, ErrorCode.INTERNAL)],
+)
+def test_the_words_of_a_code_that_is_newer_than_this_release_are_shown(
+    status: grpc.StatusCode, code: ErrorCode
+) -> None:
+    payload = {"code": 9999, "what": "of a newer kind", "where": "a", "got": "b", "remedy": "do c"}
+    read = from_rpc_error(Failed(status, ((METADATA_KEY, json.dumps(payload).encode()),)), "here")
+    assert (read.code, str(read)) == (code, "a: of a newer kind, got b; do c")

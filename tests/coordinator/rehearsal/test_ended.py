@@ -99,3 +99,11 @@ def test_a_killed_program_leaves_nothing_and_neither_does_a_worker_that_stands_s
     os.kill(workers[0], signal.SIGSTOP)
     program.kill()
     eventually(lambda: not processes(own) and not list(own.iterdir()))
+
+
+def test_a_program_that_is_killed_with_its_guardian_leaves_no_process(rehearsal: Rehearsal) -> None:
+    program, own = rehearsal
+    (guardian,) = (pid for pid in processes(own) if b"rehearsal.guardian" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    os.kill(guardian, signal.SIGKILL)
+    program.kill()
+    eventually(lambda: not processes(own))

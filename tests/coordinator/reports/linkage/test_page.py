@@ -1,7 +1,9 @@
 """The report as a file: complete, offline, without script, escaped, with and without truth."""
 
+import json
 import re
 from copy import deepcopy
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -53,8 +55,14 @@ class Page(HTMLParser):
         return re.sub(r"\s+", " ", " ".join(self.words))
 
 
+@cache
+def _html_of(documents: str) -> str:
+    return render_report(content_of(json.loads(documents)))
+
+
 def html_of(documents: dict[str, Any]) -> str:
-    return render_report(content_of(documents))
+    """The page of these documents, rendered once however many tests read it."""
+    return _html_of(json.dumps(documents))
 
 
 def without_truth(documents: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""Whether the machine's clock is near to when the store was last in use: where it is not, retention erases nothing.
+
+A clock that jumps ahead by a year, in a virtual machine that is restored or by a wrong source of time, would make every
+upload and every result due at once, and what is erased does not come back. So the store remembers the newest time at
+which its Carole served. A clock further from it than `MAX_DAYS`, ahead or back, is believed only after an operator has
+confirmed it, with an entry in the audit log. A smaller jump can erase that much too early.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, insert, select, update
+
+from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.transitions import SYSTEM, Action
+from tryst.carole.store import audit, tenure
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.tables import meta
+from tryst.common.errors import ErrorCode, TrystError
+
+MAX_DAYS = 7
+"""Longer than Carole is stopped over a few holidays, and shorter than most retention."""
+
+DAY_MS = 24 * 60 * 60 * 1000
+_STEP_MS = 60_000
+"""How exact the remembered time is."""
+
+_KEY = "clock"
+
+
+class ClockGuard:
+    """Compares the clock with the time at which the store was last in use.
+
+    Parameters
+    ----------
+    clock
+        Milliseconds since 1970.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def advance(self) -> None:
+        """Remember the time now, if it is near to the remembered one, or there is none; call it while serving."""
+        now = self._clock()
+        with self._database.read() as connection:
+            before = _remembered(connection)
+        if before is None or (_near(before, now) and now - before > _STEP_MS):
+            with self._database.write() as connection:
+                believe(connection, now)
+
+    def require(self) -> None:
+        """Refuse a clock that has moved too far from when the store was last in use.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION.
+        """
+        now = self._clock()
+        with self._database.read() as connection:
+            before = _remembered(connection)
+        if before is not None and not _near(before, now):
+            days = (now - before) / DAY_MS
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the clock must be within {MAX_DAYS} days of when the store was last in use; nothing is erased",
+                where=self._database.where,
+                got=f"{abs(days):.0f} days {'ahead' if days > 0 else 'back'}",
+                remedy="set the clock of Carole's machine; if it is right, stop her and 'tryst carole confirm-clock'",
+            )
+
+
+def believe(connection: Connection, now: int) -> None:
+    """Remember a time as that of the last use."""
+    changed = connection.execute(update(meta).where(meta.c.key == _KEY).values(value=now))
+    if changed.rowcount == 0:
+        connection.execute(insert(meta).values(key=_KEY, value=now))
+
+
+def confirm(connection: Connection, place: str, where: str, now: int) -> int:
+    """Believe the clock as it is now, by an operator's word; the days by which it had moved. No Carole may serve.
+
+    Raises
+    ------
+    TrystError
+        BUSY while a Carole holds the store.
+    """
+    holder = tenure.take(connection, place, where)
+    before = _remembered(connection)
+    days = 0 if before is None else round((now - before) / DAY_MS)
+    believe(connection, now)
+    audit.append(connection, now, "", [Entry(SYSTEM, Action.CONFIRM_CLOCK, {"days": days})])
+    tenure.release(connection, holder)
+    return days
+
+
+def _remembered(connection: Connection) -> int | None:
+    found = connection.execute(select(meta.c.value).where(meta.c.key == _KEY)).scalar()
+    return None if found is None else int(found)
+
+
+def _near(before: int, now: int) -> bool:
+    return abs(now - before) <= MAX_DAYS * DAY_MS

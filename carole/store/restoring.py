@@ -1,0 +1,207 @@
+"""A store that was put back to an earlier state: its entry in the log, and the parties' decisions about it.
+
+The entry has the size and root of the log as it was put back. Whoever has seen more of the log finds that it does not
+continue, and may accept that by signature, for each of its projects (see `projects.restoration`). The decisions are
+entries of the log too, and are kept nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Connection, delete, insert, select
+
+from tryst.carole.projects import Project, RestoreDecision
+from tryst.carole.projects.operations import Entry, decide_restore
+from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.projects.restoration import concerns
+from tryst.carole.projects.transitions import SYSTEM, Action
+from tryst.carole.store import audit, tenure
+from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.changes import Changes
+from tryst.carole.store.database import Database, newest_schema
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.provision import claimed
+from tryst.carole.store.tables import audit as entries
+from tryst.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
+from tryst.carole.store.view import RESTORED, newest_restoration, read_project
+from tryst.common.audit import AuditEntry, Checkpoint, merkle
+from tryst.common.audit.restoration import RestorationDecision
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.parties import Role
+
+MAX_RECORDED = 1000
+"""Acceptances of one party for which nothing waits."""
+
+
+def record_restoration(connection: Connection, made_at: int, at: int) -> int:
+    """Record that the log, as it is now, is that of a store put back; returns its number of entries.
+
+    Parameters
+    ----------
+    made_at
+        Time of the backup, in milliseconds since 1970; that of the newest entry where it is not known.
+    at
+        The present time.
+    """
+    was = audit.newest(connection)
+    details: dict[str, Detail] = {"store": was.log, "entries": was.size, "root": was.root.hex(), "made_at": made_at}
+    audit.append(connection, at, "", [Entry(SYSTEM, Action.RESTORE, details)])
+    connection.execute(delete(meta).where(meta.c.key == RESTORED))
+    connection.execute(insert(meta).values(key=RESTORED, value=audit.last(connection)))
+    return was.size
+
+
+def declare_restored(url: str, folder: Path, identity: Identity, clock: Clock) -> int:
+    """Record that a store in place is one put back by other means than `backup.restore`: a copy of files, `pg_dump`.
+
+    Returns the number of entries of its log.
+
+    Raises
+    ------
+    TrystError
+        DATABASE where database and folder are not of one store, or of another version; BUSY while a Carole holds it.
+    """
+    blobs = Blobs(folder)
+    size = 0
+
+    def prepare(connection: Connection, where: str) -> None:
+        nonlocal size
+        newest_schema(connection, where)
+        holder = tenure.take(connection, blobs.place, where)
+        blobs.require(audit.log_name(connection))
+        blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
+        size = record_restoration(connection, audit.newest(connection).at, clock())
+        tenure.release(connection, holder)
+
+    with claimed(blobs):
+        Database(url, partial(audit.seal, identity=identity, clock=clock), prepare=prepare).close()
+    return size
+
+
+@dataclass(frozen=True)
+class RestoredLog:
+    """The newest restoration, with the proofs that the log has it.
+
+    Attributes
+    ----------
+    newest
+        The newest checkpoint.
+    entry, included
+        The restoration's entry, and the proof that it is under `newest`.
+    restored, continues
+        The log as it was put back, and the proof that `newest` continues it.
+    """
+
+    newest: Checkpoint
+    entry: AuditEntry
+    included: list[bytes]
+    restored: Checkpoint
+    continues: list[bytes]
+
+
+class Restorations:
+    """The newest restoration, and the decisions about it."""
+
+    def __init__(self, database: Database, changes: Changes, clock: Clock) -> None:
+        self._database = database
+        self._changes = changes
+        self._clock = clock
+
+    def newest(self) -> RestoredLog | None:
+        """The newest restoration; None if there was none."""
+        with self._database.read() as connection:
+            sequence = newest_restoration(connection)
+            if not sequence:
+                return None
+            shown = audit.newest(connection)
+            entry = audit.entry_of(connection.execute(select(entries).where(entries.c.sequence == sequence)).one())
+            size = int(entry.details["entries"])
+            row = connection.execute(select(audit_checkpoints).where(audit_checkpoints.c.size == size)).one()
+
+            def node(height: int, position: int) -> bytes:
+                return audit.node(connection, height, position)
+
+            return RestoredLog(
+                shown,
+                entry,
+                merkle.inclusion_proof(sequence - 1, shown.size, node),
+                audit.checkpoint_of(row),
+                merkle.consistency_proof(size, shown.size, node),
+            )
+
+    def decide(self, role: Role, member: str, decision: RestorationDecision, signature: bytes) -> Project | None:
+        """Store a party's decision, whose signature has been verified; the project after it, if there is one.
+
+        A party may accept the log also where no project waits for it: one that the store has lost, or one made since.
+        That is recorded, and what it names as released is not released again under the project's name.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND for the refusal of an unknown project; WRONG_STATE as `operations.decide_restore`; PARAMETER for
+            too many acceptances for which nothing waits.
+        """
+        with self._database.read() as connection:
+            known = connection.execute(select(projects.c.id).where(projects.c.name == decision.project)).first()
+            held = read_project(connection, decision.project).project if known or not decision.accept else None
+            fetched = frozenset(
+                run for run, root in decision.runs.items() if root and root == _root(connection, run, role)
+            )
+        made = RestoreDecision(
+            decision.restoration,
+            role,
+            member,
+            decision.accept,
+            decision.reason,
+            frozenset(decision.runs),
+            fetched,
+        )
+        details = _details(made, decision, signature)
+        if made.accepted and (held is None or not concerns(held, role)):
+            self._record(decision.project, made, details)
+            return held
+        return self._changes.apply(decision.project, lambda project, _: decide_restore(project, made, details))
+
+    def _record(self, project: str, made: RestoreDecision, details: Mapping[str, Detail]) -> None:
+        """Record an acceptance for which nothing waits, once for each project's name."""
+        with self._database.write() as connection:
+            since = entries.c.sequence > made.restoration
+            mine = entries.c.actor == made.member, entries.c.action == str(Action.ACCEPT_RESTORE), since
+            done = connection.execute(select(entries.c.project).where(*mine)).scalars().all()
+            if newest_restoration(connection) != made.restoration or len(done) >= MAX_RECORDED:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    f"at most {MAX_RECORDED} acceptances of a restoration are recorded for which nothing waits",
+                    where=project,
+                    got=f"{len(done)}, and restoration {made.restoration}",
+                )
+            if project not in done:
+                audit.append(connection, self._clock(), project, [Entry(made.member, Action.ACCEPT_RESTORE, details)])
+
+
+def _root(connection: Connection, run: str, role: Role) -> bytes | None:
+    """Root digest of the share that a role has in a run; whoever knows it has been given the share."""
+    query = select(payloads.c.root).join(results, results.c.payload == payloads.c.id)
+    found = connection.execute(query.where(results.c.run == run, results.c.recipient == str(role))).scalar()
+    return None if found is None else bytes(found)
+
+
+def _details(made: RestoreDecision, decision: RestorationDecision, signature: bytes) -> Mapping[str, Detail]:
+    """All that is signed, so that a reader of the log can verify it, and the signature."""
+    details: dict[str, Detail] = {
+        "role": str(made.role),
+        "restoration": made.restoration,
+        "entries": decision.restored.size,
+        "root": decision.restored.root.hex(),
+        "lost_entries": 0 if decision.lost is None else decision.lost.size,
+        "lost_root": "" if decision.lost is None else decision.lost.root.hex(),
+        "released": " ".join(f"{run}:{root.hex()}" for run, root in sorted(decision.runs.items())),
+        "fetched": " ".join(sorted(made.fetched)),
+        "signature": signature.hex(),
+    }
+    return details if made.accepted else {**details, "reason": made.reason}

@@ -1,0 +1,39 @@
+"""The reason that a person gives for a decision, as the audit log keeps it."""
+
+from __future__ import annotations
+
+from tryst.common.errors import ErrorCode, TrystError
+
+MIN_REASON = 10
+MAX_REASON = 1000
+"""Minimum and maximum number of characters. A reason is a sentence that will be read years later."""
+
+
+def normalized_reason(reason: str) -> str:
+    """The reason as recorded in the log: one line of printable characters.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if it is too short or too long.
+    """
+    text = _one_line(reason)
+    if not MIN_REASON <= len(text) <= MAX_REASON:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a decision needs a reason of {MIN_REASON} to {MAX_REASON} characters",
+            where="reason",
+            got=f"{len(text)} characters",
+            remedy="state the grounds so that a reader of the audit log understands them years later",
+        )
+    return text
+
+
+def kept_reason(reason: str) -> str:
+    """A reason that a former release kept at any length, or none, as `normalized_reason` accepts it."""
+    text = _one_line(_one_line(reason)[:MAX_REASON])
+    return text if len(text) >= MIN_REASON else "declined without a reason in words"
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,0 +1,37 @@
+"""The schema of a custodian's state, step by step from the first one that can be upgraded to that of `state_tables`.
+
+A service brings the state of an older version to its own when it opens it, all steps in one transaction: after a kill
+the state is that of the version before, and the next start does it again. No copy is made, which would keep what is
+later erased. New states take the same way from nothing.
+
+SQLite's ``user_version`` is the version, as it was before there were migrations: releases of that time refuse a newer
+state by it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from tryst.common.schema_steps import run_steps
+from tryst.common.versions import CUSTODIAN_STATE
+
+FIRST = 5
+"""The version before there were migrations."""
+
+STEPS = Path(__file__).parent
+
+
+def state_version(connection: Connection) -> int | None:
+    """The version of a state's schema; None for a new file."""
+    return connection.exec_driver_sql("PRAGMA user_version").scalar_one() or None
+
+
+def migrate(connection: Connection, target: int = CUSTODIAN_STATE, steps: Path = STEPS) -> None:
+    """Take a state from its version, FIRST or later, or from nothing, to `target`, in the caller's transaction."""
+
+    def record(made: int) -> None:
+        connection.exec_driver_sql(f"PRAGMA user_version = {made}")
+
+    run_steps(connection, steps, state_version(connection), target, record)

@@ -1,0 +1,28 @@
+"""A process that ends when the one that started it has ended, however that ended: also killed, with no last word."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+OPTION = "--with-parent"
+"""Of a service: end in order when standard input ends, of which whoever started it holds the other end."""
+
+
+def end_in_order() -> None:
+    """End this process as SIGTERM does."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end_with_parent(end: Callable[[], object] = end_in_order) -> None:
+    """Call `end`, from a thread, when standard input ends, as it does whenever the parent has ended."""
+
+    def watch() -> None:
+        # Not `sys.stdin`, whose lock this thread would hold when the interpreter ends.
+        while os.read(0, 1024):
+            pass
+        end()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()

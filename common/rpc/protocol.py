@@ -1,0 +1,84 @@
+"""Which releases work together: every call names the protocol of its caller, every answer that of the service.
+
+The protocol is what both sides expect of each other beyond the form of messages: who signs what, what is sent in which
+order. Carole is upgraded first (deploy/README.md, *Upgrade*). A service therefore takes callers of the former release
+too, role by role, and a caller takes no older service. A release that names no protocol speaks the first.
+
+The words of a refusal must reach a former release, which reads no code that is newer than itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from types import MappingProxyType
+from typing import Any
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.versions import PROTOCOL
+
+PROTOCOL_KEY = "tryst-protocol"
+"""Metadata of calls and of answers."""
+
+OWN_PROTOCOL = ((PROTOCOL_KEY, str(PROTOCOL)),)
+
+OLDEST_CALLERS: Mapping[Role, int] = MappingProxyType(
+    {
+        Role.CUSTODIAN_A: 1,
+        Role.CUSTODIAN_B: 1,
+        Role.COORDINATOR: 2,  # the resolver signs its result
+        Role.STEWARD: 2,  # installed with the coordinator's programs
+    }
+)
+"""The oldest protocol of each role that a service of this release takes."""
+
+OLDEST_SERVICE = 2
+"""The oldest protocol of a service that a caller of this release takes."""
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+
+
+def require_caller(role: Role, metadata: Iterable[Any]) -> None:
+    """Refuse a caller whose release is older than this service takes.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE.
+    """
+    found, oldest = _protocol(metadata), OLDEST_CALLERS.get(role, PROTOCOL)
+    if found < oldest:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            f"this service is of a newer release, and takes no {role} that speaks a protocol before {oldest}",
+            where="your release of Tryst",
+            got=f"protocol {found}",
+            remedy=f"install the service's release, tryst {version('tryst')} with protocol {PROTOCOL}",
+        )
+
+
+def require_service(metadata: Iterable[Any], where: str) -> None:
+    """Refuse a service that is older than the protocol of its callers.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE.
+    """
+    found = _protocol(metadata)
+    if found < OLDEST_SERVICE:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            f"the service is of an older release than this program, which needs protocol {OLDEST_SERVICE}",
+            where=where,
+            got=f"protocol {found}",
+            remedy="wait until it is upgraded, which comes first, or use the former release until then; what was "
+            "requested may have been done",
+        )
+
+
+def _protocol(metadata: Iterable[Any]) -> int:
+    named = [value for key, value in metadata if key == PROTOCOL_KEY]
+    return int(named[0]) if len(named) == 1 and _NUMBER.fullmatch(str(named[0])) else 1

@@ -1,0 +1,156 @@
+"""What a party keeps of Carole's audit log: the checkpoints it has verified, and the runs it knows to be released.
+
+A custodian's service keeps them in its state. Coordinator and steward, who run commands only, have a small file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from tryst.common.audit import Checkpoint
+from tryst.common.durable import whole_file
+from tryst.common.errors import ErrorCode, TrystError, file_error
+
+_HOUR_MS = 60 * 60 * 1000
+
+
+class LogMemory(Protocol):
+    """What `LogReader` needs of a party's memory."""
+
+    def seen(self) -> list[Checkpoint]:
+        """The verified checkpoints of the log as it is now accepted, oldest first."""
+
+    def newest_seen(self) -> Checkpoint | None:
+        """The newest of them."""
+
+    def see(self, checkpoint: Checkpoint) -> None:
+        """Store a checkpoint that was verified, and continues the others."""
+
+    def set_aside(self, restoration: int, size: int) -> None:
+        """Take the checkpoints above a size for those of a log that a restoration has cut; they are kept apart."""
+
+    def lost(self, restoration: int) -> Checkpoint | None:
+        """The newest checkpoint that was set aside for a restoration."""
+
+
+class FileMemory:
+    """The memory of a coordinator or a steward: a JSON file, changed as a whole.
+
+    Of the checkpoints of one hour the last is kept.
+
+    Parameters
+    ----------
+    path
+        The file; made when there is something to keep.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if it cannot be read or written, AUDIT if it is not what was written; from every method.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def seen(self) -> list[Checkpoint]:
+        """As `LogMemory.seen`."""
+        return [Checkpoint.from_text(text, str(self._path)) for text in self._read()["seen"]]
+
+    def newest_seen(self) -> Checkpoint | None:
+        """As `LogMemory.newest_seen`."""
+        return next(reversed(self.seen()), None)
+
+    def see(self, checkpoint: Checkpoint) -> None:
+        """As `LogMemory.see`."""
+
+        def change(content: dict[str, Any]) -> None:
+            seen = content["seen"]
+            if seen:
+                newest = Checkpoint.from_text(seen[-1], str(self._path))
+                if newest.size >= checkpoint.size:
+                    return  # another command of the same party was faster
+                if newest.at // _HOUR_MS == checkpoint.at // _HOUR_MS:
+                    seen.pop()
+            seen.append(checkpoint.to_text())
+
+        self._change(change)
+
+    def set_aside(self, restoration: int, size: int) -> None:
+        """As `LogMemory.set_aside`."""
+
+        def change(content: dict[str, Any]) -> None:
+            found = [Checkpoint.from_text(text, str(self._path)) for text in content["seen"]]
+            content["seen"] = [each.to_text() for each in found if each.size <= size]
+            content["lost"] += [[restoration, each.to_text()] for each in found if each.size > size]
+
+        self._change(change)
+
+    def lost(self, restoration: int) -> Checkpoint | None:
+        """As `LogMemory.lost`."""
+        found = [Checkpoint.from_text(text, str(self._path)) for number, text in self._lost() if number == restoration]
+        return max(found, key=lambda each: each.size, default=None)
+
+    def note_released(self, project: str, run: str, root: bytes = b"") -> None:
+        """Keep that a run is released, and the root digest of the share that was fetched of it, if any."""
+        former = self._read()["released"].get(project, {}).get(run)
+        if former is not None and (former or not root):
+            return
+
+        def change(content: dict[str, Any]) -> None:
+            content["released"].setdefault(project, {})[run] = root.hex()
+
+        self._change(change)
+
+    def released(self, project: str) -> Mapping[str, bytes]:
+        """The runs of a project that are known to be released, with the root digest of a fetched share or none."""
+        return {run: bytes.fromhex(root) for run, root in self._read()["released"].get(project, {}).items()}
+
+    def _lost(self) -> list[tuple[int, str]]:
+        return [(number, text) for number, text in self._read()["lost"]]
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            return {"seen": content["seen"], "lost": content["lost"], "released": content["released"]}
+        except FileNotFoundError:
+            return {"seen": [], "lost": [], "released": {}}
+        except (ValueError, KeyError, TypeError):
+            raise TrystError(
+                ErrorCode.AUDIT,
+                "this is not the file of what was seen of Carole's audit log",
+                where=str(self._path),
+                remedy="restore it from its backup",
+            ) from None
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _change(self, change: Callable[[dict[str, Any]], None]) -> None:
+        with self._alone():
+            content = self._read()
+            change(content)
+            with whole_file(self._path) as file:
+                file.write(json.dumps(content, indent=1).encode() + b"\n")
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Other commands of this party that change the file wait meanwhile."""
+        try:
+            folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise self._unusable(error) from None
+
+    def _unusable(self, error: OSError) -> TrystError:
+        what = "what was seen of Carole's audit log cannot be kept"
+        remedy = "set `state` in the configuration to a folder that this user can write"
+        return file_error(ErrorCode.CONFIGURATION, what, self._path, error, remedy)

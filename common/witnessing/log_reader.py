@@ -1,0 +1,263 @@
+"""A party's reading of Carole's audit log: it must continue what the party has seen, or have been restored openly.
+
+The reader requests the newest checkpoint with the proof that it continues the newest one that the party has verified.
+Where it does not, the log was put back from a backup, rewritten, or shown differently. A restoration that Carole has
+recorded can be accepted, by a signature, for each project: the party then reads on from the restored log. Nothing else
+can be accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tryst.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency, verify_inclusion
+from tryst.common.audit.reason import normalized_reason
+from tryst.common.audit.restoration import RestorationDecision
+from tryst.common.audit.witness import REMEDY
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.rpc.client import Connection
+from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
+from tryst.common.witnessing.log_memory import LogMemory
+from tryst.protos.linkage.v1 import (
+    audit_pb2,
+    audit_pb2_grpc,
+    project_pb2,
+    restoration_pb2,
+    restoration_pb2_grpc,
+    stewardship_pb2,
+)
+
+_ATTEMPTS = 3
+_ACTION = "restore"
+_RESTORATION_WORDS = "Carole's store was restored from a backup, and her audit log has lost entries that were seen here"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A restoration of Carole's store, as a party has verified it.
+
+    Attributes
+    ----------
+    restoration
+        Sequence number of its entry.
+    made_at
+        Time of the backup as Carole names it, in milliseconds since 1970.
+    restored, newest
+        The log as it was put back, and as it is now.
+    agreed
+        Entries of the newest checkpoint of the party's that the log still continues.
+    lost
+        The party's newest checkpoint, if the log does not continue it any more.
+    """
+
+    restoration: int
+    made_at: int
+    restored: Checkpoint
+    newest: Checkpoint
+    agreed: int
+    lost: Checkpoint | None
+
+
+class LogReader:
+    """Reads Carole's log for one party.
+
+    Parameters
+    ----------
+    connection
+        To Carole, with the party's certificate.
+    identity
+        The party's own: it countersigns what was seen, and signs decisions.
+    linker
+        Whose signature checkpoints must have.
+    memory
+        What the party has seen.
+    command
+        By which the party's operator accepts a restored log, as in errors.
+    """
+
+    def __init__(
+        self, connection: Connection, identity: Identity, linker: PublicIdentity, memory: LogMemory, command: str
+    ) -> None:
+        self._connection = connection
+        self._identity = identity
+        self._linker = linker
+        self._memory = memory
+        self._command = command
+        self._auditor = connection.stub(audit_pb2_grpc.AuditStub)
+        self._restorer = connection.stub(restoration_pb2_grpc.RestorationStub)
+
+    def check(self) -> None:
+        """Verify that the log continues what was seen, and keep its newest checkpoint; errors as `read`."""
+        believed, _ = self.read()
+        self.keep(believed)
+
+    def read(self) -> tuple[Witness, audit_pb2.WitnessResponse]:
+        """Verify that the log continues what was seen; its newest checkpoint, which is not kept yet.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE; AUDIT, with the command that helps where a restoration is the cause.
+        """
+        seen = self._memory.newest_seen()
+        try:
+            return self._continued(seen)
+        except TrystError as error:
+            if error.code is not ErrorCode.AUDIT or seen is None:
+                raise
+            raise self._explained(error, seen) from None
+
+    def keep(self, believed: Witness) -> None:
+        """Keep the newest checkpoint of what was read."""
+        if believed.seen is not None:
+            self._memory.see(believed.seen)
+
+    def restored(self) -> Restored:
+        """The newest restoration of Carole's store, and what this party has lost by it.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND if she has recorded none; AUDIT if what she shows is not proven, or does not explain why the log
+            no longer continues what was seen.
+
+        Notes
+        -----
+        O(log n) calls for n kept checkpoints: the longest that the log continues is found by halving.
+        """
+        response = self._call(self._restorer.GetRestoration, restoration_pb2.GetRestorationRequest())
+        newest = checkpoint_from_wire(response.newest)
+        newest.verify(self._linker)
+        if not response.HasField("entry"):
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "Carole has recorded no restoration of her store",
+                where="audit log",
+                remedy="if her operator has put back an old copy by other means, they stop her and declare it: "
+                "`tryst carole declare-restored`",
+            )
+        restored = checkpoint_from_wire(response.restored)
+        restored.verify(self._linker)
+        made_at = _proven(response.entry, restored, newest, proof_from_wire(response.continues))
+        seen = self._memory.seen()
+        agreed = self._agreed(seen)
+        lost = seen[-1] if seen and seen[-1].size > agreed else self._memory.lost(response.entry.sequence)
+        # What Carole signed after she had recorded the restoration was not lost by it, but by another one.
+        later = seen and seen[-1].size > agreed and seen[-1].at > response.entry.at_unix_ms
+        if later or (seen and seen[-1].size > agreed > restored.size):
+            raise TrystError(
+                ErrorCode.AUDIT,
+                "Carole's audit log has lost entries that were seen here after the restoration she has recorded",
+                where="audit log",
+                got=f"restored to {restored.size} entries; seen: {agreed} that are there, and {seen[-1].size}",
+                remedy="ask the linkage unit, and keep both checkpoints as evidence; if her operator has put back "
+                "another copy since, they stop her and declare it: `tryst carole declare-restored`",
+            )
+        return Restored(response.entry.sequence, made_at, restored, newest, agreed, lost)
+
+    def decide(
+        self, project: str, restored: Restored, runs: Mapping[str, bytes], *, accept: bool, reason: str = ""
+    ) -> project_pb2.ProjectStatus:
+        """Sign a decision on a restoration for a project, and send it; the project's status after it.
+
+        A party that accepts reads on from the restored log, also where other projects are concerned; what it has seen
+        of the lost log is kept apart.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER for a refusal without a reason; NOT_FOUND, WRONG_STATE: Carole's.
+        """
+        stated = "" if accept else normalized_reason(reason)
+        decision = RestorationDecision(
+            project, restored.restoration, restored.restored, restored.lost, accept, stated, runs
+        )
+        request = restoration_pb2.DecideRestorationRequest(
+            project=project,
+            restoration=restored.restoration,
+            accept=accept,
+            reason=stated,
+            runs=[restoration_pb2.ReleasedRun(run=run, root=root) for run, root in sorted(runs.items())],
+            signature=decision.sign(self._identity),
+        )
+        if restored.lost is not None:
+            request.lost.CopyFrom(checkpoint_to_wire(restored.lost))
+        status: project_pb2.ProjectStatus = self._call(self._restorer.DecideRestoration, request).status
+        if accept:
+            self._memory.set_aside(restored.restoration, restored.agreed)
+            self._memory.see(restored.newest)
+        return status
+
+    def _agreed(self, seen: Sequence[Checkpoint]) -> int:
+        """Size of the largest of these that the log still continues; what continues one continues all before it."""
+        first, last = 0, len(seen)
+        while first < last:
+            middle = (first + last) // 2
+            if self._continues(seen[middle]):
+                first = middle + 1
+            else:
+                last = middle
+        return seen[first - 1].size if first else 0
+
+    def _continues(self, checkpoint: Checkpoint) -> bool:
+        try:
+            self._continued(checkpoint)
+        except TrystError as error:
+            if error.code is not ErrorCode.AUDIT:
+                raise
+            return False
+        return True
+
+    def _continued(self, seen: Checkpoint | None) -> tuple[Witness, audit_pb2.WitnessResponse]:
+        request = audit_pb2.WitnessRequest()
+        if seen is not None:
+            request.seen.CopyFrom(checkpoint_to_wire(seen))
+            request.countersignature = seen.countersign(self._identity)
+        response = self._call(self._auditor.Witness, request)
+        newest = checkpoint_from_wire(response.newest)
+        return Witness(self._linker, seen).believe(newest, proof_from_wire(response.continues)), response
+
+    def _explained(self, error: TrystError, seen: Checkpoint) -> TrystError:
+        """The error of a log that does not continue what was seen, with what can be done about it."""
+        try:
+            restored = self.restored()
+        except TrystError as other:
+            if other.code in (ErrorCode.AUDIT, ErrorCode.SIGNATURE):
+                return other
+            if other.code is not ErrorCode.NOT_FOUND:
+                return error
+            remedy = f"{REMEDY}; {other.remedy}, and you accept that by `{self._command} PROJECT`"
+            return TrystError(ErrorCode.AUDIT, error.what, where="audit log", got=error.got, remedy=remedy)
+        return TrystError(
+            ErrorCode.AUDIT,
+            _RESTORATION_WORDS,
+            where="audit log",
+            got=f"restored to {restored.restored.size} entries, and {seen.size} were seen",
+            remedy=f"nothing is sent or fetched before you accept it: `{self._command} PROJECT` shows what was lost",
+        )
+
+    def _call(self, method: Callable[..., Any], request: Any) -> Any:
+        return self._connection.call(method, request, attempts=_ATTEMPTS)
+
+
+def _proven(shown: stewardship_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:
+    """The time of the backup, from an entry that is proven to record this restoration right after the restored log."""
+    entry = AuditEntry(
+        shown.sequence, shown.at_unix_ms, shown.project, shown.actor, shown.action, shown.details, bytes(shown.salt)
+    )
+    included = verify_inclusion(entry.leaf, entry.sequence - 1, newest.size, list(shown.included), newest.root)
+    continued = restored.log == newest.log and verify_consistency(
+        restored.size, newest.size, restored.root, newest.root, proof
+    )
+    about = entry.action == _ACTION and entry.sequence == restored.size + 1
+    if not (included and continued and about) or entry.details.get("root") != restored.root.hex():
+        raise TrystError(
+            ErrorCode.AUDIT,
+            "Carole shows a restoration that is not in the log she has signed",
+            where=f"audit log, entry {entry.sequence}",
+            remedy="keep what she has shown, and ask Carole's operator",
+        )
+    return int(entry.details["made_at"])

@@ -1,0 +1,65 @@
+"""What an operator reads before deciding on a restored log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+
+from tryst.common.witnessing.log_reader import Restored
+
+
+def restored_lines(restored: Restored, known: Iterable[str]) -> Iterator[str]:
+    """What was lost, a sentence a line.
+
+    Parameters
+    ----------
+    known
+        What the party knows itself of the project, each with its time.
+    """
+    size = restored.restored.size
+    yield (
+        f"Carole's store was put back from a backup of {when(restored.made_at)}, when her audit log had {size} "
+        f"entries; it has {restored.newest.size} now."
+    )
+    if restored.lost is None:
+        yield "Nothing that was seen here is lost: the log continues all that this party has verified."
+    else:
+        yield (
+            f"Seen here: {restored.lost.size} entries, the last at {when(restored.lost.at)}. "
+            f"Lost is what followed entry {size}: at least {restored.lost.size - size} entries."
+            if restored.lost.size > size
+            else f"Seen here: {restored.lost.size} entries, of which the restored log does not have all."
+        )
+        if restored.agreed > size:
+            yield "The restored log was accepted here before, for another project."
+        elif restored.agreed == size:
+            yield "Up to there the log is what this party has verified."
+        else:
+            yield (
+                f"Up to entry {restored.agreed} the log is what this party has verified; entries "
+                f"{restored.agreed + 1} to {size} it cannot compare, for it has kept no checkpoint between."
+            )
+    found = list(known)
+    if found:
+        yield "Known here, whatever Carole's store has of it now (compare the times with that of the backup):"
+        yield from (f"  {line}" for line in found)
+    else:
+        yield "Nothing of this project's results is known here."
+    yield (
+        "By accepting, the runs named above are reported as released: Carole does not release them again. To refuse "
+        "ends the project: it can then only be erased."
+    )
+
+
+def decided_line(project: str, awaits: Sequence[str], *, accepted: bool) -> str:
+    """What came of a decision, with the parties that have not decided yet."""
+    if not accepted:
+        return f"Refused. {project} does not go on; the coordinator can erase it."
+    if awaits:
+        return f"Accepted. {project} waits for {', '.join(awaits)}."
+    return f"Accepted. {project} waits for no party any more."
+
+
+def when(milliseconds: int) -> str:
+    """A time in words, UTC."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,33 @@
+"""A coordinator's or steward's decision on Carole's log after her store was put back from a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from tryst.common.parties import Role
+from tryst.common.witnessing.wording import decided_line, restored_lines
+from tryst.coordinator.client.connection import client
+from tryst.coordinator.client.terminal import console
+
+
+def decide_restored(config: Path, role: Role, project: str, *, refuse: bool, reason: str, yes: bool) -> None:
+    """Show what was lost, and accept the restored log for a project or refuse it.
+
+    Raises
+    ------
+    TrystError
+        As `LogReader.restored` and `LogReader.decide`.
+    """
+    with client(config, role, checked=False) as found:
+        restored = found.log.restored()
+        runs = found.memory.released(project)
+        known = (f"run {run} released{', and its share fetched' if root else ''}" for run, root in sorted(runs.items()))
+        for line in restored_lines(restored, known):
+            console.print(line, highlight=False, markup=False)
+        if not yes:
+            word = "Refuse" if refuse else "Accept"
+            typer.confirm(f"{word} the restored log for {project} on behalf of the {role}?", abort=True)
+        status = found.log.decide(project, restored, runs, accept=not refuse, reason=reason)
+    console.print(decided_line(project, list(status.restore_awaits), accepted=not refuse), highlight=False)

@@ -1,0 +1,99 @@
+{{- define "tryst.labels" -}}
+app.kubernetes.io/name: tryst
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: {{ .Values.party }}
+{{- end }}
+
+{{- define "tryst.is-service" -}}
+{{- if has .Values.party (list "alice" "bob" "carole") }}true{{ end }}
+{{- end }}
+
+{{- define "tryst.is-custodian" -}}
+{{- if has .Values.party (list "alice" "bob") }}true{{ end }}
+{{- end }}
+
+{{- define "tryst.port" -}}
+{{- get (dict "carole" "9464" "alice" "9465" "bob" "9466") .Values.party }}
+{{- end }}
+
+{{- define "tryst.image" -}}
+{{- $name := default (printf "tryst-%s" .Values.party) .Values.image.repository }}
+{{- if .Values.image.digest }}{{ $name }}@{{ .Values.image.digest }}{{ else }}{{ $name }}:{{ .Values.image.tag }}{{ end }}
+{{- end }}
+
+{{- define "tryst.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* All of a pod but its containers: the same for a service and for a job. */}}
+{{- define "tryst.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+terminationGracePeriodSeconds: 30
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{ toJson . }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{ toJson . }}
+{{- end }}
+{{- if ne .Values.party "carole" }}
+{{- if .Values.carole.address }}
+hostAliases: [{ip: {{ .Values.carole.address | quote }}, hostnames: [carole]}]
+{{- else }}
+dnsConfig: {searches: [{{ .Values.carole.namespace }}.svc.cluster.local]}
+{{- end }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+initContainers:
+  # A secret is mounted as links to files of root. The service requires key files that belong to its user alone.
+  - name: keys
+    image: {{ include "tryst.image" . }}
+    imagePullPolicy: {{ .Values.image.pullPolicy }}
+    command: [sh, -c, "install -m 0400 /run/secrets/tryst/* /etc/tryst/{{ .Values.party }}/keys/"]
+    securityContext: {{- include "tryst.confined" . | nindent 6 }}
+    volumeMounts:
+      - {name: secret, mountPath: /run/secrets/tryst, readOnly: true}
+      - {name: keys, mountPath: /etc/tryst/{{ .Values.party }}/keys}
+volumes:
+  - {name: configuration, configMap: {name: {{ .Release.Name }}}}
+  - {name: secret, secret: {secretName: {{ default (printf "%s-keys" .Values.party) .Values.keysSecret }}, defaultMode: 0440}}
+  - {name: keys, emptyDir: {medium: Memory, sizeLimit: 1Mi}}
+  - {name: state, persistentVolumeClaim: {claimName: {{ default (printf "%s-state" .Release.Name) .Values.storage.existingClaim }}}}
+  - {name: cache, emptyDir: {sizeLimit: 256Mi}}
+  - {name: tmp, emptyDir: {medium: Memory, sizeLimit: 64Mi}}
+{{- if include "tryst.is-custodian" . }}
+  - name: records
+    persistentVolumeClaim: {claimName: {{ default (printf "%s-records" .Release.Name) .Values.records.existingClaim }}, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{/* A container but for what it runs. */}}
+{{- define "tryst.container" -}}
+image: {{ include "tryst.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext: {{- include "tryst.confined" . | nindent 2 }}
+resources: {{- toYaml .Values.resources | nindent 2 }}
+volumeMounts:
+  - {name: configuration, mountPath: /etc/tryst/{{ .Values.party }}/{{ .Values.party }}.yaml, subPath: {{ .Values.party }}.yaml, readOnly: true}
+  - {name: keys, mountPath: /etc/tryst/{{ .Values.party }}/keys, readOnly: true}
+  - {name: state, mountPath: /var/lib/tryst/{{ .Values.party }}}
+  - {name: cache, mountPath: /var/cache/tryst}
+  - {name: tmp, mountPath: /tmp}
+{{- if include "tryst.is-custodian" . }}
+  - {name: records, mountPath: /srv/tryst/{{ .Values.party }}, readOnly: true}
+{{- end }}
+{{- range $name, $text := .Values.files }}
+  - {name: configuration, mountPath: /srv/tryst/{{ $.Values.party }}/{{ $name }}, subPath: {{ $name }}, readOnly: true}
+{{- end }}
+{{- end }}

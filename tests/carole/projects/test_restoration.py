@@ -1,0 +1,140 @@
+"""What a project may do after its store was put back, case by case; and that nothing else than the table may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.carole.projects.test_rules import BAD, contributed
+from tryst.carole.projects import Policy, Project, RestoreDecision, RunState, State, operations
+from tryst.carole.projects.restoration import awaited, lost_runs, required, standstill
+from tryst.carole.projects.tasks import blocking_error, next_task
+from tryst.carole.projects.transitions import SYSTEM, Action, permit
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+
+ALL = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR, Role.STEWARD)
+SEQUENCE = 9
+
+
+def put_back(project: Project) -> Project:
+    return replace(project, restoration=SEQUENCE)
+
+
+def decide(
+    project: Project, role: Role, *released: str, accepted: bool = True, fetched: str = "", sequence: int = SEQUENCE
+) -> operations.Outcome:
+    runs = frozenset({*released, *filter(None, [fetched])})
+    proven = frozenset(filter(None, [fetched]))
+    made = RestoreDecision(sequence, role, str(role), accepted, "" if accepted else "a reason", runs, proven)
+    return operations.decide_restore(project, made, {"role": str(role)})
+
+
+def accepted(project: Project, *released: str, fetched: str = "") -> Project:
+    for role in required(project):
+        project = decide(project, role, *released, fetched=fetched, sequence=project.restoration).project
+    return project
+
+
+def running(policy: Policy = Policy.NONE) -> Project:
+    project = operations.start_run(contributed(policy), "coordinator", "r", "run").project
+    return operations.take_run(project, "run").project
+
+
+def refused(project: Project, role: Role | str, action: Action) -> str:
+    with pytest.raises(TrystError) as caught:
+        permit(project, role, action)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert caught.value.remedy
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_who_must_accept(policy: Policy) -> None:
+    project = put_back(contributed(policy))
+    parties = ALL if policy is Policy.HOLD else ALL[:-1]
+    assert awaited(project) == parties
+    for number, role in enumerate(parties):
+        assert standstill(project)
+        assert next_task(project, Side.ALICE) is None
+        outcome = decide(project, role)
+        assert [entry.action for entry in outcome.entries] == [Action.ACCEPT_RESTORE]
+        assert not decide(outcome.project, role).changed
+        project = outcome.project
+        assert awaited(project) == parties[number + 1 :]
+    assert not standstill(project)
+    if policy is not Policy.HOLD:
+        with pytest.raises(TrystError, match="no decision on a restored log is awaited"):
+            decide(project, Role.STEWARD)
+
+
+def test_until_all_have_accepted_there_is_only_the_erasure() -> None:
+    project = put_back(contributed())
+    words = "project p waits for the acceptance of the restored log by alice, bob, coordinator"
+    assert blocking_error(project) == words
+    free = {Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE}
+    for state in frozenset(State) - {State.ERASED}:
+        for role in ALL:
+            for action in frozenset(Action) - free:
+                with pytest.raises(TrystError) as caught:
+                    permit(replace(project, state=state), role, action)
+                assert caught.value.code is ErrorCode.NOT_ADMITTED or words in str(caught.value)
+    assert words in refused(project, SYSTEM, Action.TAKE_RUN)
+    assert words in refused(replace(project, state=State.HELD), SYSTEM, Action.RELEASE)
+    assert operations.erase(project, Role.COORDINATOR, "coordinator").project.state is State.ERASED
+    assert permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
+
+
+def test_after_one_refusal_it_never_goes_on() -> None:
+    project = decide(put_back(contributed()), Role.CUSTODIAN_B, accepted=False).project
+    for role in (Role.CUSTODIAN_A, Role.COORDINATOR):
+        project = decide(project, role).project
+    assert "bob has refused the restored log" in refused(project, Role.COORDINATOR, Action.START_RUN)
+    with pytest.raises(TrystError, match="a decision is there"):
+        decide(project, Role.CUSTODIAN_B)
+    assert not awaited(operations.erase(project, Role.COORDINATOR, "coordinator").project)
+
+
+def test_a_decision_is_about_one_restoration() -> None:
+    project = accepted(put_back(contributed()))
+    again = replace(project, restoration=SEQUENCE + 5)
+    assert awaited(again) == ALL[:-1]
+    with pytest.raises(TrystError, match="another restoration"):
+        decide(again, Role.CUSTODIAN_A)
+    assert decide(again, Role.CUSTODIAN_A, sequence=SEQUENCE + 5).changed
+
+
+def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed() -> None:
+    """Whether the restored store has it under work, or does not know it; also after a further restoration."""
+    project = accepted(put_back(running()), "run")
+    run = project.run("run")
+    assert run is not None
+    assert run.state is RunState.FAILED
+    for other in (project, accepted(put_back(contributed()), "unknown")):
+        assert lost_runs(other)
+        assert "was released before Carole's store was restored" in blocking_error(other)
+        for actor, action in ((Role.COORDINATOR, Action.START_RUN), (SYSTEM, Action.TAKE_RUN)):
+            assert "was released before Carole's store was restored" in refused(other, actor, action)
+        assert lost_runs(accepted(replace(other, restoration=SEQUENCE + 1))) == lost_runs(other)
+
+
+def test_a_run_that_no_party_knows_to_be_released_goes_on() -> None:
+    project = accepted(put_back(running()))
+    project = operations.requeue_run(project, "run", operations.Interruption.RESTARTED).project
+    project = operations.take_run(project, "run").project
+    assert operations.finish_run(project, "run", 3).project.state is State.RELEASED
+
+
+def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -> None:
+    """Else a custodian could free by a claim what the policy holds."""
+    held = put_back(operations.finish_run(running(Policy.HOLD), "run", 3, BAD).project)
+    claimed = accepted(held, "run")
+    assert (claimed.state, lost_runs(claimed)) == (State.HELD, ())
+    proven = decide(held, Role.CUSTODIAN_A, fetched="run").project
+    assert proven.state is State.HELD  # others have not accepted yet
+    for role in ALL[1:]:
+        outcome = decide(proven, role)
+        proven = outcome.project
+    assert proven.state is State.RELEASED
+    assert [entry.action for entry in outcome.entries] == [Action.ACCEPT_RESTORE, Action.RELEASE]

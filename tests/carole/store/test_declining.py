@@ -1,0 +1,43 @@
+"""A custodian's refusal in the store, on each database: kept until it approves, its keys destroyed, its run lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.carole.trial import DIGEST, Contribution, contributed
+from tryst.carole.projects import State
+from tryst.carole.store import Store
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+
+REASON = "the committee of data protection has withdrawn"
+
+
+def test_a_refusal_survives_a_restart_and_its_upload_does_not(
+    open_store: Callable[[], Store], contributions: dict[Side, Contribution]
+) -> None:
+    store = open_store()
+    contributed(store, contributions)
+    store.runs.start("trial", "coordinator", "request", "0" * 32)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.projects.decline("trial", Side.BOB, "bob", DIGEST, REASON, b"s" * 64)
+    assert not store.runs.renew_lease(lease, "compare", 0.5)
+    with pytest.raises(TrystError) as caught:
+        store.runs.finish(lease, 3, {str(Role.CUSTODIAN_A): [b"share"]})
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    store = open_store()
+    project = store.projects.get("trial")
+    assert (project.state, set(project.uploads), set(project.declines)) == (State.DRAFT, {Side.ALICE}, {Side.BOB})
+    assert (project.declines[Side.BOB].reason, project.declines[Side.BOB].signature) == (REASON, b"s" * 64)
+    assert store.sweep().keys == 0  # nothing that a kill would have to leave
+    store.projects.approve("trial", Role.CUSTODIAN_B, "bob", DIGEST, b"s" * 64)
+    project = store.projects.get("trial")
+    assert (project.state, dict(project.declines)) == (State.KEYED, {})
+    again = contributions[Side.BOB]
+    store.uploads.begin("trial", Side.BOB, "bob", "c" * 32, again.layout)
+    again.put(store, Side.BOB, "c" * 32)
+    again.commit(store, Side.BOB, "c" * 32)
+    assert store.projects.get("trial").state is State.CONTRIBUTED

@@ -1,0 +1,178 @@
+"""A store put back from its backup, on SQLite and PostgreSQL: what waits, what the log has, what is not run again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.carole.store.test_provision import another_database, refused
+from tests.carole.store.test_sweeping import SHARES
+from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tryst.carole.projects import RunState, State
+from tryst.carole.store import Store, audit_check
+from tryst.carole.store.backup import back_up, restore
+from tryst.carole.store.database import Database
+from tryst.carole.store.restoring import declare_restored
+from tryst.carole.store.store import milliseconds
+from tryst.common.audit import merkle, verify_consistency, verify_inclusion
+from tryst.common.audit.restoration import RestorationDecision
+from tryst.common.errors import ErrorCode
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.parties import Role, Side
+
+RUN = "1" * 32
+PARTIES = {Role.CUSTODIAN_A: "alice", Role.CUSTODIAN_B: "bob", Role.COORDINATOR: "coordinator"}
+
+
+def decide(
+    store: Store, role: Role, project: str = PROJECT, *, accept: bool = True, runs: dict[str, bytes] | None = None
+) -> None:
+    """A party's decision, of which the service has verified the signature."""
+    found = store.restorations.newest()
+    assert found is not None
+    reason = "" if accept else "no one can tell what was lost"
+    made = RestorationDecision(project, found.entry.sequence, found.restored, None, accept, reason, runs or {})
+    store.restorations.decide(role, PARTIES[role], made, b"s" * 64)
+
+
+def accept(store: Store, project: str = PROJECT, runs: dict[str, bytes] | None = None) -> None:
+    for role in PARTIES:
+        decide(store, role, project, runs=runs)
+
+
+Reopen = Callable[[], Store]
+
+
+@pytest.fixture
+def queued(open_store: Reopen) -> Store:
+    """A store with a run that no worker has taken."""
+    store = open_store()
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)})
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    return store
+
+
+@pytest.fixture
+def put_back(
+    queued: Store, url: str, tmp_path: Path, vault: Vault, identity: Identity, request: pytest.FixtureRequest
+) -> Callable[[], Store]:
+    """Backs the store up, then a function that closes it and opens what is restored."""
+    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+
+    def open_restored() -> Store:
+        queued.close()
+        place = another_database(url, request, tmp_path)
+        restore(tmp_path / "backup", place, tmp_path / "restored", identity, milliseconds)
+        store = Store(place, tmp_path / "restored", vault, identity)
+        request.addfinalizer(store.close)
+        store.recover()
+        return store
+
+    return open_restored
+
+
+def test_the_restoration_is_proven_by_the_log(put_back: Callable[[], Store], queued: Store) -> None:
+    was = queued.audit.checkpoint()
+    queued.projects.create(replace(NEW, name="lost"), "coordinator")
+    store = put_back()
+    found = store.restorations.newest()
+    assert found is not None
+    assert (found.restored, found.entry.action, found.entry.sequence) == (was, "restore", was.size + 1)
+    assert found.entry.details["root"] == was.root.hex()
+    assert verify_inclusion(found.entry.leaf, was.size, found.newest.size, found.included, found.newest.root)
+    assert verify_consistency(was.size, found.newest.size, was.root, found.newest.root, found.continues)
+
+
+def test_nothing_moves_until_all_have_accepted(put_back: Callable[[], Store]) -> None:
+    store = put_back()
+    assert store.runs.take("worker") is None
+    with refused(ErrorCode.WRONG_STATE, "waits for the acceptance of the restored log by alice, bob, coordinator"):
+        store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
+    store.projects.create(replace(NEW, name="later"), "coordinator")
+    assert not store.projects.get("later").restoration  # it knows nothing that was lost
+    accept(store)
+    accept(store)  # again changes nothing
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.runs.finish(lease, 1, SHARES)
+    assert store.projects.get(PROJECT).state is State.RELEASED
+    actions = [(entry.action, entry.actor) for entry in store.audit.entries(PROJECT)]
+    assert [actor for action, actor in actions if action == "accept-restore"] == list(PARTIES.values())
+    assert store.restorations.newest() is not None
+
+
+def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[], Store], queued: Store) -> None:
+    lease = queued.runs.take("worker")
+    assert lease is not None
+    queued.runs.finish(lease, 1, SHARES)
+    root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
+    store = put_back()
+    decide(store, Role.CUSTODIAN_A, runs={RUN: root})
+    decide(store, Role.CUSTODIAN_B)
+    assert store.projects.get(PROJECT).active_run is not None
+    decide(store, Role.COORDINATOR)
+    assert store.runs.get(PROJECT, RUN).state is RunState.FAILED
+    assert store.runs.take("worker") is None
+    with refused(ErrorCode.WRONG_STATE, f"run {RUN} was released before Carole's store was restored"):
+        store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
+
+
+def test_what_is_there_is_served_once_all_have_accepted(
+    queued: Store, put_back: Callable[[], Store], url: str, tmp_path: Path
+) -> None:
+    lease = queued.runs.take("worker")
+    assert lease is not None
+    queued.runs.finish(lease, 1, SHARES)
+    shutil.rmtree(tmp_path / "backup")
+    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+    root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
+    store = put_back()
+    with refused(ErrorCode.WRONG_STATE, "waits for the acceptance"):
+        store.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0)
+    with refused(ErrorCode.WRONG_STATE, "waits for the acceptance"):
+        store.results.acknowledge(PROJECT, Side.ALICE, "alice", RUN, root)
+    accept(store, runs={RUN: root})
+    assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).data == b"a" * 100
+    assert [decision.fetched for decision in store.projects.get(PROJECT).restore_decisions] == [
+        frozenset({RUN}),  # the digest is that of Alice's share, and of no other's
+        frozenset(),
+        frozenset(),
+    ]
+
+
+def test_a_copy_put_back_by_hand_is_declared(open_store: Reopen, url: str, tmp_path: Path, identity: Identity) -> None:
+    store = open_store()
+    store.projects.create(NEW, "coordinator")
+    with refused(ErrorCode.BUSY, "another"):
+        declare_restored(url, tmp_path / "blobs", identity, milliseconds)
+    was = store.audit.checkpoint()
+    store.close()
+    assert declare_restored(url, tmp_path / "blobs", identity, milliseconds) == was.size
+    store = open_store()
+    found = store.restorations.newest()
+    assert found is not None
+    assert found.restored == was
+    assert store.projects.get(PROJECT).restoration == was.size + 1
+    decide(store, Role.CUSTODIAN_B, accept=False)
+    assert store.projects.get(PROJECT).restore_decisions[0].reason == "no one can tell what was lost"
+    database = Database(url)
+    with database.read() as connection:
+        assert audit_check.verify(connection, identity.public).intact
+    database.close()
+
+
+def test_a_checkpoint_of_a_lost_log_is_not_shown_to_others(store: Store, identity: Identity) -> None:
+    """Else one custodian's memory of what was lost would look to the other as if the log were forked."""
+    for name in ("one", "two"):
+        store.projects.create(replace(NEW, name=name), "coordinator")
+    newest = store.audit.checkpoint()
+    foreign = type(newest).sign(identity, newest.log, newest.size, merkle.leaf_hash(b"lost"), 1)
+    store.audit.note("alice", foreign, b"c" * 64)
+    assert store.audit.noted("alice") is None
+    store.audit.note("alice", newest, b"c" * 64)
+    assert store.audit.noted("alice") == (newest, b"c" * 64)

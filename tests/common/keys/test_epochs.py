@@ -1,0 +1,67 @@
+"""What binds an epoch: the coordinator's act, an approval, and the messages of a seed agreement."""
+
+from __future__ import annotations
+
+import pytest
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Agreement, Terms
+from tryst.common.keys.epochs import approval_parts, sign_new_epoch, verify_new_epoch
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.parties import Side
+
+COORDINATOR, ALICE, BOB = Identity.create(), Identity.create(), Identity.create()
+ENCODING = bytes(range(32))
+OPENED = {"project": "people", "encoding_digest": ENCODING, "epoch": 2, "reason": "Bob's library was too old"}
+
+
+@pytest.mark.parametrize(
+    "other", [{"project": "person"}, {"encoding_digest": bytes(32)}, {"epoch": 3}, {"reason": "because of the weather"}]
+)
+def test_an_epoch_is_opened_for_one_project_encoding_number_and_reason(other: dict[str, object]) -> None:
+    signature = sign_new_epoch(COORDINATOR, **OPENED)  # type: ignore[arg-type]
+    verify_new_epoch(COORDINATOR.public, signature, **OPENED)  # type: ignore[arg-type]
+    for identity, opened in ((COORDINATOR, {**OPENED, **other}), (BOB, OPENED)):
+        with pytest.raises(TrystError) as caught:
+            verify_new_epoch(identity.public, signature, **opened)  # type: ignore[arg-type]
+        assert caught.value.code is ErrorCode.SIGNATURE
+
+
+def test_a_consent_to_one_epoch_is_none_to_another() -> None:
+    parts = [approval_parts("people", ENCODING, epoch) for epoch in (1, 2, 3)]
+    assert parts[0] == (b"people", ENCODING)  # as former releases sign it
+    signed = [ALICE.sign(SigningPurpose.APPROVAL, *given) for given in parts]
+    verified = [[ALICE.public.is_signed(s, SigningPurpose.APPROVAL, *given) for given in parts] for s in signed]
+    assert verified == [[True, False, False], [False, True, False], [False, False, True]]
+
+
+def test_nothing_of_the_first_epochs_agreement_is_taken_in_the_second() -> None:
+    """Carole replays, in the second epoch, every message that she has of the first."""
+    made: dict[int, dict[Side, Agreement]] = {}
+    canary = bytes(32)
+    confirmations = {}
+    for epoch in (1, 2):
+        terms = Terms("people", ENCODING, epoch)
+        made[epoch] = {
+            Side.ALICE: Agreement(terms, Side.ALICE, ALICE, BOB.public),
+            Side.BOB: Agreement(terms, Side.BOB, BOB, ALICE.public),
+        }
+        alice, bob = made[epoch].values()
+        if epoch == 2:
+            with pytest.raises(TrystError) as caught:
+                alice.accept_offer(made[1][Side.BOB].offer)
+            assert caught.value.code is ErrorCode.EPOCH_MISMATCH
+        alice.accept_offer(bob.offer)
+        bob.accept_offer(alice.offer)
+        confirmations[epoch] = alice.confirm(canary), bob.confirm(canary)
+        if epoch == 2:
+            with pytest.raises(TrystError) as caught:
+                alice.accept_confirmation(confirmations[1][1])
+            assert caught.value.code is ErrorCode.EPOCH_MISMATCH
+        alice.accept_confirmation(confirmations[epoch][1])
+        bob.accept_confirmation(confirmations[epoch][0])
+        assert alice.seed.reveal() == bob.seed.reveal()
+    first, second = (made[epoch][Side.ALICE] for epoch in (1, 2))
+    assert first.offer != second.offer
+    assert first.seed.reveal() != second.seed.reveal()

@@ -1,0 +1,51 @@
+"""The file in which coordinator and steward keep what they have seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tryst.common.audit import Checkpoint
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.witnessing.log_memory import FileMemory
+
+HOUR = 60 * 60 * 1000
+
+
+def checkpoint(size: int, at: int) -> Checkpoint:
+    return Checkpoint("ab" * 16, size, bytes([size]) * 32, at, b"s" * 64)
+
+
+def test_of_each_hour_the_last_is_kept_and_what_is_set_aside_stays(tmp_path: Path) -> None:
+    memory = FileMemory(tmp_path / "seen.json")
+    assert memory.newest_seen() is None
+    for size, at in ((1, 0), (2, 5), (4, HOUR), (3, HOUR + 1), (5, HOUR + 2), (9, 3 * HOUR)):
+        memory.see(checkpoint(size, at))
+    again = FileMemory(tmp_path / "seen.json")
+    assert [each.size for each in again.seen()] == [2, 5, 9]
+    again.set_aside(7, 4)
+    assert [each.size for each in memory.seen()] == [2]
+    assert memory.lost(7) == checkpoint(9, 3 * HOUR)
+    assert memory.lost(8) is None
+    assert (tmp_path / "seen.json").stat().st_mode & 0o077 == 0
+
+
+def test_the_digest_of_a_share_that_was_fetched_is_not_forgotten(tmp_path: Path) -> None:
+    memory = FileMemory(tmp_path / "seen.json")
+    for root in (b"", b"r" * 32, b""):
+        memory.note_released("births", "run", root)
+    memory.note_released("births", "another")
+    assert memory.released("births") == {"run": b"r" * 32, "another": b""}
+    assert memory.released("deaths") == {}
+
+
+def test_a_file_that_is_another_and_a_folder_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    (tmp_path / "seen.json").write_text("[1]")
+    with pytest.raises(TrystError, match="this is not the file of what was seen") as caught:
+        FileMemory(tmp_path / "seen.json").seen()
+    assert caught.value.code is ErrorCode.AUDIT
+    with pytest.raises(TrystError, match="set `state` in the configuration") as caught:
+        FileMemory(tmp_path / "absent" / "seen.json").see(checkpoint(1, 0))
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    assert not (tmp_path / "absent").exists()

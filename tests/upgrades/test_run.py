@@ -1,0 +1,71 @@
+"""This release reads what the parties of the former one sent each other in a run of mode block_keyed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.vectors.make_formats import PATH
+from tryst.carole.engine.resolution_exchange import Reader, decide
+from tryst.carole.engine.resolution_request import ResolutionResult, unpack_request, unpack_result
+from tryst.carole.engine.specified import plan_of
+from tryst.common.custodian.steps.share import read_share
+from tryst.common.keys.sealing import SealContext, open_file
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role, Side
+from tryst.common.pki.enrolment_requests import load_enrolment_request
+from tryst.common.pki.members import Members
+from tryst.common.specification import load_specification
+from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
+
+GOLDEN_RUN = PATH.with_name("run")
+RUN = "a44fbb2c5441d6a81ffb20e43e616897"
+LINKS = 25
+
+
+def key(name: str, folder: Path) -> SealingKey:
+    """A key of the run's folder, in a file that only its owner may read."""
+    path = folder / name
+    path.write_bytes((GOLDEN_RUN / name).read_bytes())
+    path.chmod(0o600)
+    return SealingKey.load(path)
+
+
+def test_the_lists(tmp_path: Path) -> None:
+    members = Members.load(GOLDEN_RUN / "members.yaml")
+    alice = members.in_role(Role.CUSTODIAN_A)
+    request = load_enrolment_request(GOLDEN_RUN / "enrolment-request.yaml")
+    assert (request.name, request.identity, request.sealing) == (alice.name, alice.identity, alice.sealing)
+    assert members.dump() == (GOLDEN_RUN / "members.yaml").read_text()
+
+
+def test_the_resolution(tmp_path: Path) -> None:
+    spec = load_specification((GOLDEN_RUN / "specification.yaml").read_text())
+    plan = plan_of(spec)
+    request = unpack_request((GOLDEN_RUN / "request.bin").read_bytes(), plan)
+    rows = (GOLDEN_RUN / "rows-alice.bin").read_bytes()
+    assert request.requested[0] == request_digest(rows)
+    n = len(request.found.pattern)
+    assert len(RowHandlesRequest.unpack(rows).rows) == n
+    members = Members.load(GOLDEN_RUN / "members.yaml")
+    reader = Reader("coordinator", members, key("coordinator-sealing.key", tmp_path))
+    a, b = (reader.open(RUN, spec, request, side, (GOLDEN_RUN / f"handles-{side}.bin").read_bytes()) for side in Side)
+
+    def read(content: bytes) -> ResolutionResult:
+        return unpack_result(content, np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32))
+
+    former = read((GOLDEN_RUN / "result.bin").read_bytes())
+    assert len(former.links) == LINKS
+    # The same request and handles are decided as they were.
+    decided = read(decide(request, a, b, plan, lambda *_: None, RUN))
+    assert decided.links.tolist() == former.links.tolist()
+
+
+def test_the_share(tmp_path: Path) -> None:
+    opened = tmp_path / "share"
+    sealed = [(GOLDEN_RUN / "share-alice.bin").read_bytes()]
+    open_file(key("alice-sealing.key", tmp_path), SealContext("golden", RUN, "alice"), sealed, opened)
+    share = read_share(opened, 1000)
+    assert share.tables["links"].height == LINKS
+    assert share.statistics

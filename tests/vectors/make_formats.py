@@ -1,0 +1,295 @@
+"""Make `formats.json`: bytes of every format that is stored or sent, and what a reader finds in them.
+
+Run from the checkout's root with
+
+    python -m tests.vectors.make_formats
+
+It adds what is missing and changes nothing that is there: bytes that a release has written stay as they are, and a new
+version of a format is a new entry.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tryst.carole.store.backup import Manifest as BackupManifest
+from tryst.common.audit.checkpoint import Checkpoint
+from tryst.common.audit.custodian_decline import sign_decline
+from tryst.common.audit.entry import AuditEntry, canonical
+from tryst.common.audit.resolver_result import sign_result
+from tryst.common.audit.restoration import RestorationDecision
+from tryst.common.audit.steward_decision import sign_decision
+from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.keys.agreement import Agreement
+from tryst.common.keys.agreement_messages import Terms, read_confirmation, read_offer
+from tryst.common.keys.check import canary_part
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.epochs import approval_parts, sign_new_epoch
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
+from tryst.common.keys.sealing import SealContext, open_sealed, seal
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.seed_file import load_seed_file, seed_text
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.keys.transit_wrapper import TransitWrapper
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Side
+from tryst.common.wire.chunks import Chunk
+from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
+from tryst.common.wire.row_handles import (
+    CODES_ROWS,
+    HANDLES,
+    About,
+    RowHandlesRequest,
+    open_row_handles,
+    seal_row_handles,
+)
+from tryst.common.witnessing.log_memory import FileMemory
+from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
+
+PATH = Path(__file__).with_name("formats.json")
+
+ALICE = Identity(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
+BOB = Identity(Ed25519PrivateKey.from_private_bytes(b"b" * 32))
+READER = SealingKey(X25519PrivateKey.from_private_bytes(b"r" * 32))
+WRAPPING = WrappingKeys((b"w" * 32,))
+SEED = Seed(bytes(range(32)))
+DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
+CONTEXT = SealContext("golden", RUN, "alice")
+ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
+TERMS = Terms("golden", DIGEST, 1)
+
+
+def _agreed() -> tuple[Agreement, bytes, bytes]:
+    """Alice's part in an agreement that has ended, and Bob's messages."""
+    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=X25519PrivateKey.from_private_bytes(b"A" * 32))
+    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=X25519PrivateKey.from_private_bytes(b"B" * 32))
+    alice.accept_offer(bob.offer)
+    bob.accept_offer(alice.offer)
+    alice.confirm(DIGEST)
+    confirmation = bob.confirm(DIGEST)
+    alice.accept_confirmation(confirmation)
+    return alice, bob.offer, confirmation
+
+
+def _layouts() -> dict[int, Layout]:
+    """By the version of the manifest that has it."""
+    fields = (FieldLayout("surname", 128, 3), FieldLayout("sex", 64, 2))
+    variables = (VariableLayout("age", 5),)
+    samples = SetLayout("", 3, fields, (), ())
+    rule = SetLayout("born", 4, fields, ("born", "names"), ())
+    return {
+        1: Layout((SetLayout("", 4, fields, ("born",), ()),)),
+        2: Layout((SetLayout("", 4, fields, ("born",), variables),)),
+        3: Layout((rule, samples), 4),
+        4: Layout((rule, samples, SetLayout("+codes", 4, (), (), variables)), 4),
+    }
+
+
+def _manifest(version: int) -> bytes:
+    manifest = Manifest("golden", Side.BOB, 2, DIGEST, b"checkval", _layouts()[version])
+    return manifest_to_wire(manifest).SerializeToString(deterministic=True)
+
+
+def _read_manifest(content: bytes) -> object:
+    read = manifest_from_wire(contribution_pb2.Manifest.FromString(content), 1 << 30, 1 << 20)
+    sets = [
+        {
+            "rule": part.rule,
+            "rows": part.rows,
+            "fields": [[each.name, each.bits, each.distinct, each.content] for each in part.fields],
+            "blocks": list(part.blocks),
+            "variables": [[each.name, each.categories] for each in part.variables],
+        }
+        for part in read.layout.sets
+    ]
+    return [read.project, read.side, read.epoch, read.encoding_digest.hex(), sets, read.layout.records]
+
+
+def _saved(save: Callable[[Path], Any]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        save(Path(folder) / "file")
+        return (Path(folder) / "file").read_bytes()
+
+
+def _loaded(content: bytes, load: Callable[[Path], Any]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(content)
+        path.chmod(0o600)
+        return load(path)
+
+
+DECISION = RestorationDecision(
+    "golden",
+    6,
+    Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000),
+    Checkpoint.sign(ALICE, RUN, 9, DIGEST, 1_800_000_000_001),
+    accept=True,
+    runs={RUN: DIGEST},
+)
+
+
+def _remember(path: Path) -> None:
+    memory = FileMemory(path)
+    memory.see(DECISION.restored)
+    memory.see(Checkpoint.sign(ALICE, RUN, 9, DIGEST, 1_800_100_000_000))
+    memory.set_aside(6, 5)
+    memory.note_released("golden", RUN, DIGEST)
+
+
+def _remembered(path: Path) -> object:
+    memory, lost = FileMemory(path), FileMemory(path).lost(6)
+    sizes = [each.size for each in memory.seen()]
+    return [sizes, lost and lost.size, {run: root.hex() for run, root in memory.released("golden").items()}]
+
+
+def _checkpoint(content: bytes) -> object:
+    checkpoint = Checkpoint.from_text(content.decode(), "golden")
+    checkpoint.verify(ALICE.public)
+    return [checkpoint.log, checkpoint.size, checkpoint.root.hex(), checkpoint.at]
+
+
+def _handles(content: bytes) -> object:
+    return {name: items.tolist() for name, items in open_row_handles(READER, ALICE.public, ABOUT, content).items()}
+
+
+def _rows(content: bytes) -> object:
+    read = RowHandlesRequest.unpack(content)
+    return [read.upload, read.rows.tolist()]
+
+
+def _transit() -> bytes:
+    wrapper = object.__new__(TransitWrapper)
+    wrapper._namespace, wrapper._mount, wrapper._key = "", "transit", "carole"
+    return wrapper._identifier(1)
+
+
+def _chunk(content: bytes) -> object:
+    chunk = Chunk.of(transfer_pb2.Chunk.FromString(content))
+    return [chunk.index, chunk.count, chunk.root.hex(), chunk.sha256.hex(), chunk.data.hex()]
+
+
+def _hex(content: bytes) -> object:
+    return content.hex()
+
+
+Format = tuple[Callable[[], bytes], Callable[[bytes], object]]
+"""How it is written, and what its reader finds."""
+
+FIXED: Mapping[str, Format] = {
+    "identity.key": (lambda: _saved(ALICE.save), lambda content: _loaded(content, Identity.load).public.hex),
+    "sealing.key": (lambda: _saved(READER.save), lambda content: _loaded(content, SealingKey.load).public.hex),
+    "wrapping.key": (
+        lambda: _saved(WRAPPING.save),
+        lambda content: _loaded(content, WrappingKeys.load).current_id.hex(),
+    ),
+    "seed file": (
+        lambda: seed_text(SEED, "golden").encode(),
+        lambda content: _loaded(content, lambda path: load_seed_file(path, "golden")).reveal().hex(),
+    ),
+    "seed agreement: offer": (
+        lambda: _agreed()[1],
+        lambda content: read_offer(content, BOB.public, "golden").ephemeral.hex(),
+    ),
+    "seed agreement: confirmation": (
+        lambda: _agreed()[2],
+        lambda content: read_confirmation(content, BOB.public, "golden").mac.hex(),
+    ),
+    "seed agreement: state": (
+        lambda: _agreed()[0].export(),
+        lambda content: Agreement.resume(content, ALICE, BOB.public).seed.reveal().hex(),
+    ),
+    "noise keys": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname").k1, _hex),
+    "identifier of a wrapping key: PKCS#11": (lambda: pkcs11_identifier("token", "label"), _hex),
+    "identifier of a wrapping key: vault": (_transit, _hex),
+    "audit entry": (
+        lambda: (
+            AuditEntry(3, 1_800_000_000_000, "p", "alice", "approve", canonical({"b": 1, "a": "ü"}), b"s" * 16).leaf
+        ),
+        _hex,
+    ),
+    "checkpoint": (
+        lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(),
+        _checkpoint,
+    ),
+    "memory of a coordinator or steward": (lambda: _saved(_remember), lambda content: _loaded(content, _remembered)),
+    "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
+    "resolver's signature": (lambda: sign_result(ALICE, "golden", RUN, DIGEST), _hex),
+    "steward's decision": (
+        lambda: sign_decision(ALICE, "golden", RUN, DIGEST, release=True, reason="agreed"),
+        _hex,
+    ),
+    "custodian's refusal": (lambda: sign_decline(ALICE, "golden", DIGEST, "not agreed"), _hex),
+    "new epoch": (lambda: sign_new_epoch(ALICE, "golden", DIGEST, 2, "not the same"), _hex),
+    "approval in a later epoch": (
+        lambda: ALICE.sign(SigningPurpose.APPROVAL, *approval_parts("golden", DIGEST, 2)),
+        _hex,
+    ),
+    "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
+    **{
+        f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
+        for version in (1, 2, 3, 4)
+    },
+    "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
+    "backup's manifest": (
+        lambda: json.dumps(asdict(BackupManifest(RUN, 7, 1_800_000_000_000, 2))).encode(),
+        lambda content: asdict(BackupManifest(**json.loads(content))),
+    ),
+    **{
+        f"signature: {purpose}": (
+            (lambda purpose=purpose: ALICE.sign(purpose, b"one", b"two")),
+            (lambda content, purpose=purpose: ALICE.public.is_signed(content, purpose, b"one", b"two")),
+        )
+        for purpose in SigningPurpose
+    },
+}
+"""Formats whose bytes follow from their content."""
+
+DRAWN: Mapping[str, Format] = {
+    "sealed message": (
+        lambda: b"".join(seal(READER.public, CONTEXT, [b"content"])),
+        lambda content: b"".join(open_sealed(READER, CONTEXT, [content])).decode(),
+    ),
+    "wrapped key and encrypted chunk": (
+        lambda: Vault(WRAPPING).protect("subject", b"content"),
+        lambda content: Vault(WRAPPING).reveal("subject", content).decode(),
+    ),
+    "request for handles": (
+        lambda: RowHandlesRequest(RUN, np.array([3, 0, 7], dtype=np.uint32)).pack(),
+        _rows,
+    ),
+    "handles": (
+        lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
+        _handles,
+    ),
+}
+"""Formats with something drawn in them: other bytes every time."""
+
+FORMATS = {**FIXED, **DRAWN}
+
+
+def add(known: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """The golden bytes with those of further formats."""
+    for name in names:
+        if name not in known:
+            write, read = FORMATS[name]
+            content = write()
+            known[name] = {"bytes": content.hex(), "read": read(content)}
+    return known
+
+
+if __name__ == "__main__":
+    golden = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
+    PATH.write_text(json.dumps(add(golden, FORMATS), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
