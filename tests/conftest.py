@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +22,13 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 """Reference data and oracles beside the checkout; tests that read it skip when it is absent."""
 
 
-@pytest.fixture(autouse=True)
-def _umask() -> Iterator[None]:
-    """Commands that run in the tests' own process bar other users from what they write; what follows them must not."""
-    former = os.umask(0o022)
-    os.umask(former)
-    yield
-    os.umask(former)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Commands that run in the tests' own process bar other users from what they write; what follows them must not.
+
+    No fixture: those of a whole module are set up before a test's own, and run such commands themselves.
+    """
+    os.umask(0o022)
 
 
 @pytest.fixture(scope="session")
