@@ -10,7 +10,7 @@ from tryst.common.encoding import layout_of
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.check import key_check_value
 from tryst.common.keys.derivation import Seed
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import server_name
@@ -48,11 +48,11 @@ def make_project(address: str, parties: Mapping[str, PartyFolder]) -> None:
         return Connection(address, server_name(Role.LINKER), credentials)
 
     with connect("coordinator") as connection:
-        coordinator = Coordinator(connection, Identity.load(parties["coordinator"].identity))
+        coordinator = Coordinator(connection, open_identity(None, parties["coordinator"].identity))
         coordinator.create(TEXT)
         coordinator.approve(PROJECT, digest)
     for side in Side:
-        signature = Identity.load(parties[side].identity).sign(SigningPurpose.APPROVAL, PROJECT.encode(), digest)
+        signature = open_identity(None, parties[side].identity).sign(SigningPurpose.APPROVAL, PROJECT.encode(), digest)
         approval = custody_pb2.ApproveRequest(project=PROJECT, specification_digest=digest, signature=signature)
         with connect(side) as connection:
             connection.call(connection.stub(custody_pb2_grpc.CustodyStub).Approve, approval)

@@ -12,6 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
@@ -162,6 +163,8 @@ class CaroleConfiguration(Configuration):
     """The membership list; by default the one in `keys`."""
     wrapping: WrappingConfiguration | None = None
     """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
+    identity: IdentityConfiguration | None = None
+    """Where the identity is, if not in the file ``identity.key`` in `keys`."""
     store: StoreConfiguration
     limits: LimitsConfiguration = LimitsConfiguration()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

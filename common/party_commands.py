@@ -10,6 +10,7 @@ import typer
 from tryst.common.parties import Role
 
 if TYPE_CHECKING:
+    from tryst.common.keys.identity import Identity
     from tryst.common.pki.members import Members
 
 app = typer.Typer(
@@ -20,6 +21,10 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(help="The party's folder, with its keys.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(help="The party's configuration, if that says that its identity is on a token or in a vault."),
+]
 
 
 @app.command()
@@ -30,11 +35,15 @@ def enrol(
     host: Annotated[
         list[str] | None, typer.Option(help="For the linker: a host name or address at which it will be reached.")
     ] = None,
+    config: Config = None,
 ) -> None:
-    """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies."""
+    """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies.
+
+    An identity on a token or in a vault is made before, by `tryst party identity`.
+    """
     from tryst.common.pki.enrolment import enrol as make
 
-    enrolment_request = make(folder, name, role, host or ())
+    enrolment_request = make(folder, name, role, host or (), _identity(config, folder))
     typer.echo(f"Made {folder}. Send {folder / 'enrolment-request.yaml'} to whoever issues the certificates.")
     typer.echo(f"Identity, to be read to the others over the phone:\n  {enrolment_request.identity.fingerprint}")
 
@@ -114,6 +123,7 @@ def accept(
     certificate: Annotated[Path, typer.Option(help="The certificate that was issued for the request.")],
     members: Annotated[Path, typer.Option(help="The membership list.")],
     authorities: Annotated[Path, typer.Option(help="The authorities' certificates.")],
+    config: Config = None,
 ) -> None:
     """Check certificate, membership list and authorities, and put them into this party's folder.
 
@@ -129,6 +139,7 @@ def accept(
         read_public(certificate, "the certificate"),
         read_public(members, "the membership list").decode("utf-8", errors="replace"),
         read_public(authorities, "the authorities"),
+        _identity(config, folder),
     )
     typer.echo("Everything fits. Compare identities and the list's digest with the other parties, over the phone:")
     _show(listed)
@@ -168,6 +179,31 @@ def wrapping_key(
 
     made = create_wrapping_key(load_configuration(config, WrappingSection).wrapping)
     typer.echo(f"Made the wrapping key {made}. Restart the service: it wraps by this key from then on.")
+
+
+@app.command()
+def identity(
+    config: Annotated[Path, typer.Option(help="The configuration of a party.")],
+) -> None:
+    """Make the identity that a configuration names, on its token of hardware or in its vault.
+
+    The private key never leaves it. Enrol with `--config` then: the enrolment request is signed there.
+    """
+    from tryst.common.configuration import load_configuration
+    from tryst.common.keys.identity_configuration import IdentitySection, create_identity
+
+    made = create_identity(load_configuration(config, IdentitySection).identity)
+    typer.echo(f"Made the identity, to be read to the others over the phone:\n  {made.public.fingerprint}")
+
+
+def _identity(config: Path | None, folder: Path) -> Identity | None:
+    """The identity that a configuration names on a token or in a vault; None if it is in the folder, or will be."""
+    from tryst.common.configuration import load_configuration
+    from tryst.common.keys.identity_configuration import IdentitySection, open_identity
+    from tryst.common.pki.folders import PartyFolder
+
+    configured = None if config is None else load_configuration(config, IdentitySection).identity
+    return None if configured is None else open_identity(configured, PartyFolder(folder).identity)
 
 
 def _show(members: Members) -> None:

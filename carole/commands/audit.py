@@ -113,10 +113,11 @@ def _database(config: Path) -> Iterator[Database]:
 
 def _linker(config: Path) -> PublicIdentity:
     from tryst.carole.configuration import load_carole
-    from tryst.common.keys.identity import Identity
+    from tryst.common.keys.identity_configuration import open_identity
     from tryst.common.pki.folders import PartyFolder
 
-    return Identity.load(PartyFolder(load_carole(config).keys).identity).public
+    configuration = load_carole(config)
+    return open_identity(configuration.identity, PartyFolder(configuration.keys).identity).public
 
 
 def _read_kept(path: Path) -> list[Checkpoint]:

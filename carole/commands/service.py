@@ -140,27 +140,31 @@ _NEXT = (
 
 def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
     from tryst.carole.configuration import load_carole
-    from tryst.common.keys.identity import Identity
+    from tryst.common.keys.identity_configuration import open_identity
     from tryst.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
     os.umask(0o077)
-    return configuration.store, Identity.load(PartyFolder(configuration.keys).identity)
+    return configuration.store, open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
 
 
 @app.command()
 def check(config: Config = Path("carole.yaml")) -> None:
     """Check configuration, certificates and membership list, and report every error; nothing is started."""
     from tryst.carole.configuration import load_carole
+    from tryst.common.keys.identity_configuration import open_identity
     from tryst.common.keys.wrapping_configuration import open_wrapper
     from tryst.common.parties import Role
     from tryst.common.pki.folders import PartyFolder
+    from tryst.common.pki.own_keys import check_own
     from tryst.common.rpc.trust import Trust
 
     configuration = load_carole(config)
     folder = PartyFolder(configuration.keys)
     trust = Trust(folder.path, Role.LINKER, members=configuration.members)
     open_wrapper(configuration.wrapping, folder.wrapping)
+    identity = open_identity(configuration.identity, folder.identity)
+    check_own(trust.members.in_role(Role.LINKER), {"identity": identity.public}, str(folder.path))
     typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
     if (soon := trust.ending()) is not None:
         typer.echo(f"{folder.certificate}: {soon}")

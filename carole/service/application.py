@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from tryst.carole.configuration import CaroleConfiguration, load_carole
@@ -26,7 +25,7 @@ from tryst.carole.store.quota import Quota
 from tryst.carole.store.tenure import Standing
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import check_identity, open_identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import check_wrapping, open_wrapper
 from tryst.common.logging_setup import begin_log, log
@@ -34,6 +33,7 @@ from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.own_keys import check_own
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import (
@@ -78,14 +78,19 @@ class Application:
         self._trust = Trust(folder.path, Role.LINKER, members=self.configuration.members)
         self._watch = TrustWatch(self._trust, self._record_members)
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
-        identity = Identity.load(folder.identity)
+        identity = open_identity(self.configuration.identity, folder.identity)
+        check_own(self._trust.members.in_role(Role.LINKER), {"identity": identity.public}, str(folder.path))
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
         self._supervisor = supervise(self.store, self._path)
         observability = self.configuration.observability
-        check_keys = partial(check_wrapping, self.configuration.wrapping, folder.wrapping, vault)
+
+        def check_keys() -> None:
+            check_wrapping(self.configuration.wrapping, folder.wrapping, vault)
+            check_identity(self.configuration.identity, folder.identity, identity)
+
         self._observation = observe(observability, self._service, self._supervisor, self._trust, check_keys)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()

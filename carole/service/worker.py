@@ -27,7 +27,7 @@ from tryst.carole.service.supervisor import STORAGE_FAILED
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.logging_setup import begin_log, log, place_of
@@ -107,7 +107,7 @@ class Worker:
     def __init__(self, configuration: CaroleConfiguration, owner: str, holder: str) -> None:
         folder = PartyFolder(configuration.keys)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
-        identity = Identity.load(folder.identity)
+        identity = open_identity(configuration.identity, folder.identity)
         places = configuration.store
         self._store = Store(places.database, places.blobs, vault, identity, holder=holder)
         self._folder, self._members = folder, configuration.members or folder.members

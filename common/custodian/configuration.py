@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.keys.epochs import MAX_EPOCHS
+from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability
 from tryst.common.specification.model.defaults import Mode
@@ -186,6 +187,8 @@ class CustodianConfiguration(Configuration):
     """Folder of this party's certificate and keys, as `tryst init` makes it."""
     wrapping: WrappingConfiguration | None = None
     """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
+    identity: IdentityConfiguration | None = None
+    """Where the identity is, if not in the file ``identity.key`` in `keys`."""
     state: ConfiguredPath
     """Folder of the service's state, encrypted where it is secret. Include it in the backups."""
     results: ConfiguredPath

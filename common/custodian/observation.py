@@ -17,6 +17,7 @@ from tryst.common.custodian.operator.operator_service import waits_for_operator
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity_configuration import check_identity
 from tryst.common.keys.wrapping_configuration import check_wrapping
 from tryst.common.observability.disks import check_writable
 from tryst.common.observability.families import gauge, labelled, service_metrics
@@ -57,6 +58,7 @@ def observe(context: StepContext, trust: Trust, agent: Callable[[], bool]) -> tu
 
     def check_keys() -> None:
         check_wrapping(configuration.wrapping, folder.wrapping, context.keyring.vault)
+        check_identity(configuration.identity, folder.identity, context.keyring.identity)
 
     def check_agent() -> None:
         if context.stopping.is_set() or not agent():

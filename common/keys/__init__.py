@@ -4,7 +4,8 @@
 - `agreement`, `agreement_messages`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or
   by hand.
 - `check`: key-check value and canary digest, before any upload.
-- `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, the purposes they sign for, and their fingerprints.
+- `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, the purposes they sign for, and their fingerprints;
+  `identity_configuration`: where the private key is.
 - `noise`: the key of a custodian's randomised response, its own alone.
 - `sealing`, `sealing_key`: bytes that only one recipient can open.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.

@@ -1,19 +1,22 @@
 """A party's long-term Ed25519 identity: it signs approvals and the messages of the seed agreement.
 
+The private key is a `Signer`'s: a file's, or that of a token or vault, which it never leaves.
+
 A signature is always made for a purpose. The purpose and every part are framed by their lengths before signing, so a
 signature made for one purpose, or over other parts that happen to join to the same bytes, never verifies.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
-from tryst.common.keys.key_file import PrivateKey, PublicKey
+from tryst.common.keys.key_file import PublicKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 
 SIGNATURE_BYTES = 64
@@ -75,22 +78,52 @@ class PublicIdentity(PublicKey):
             )
 
 
-@dataclass(frozen=True)
-class Identity(PrivateKey[Ed25519PrivateKey]):
-    """A party's own identity, with the private key."""
+class Signer(Protocol):
+    """Has a private Ed25519 key."""
 
-    TYPE = Ed25519PrivateKey
-    CONTENT = "the Ed25519 identity"
-    LOST = "restore the file from its backup, or make a new identity and have it entered in the membership list"
+    @property
+    def public(self) -> bytes:
+        """The public half: 32 bytes."""
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature of `message`, by Ed25519 without a prehash.
+
+        Raises
+        ------
+        TrystError
+            VAULT if the key cannot be used; UNAVAILABLE if what has it does not answer.
+        """
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A party's own identity, which can sign."""
+
+    _signer: Signer = field(repr=False)
 
     @property
     def public(self) -> PublicIdentity:
         """The public half."""
-        return PublicIdentity(self._key.public_key().public_bytes_raw())
+        return PublicIdentity(self._signer.public)
 
     def sign(self, purpose: SigningPurpose, *parts: bytes) -> bytes:
-        """Sign `parts` for `purpose`; 64 bytes, the same for the same input."""
-        return self._key.sign(_message(purpose, parts))
+        """Sign `parts` for `purpose`; 64 bytes, the same for the same input.
+
+        Raises
+        ------
+        TrystError
+            As `Signer.sign`; VAULT if the signature is wrong. It goes nowhere then: from a wrong Ed25519 signature
+            beside the right one the private key can be computed.
+        """
+        signature = self._signer.sign(_message(purpose, parts))
+        if not self.public.is_signed(signature, purpose, *parts):
+            raise TrystError(
+                ErrorCode.VAULT,
+                f"what holds the identity has signed '{purpose}' wrongly, or by another key",
+                got=f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}",
+                remedy="check `identity` in the configuration, and restart: the key may have been replaced",
+            )
+        return signature
 
 
 def _message(purpose: SigningPurpose, parts: tuple[bytes, ...]) -> bytes:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tryst.common.errors import ErrorCode, TrystError
-
 KEY_BYTES = 32
 """Of a data key, and of a wrapping key."""
 
@@ -85,8 +83,3 @@ class KeyWrappers:
             if wrapper.knows(identifier):
                 return wrapper.unwrap(identifier, sealed, associated)
         return None
-
-
-def unusable(what: str, where: str, got: str, remedy: str) -> TrystError:
-    """A wrapping key that cannot be used."""
-    return TrystError(ErrorCode.VAULT, what, where=where, got=got, remedy=remedy)

@@ -30,3 +30,5 @@ class SigningPurpose(StrEnum):
     """A custodian does not take part under a specification, or no longer."""
     NEW_EPOCH = "open-epoch"
     """The coordinator opens a project's next epoch."""
+    READINESS = "readiness"
+    """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""

@@ -7,59 +7,35 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, model_validator
 
-from tryst.common.configuration import Configuration, ConfiguredPath
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.configuration import Configuration
+from tryst.common.keys.key_place import WRAPPING, Name, TokenPlace, VaultPlace, not_configured
 from tryst.common.keys.key_wrapper import KeyWrapper, KeyWrappers
+from tryst.common.keys.pkcs11_token import Pkcs11Token
 from tryst.common.keys.pkcs11_wrapper import Pkcs11Wrapper
-from tryst.common.keys.private_files import read_private
 from tryst.common.keys.transit_wrapper import TransitWrapper
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 
-Name = Annotated[str, Field(min_length=1, max_length=64)]
 
-
-class Pkcs11Configuration(Configuration):
+class Pkcs11Configuration(TokenPlace):
     """Wrapping keys on a token of hardware."""
 
-    module: ConfiguredPath
-    """The vendor's PKCS#11 library."""
-    token: Name
-    """The token's label."""
     keys: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)]
     """Labels of its AES keys, in the order they came into use; the last one wraps."""
-    pin_file: ConfiguredPath
-    """The PIN of the token's user, in a file of mode 0600."""
 
     @property
     def wrapper(self) -> Pkcs11Wrapper:
         """The wrapper, unchecked."""
-        pin = read_private(self.pin_file, "the token's PIN").decode("utf-8", "replace").strip()
-        return Pkcs11Wrapper(self.module, self.token, self.keys, pin)
+        return Pkcs11Wrapper(Pkcs11Token(self, WRAPPING), self.keys)
 
 
-class VaultConfiguration(Configuration):
+class VaultConfiguration(VaultPlace):
     """Wrapping keys in the transit engine of a vault."""
-
-    address: Annotated[str, Field(pattern=r"^https://[^\s/?#@]+$")]
-    """``https://host:port``."""
-    key: Name
-    """The key's name."""
-    token_file: ConfiguredPath
-    """The vault's token, in a file of mode 0600; an agent may renew it while the service runs."""
-    authorities: ConfiguredPath | None = None
-    """Certificates that the vault's own must be issued by; by default those of the machine."""
-    mount: Name = "transit"
-    """Where the engine is mounted."""
-    namespace: Name | None = None
-    """Of the vault, where it has several."""
 
     @property
     def wrapper(self) -> TransitWrapper:
         """The wrapper, unchecked."""
-        return TransitWrapper(
-            self.address, self.key, self.token_file, self.authorities, mount=self.mount, namespace=self.namespace
-        )
+        return TransitWrapper(self)
 
 
 class WrappingConfiguration(Configuration):
@@ -136,12 +112,7 @@ def create_wrapping_key(configured: WrappingConfiguration | None) -> str:
         CONFIGURATION if neither is configured; EXISTS if the token has the key.
     """
     if configured is None:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "no token and no vault is configured",
-            where="wrapping",
-            remedy="add `wrapping` to the configuration, or use the file that `tryst init` has made",
-        )
+        raise not_configured(WRAPPING)
     wrapper = configured.wrapper
     wrapper.create()
     return wrapper.checked().current_id.hex()

@@ -21,9 +21,11 @@ from pathlib import Path
 from cryptography import x509
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.private_files import write_private
-from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
 from tryst.common.pki.authority import Authority
@@ -45,9 +47,12 @@ from tryst.common.pki.checks import check_issued, utc_now
 from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
 from tryst.common.pki.members import NAME, Member, Members
+from tryst.common.pki.own_keys import check_own
 
 
-def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> EnrolmentRequest:
+def enrol(
+    folder: Path, name: str, role: Role, names: Iterable[str] = (), identity: Identity | None = None
+) -> EnrolmentRequest:
     """Make a party's keys and its enrolment request in a new folder, on the party's own machine.
 
     Parameters
@@ -56,6 +61,8 @@ def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Enr
         The folder to make; it appears complete or not at all.
     names
         For the linker: hosts and addresses at which it will be reached.
+    identity
+        The party's own, made before on a token or in a vault; None: a new one, in a file.
 
     Raises
     ------
@@ -71,19 +78,22 @@ def enrol(folder: Path, name: str, role: Role, names: Iterable[str] = ()) -> Enr
     hosts = Names.of(names)
     folder = folder.absolute()
     with new_folders(folder.parent, folder.name) as staging:
-        return make_keys(staging / folder.name, name, role, hosts)
+        return make_keys(staging / folder.name, name, role, hosts, identity)
 
 
-def make_keys(folder: Path, name: str, role: Role, hosts: Names) -> EnrolmentRequest:
+def make_keys(folder: Path, name: str, role: Role, hosts: Names, identity: Identity | None = None) -> EnrolmentRequest:
     """Make the folder and the files of `enrol`; not atomic."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
-    tls, identity, sealing = new_key(), Identity.create(), SealingKey.create()
+    tls, sealing = new_key(), SealingKey.create()
+    if identity is None:
+        kept = IdentityKey.create()
+        kept.save(party.identity)
+        identity = Identity(kept)
     enrolment_request = EnrolmentRequest(
         name, role, identity.public, sealing.public, new_request(tls, name, role, hosts)
     )
     write_private(party.tls_key, key_pem(tls))
-    identity.save(party.identity)
     sealing.save(party.sealing)
     WrappingKeys.create().save(party.wrapping)
     write_public(party.enrolment_request, enrolment_request.signed(identity).encode())
@@ -156,10 +166,17 @@ def assemble(
     return Members(members)
 
 
-def accept(folder: Path, name: str, certificate: bytes, members: str, authorities: bytes) -> Members:
+def accept(
+    folder: Path, name: str, certificate: bytes, members: str, authorities: bytes, identity: Identity | None = None
+) -> Members:
     """Put certificate, membership list and authorities into a party's folder, replacing former ones.
 
     Everything is checked before anything is written; accepting the same files again changes nothing.
+
+    Parameters
+    ----------
+    identity
+        The party's own, if it is not in the folder.
 
     Raises
     ------
@@ -171,9 +188,9 @@ def accept(folder: Path, name: str, certificate: bytes, members: str, authoritie
     listed = Members.parse(members)
     own = listed.named(name)
     leaf = read_certificate(certificate, f"the certificate of {name}")
-    held = {
+    held: dict[str, PublicIdentity | SealingPublicKey | str] = {
         "certificate": spki_fingerprint(leaf),
-        "identity": Identity.load(party.identity).public,
+        "identity": (identity or open_identity(None, party.identity)).public,
         "sealing": SealingKey.load(party.sealing).public,
     }
     if public_key_bytes(load_key(party.tls_key)) != public_key_bytes(leaf):
@@ -183,14 +200,7 @@ def accept(folder: Path, name: str, certificate: bytes, members: str, authoritie
             where=str(folder),
             remedy="send the enrolment request in this folder to whoever certifies, and use the new certificate",
         )
-    for key, value in held.items():
-        if getattr(own, key) != value:
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                f"the membership list has another {key} key for {name} than this folder",
-                where=str(folder),
-                remedy="send the enrolment request in this folder to the coordinator again",
-            )
+    check_own(own, held, str(folder))
     known = {spki_fingerprint(one): one for one in read_certificates(authorities, "the authorities")}
     linker = listed.in_role(Role.LINKER)
     needed = {member.authority for member in (listed if own.role is Role.LINKER else (own, linker))}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tryst.common.configuration import Configuration, ConfiguredPath
+from tryst.common.keys.identity_configuration import IdentityConfiguration
 
 TEMPLATE = """\
 # The linkage coordinator: drives projects at Carole, sees no signature and no record.
@@ -51,6 +52,8 @@ class CoordinatorConfiguration(Configuration):
     version: Literal[1]
     carole: CaroleAddress
     keys: ConfiguredPath
+    identity: IdentityConfiguration | None = None
+    """Where the party's identity is, if not in the file ``identity.key`` in `keys`."""
     state: ConfiguredPath | None = None
     """Folder of `FileMemory`; that of the configuration file by default."""
     observability: ClientObservability = ClientObservability()

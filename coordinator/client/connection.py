@@ -10,6 +10,7 @@ from pathlib import Path
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.configuration import load_configuration
 from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import server_name
 from tryst.common.pki.folders import PartyFolder
@@ -79,7 +80,7 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     show_ending(folder)
     share = settings.observability.share_request_ids
     with connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection:
-        identity = Identity.load(folder.identity)
+        identity = open_identity(settings.identity, folder.identity)
         linker = Members.load(folder.members).in_role(Role.LINKER).identity
         memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
         log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")

@@ -22,7 +22,7 @@ from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.custodian.configuration import Source
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import Provisioned, provision
@@ -147,7 +147,7 @@ class _Rehearsal:
         address = self._carole = self._start_all(made)
         coordinator_folder = made.parties["coordinator"]
         with connection_of(address, coordinator_folder.path) as connection:
-            identity = Identity.load(coordinator_folder.identity)
+            identity = open_identity(None, coordinator_folder.identity)
             coordinator = Coordinator(connection, identity, Reader.load(coordinator_folder, Role.COORDINATOR))
             rehearsed = self._drive(coordinator, made)
         # What is left to do needs the folders and no service: these end meanwhile.
@@ -226,7 +226,7 @@ class _Rehearsal:
         folder = made.parties["steward"]
         linker = made.members.in_role(Role.LINKER).identity
         with connection_of(self._carole, folder.path, Role.STEWARD) as connection:
-            steward = Steward(connection, Identity.load(folder.identity), linker)
+            steward = Steward(connection, open_identity(None, folder.identity), linker)
             report = steward.report(project, run)
             for line in verdict_lines(report.document):
                 self._narrator.show(line)

@@ -21,7 +21,7 @@ import pytest
 from tests.specifications import heading
 from tryst.carole.configuration import template
 from tryst.common.custodian.templates import custodian_yaml
-from tryst.common.keys import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Party, Role, Side
 from tryst.common.pki import Provisioned, provision, server_name
 from tryst.common.rpc.client import Connection
@@ -149,7 +149,7 @@ def coordinator(deployment: Deployment, stack: ExitStack) -> Coordinator:
     folder = deployment.parties.parties["coordinator"]
     credentials = channel_credentials(folder.path, Role.COORDINATOR)
     connection = stack.enter_context(Connection(deployment.address, server_name(Role.LINKER), credentials))
-    return Coordinator(connection, Identity.load(folder.identity))
+    return Coordinator(connection, open_identity(None, folder.identity))
 
 
 def wait(look: Callable[[], bool], services: Services, seconds: float = 90.0) -> None:

@@ -26,6 +26,7 @@ from tryst.common.keys.check import key_check_value
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import server_name
 from tryst.common.pki.provisioning import PARTIES, Provisioned
@@ -84,7 +85,7 @@ class Deployment:
             text = text.replace(old, new)
         self.configuration.write_text(text)
         places = load_carole(self.configuration).store
-        identity = Identity.load(parties.parties["carole"].identity)
+        identity = open_identity(None, parties.parties["carole"].identity)
         initialise(places.database, places.blobs, identity, milliseconds)
         self._application: Application | None = None
         self._elsewhere = ""
@@ -129,11 +130,11 @@ class Deployment:
         return self._connections[-1]
 
     def custodian(self, side: Side, project: str = "trial") -> Custodian:
-        identity = Identity.load(self.parties.parties[str(side)].identity)
+        identity = open_identity(None, self.parties.parties[str(side)].identity)
         return Custodian(side, self.connect(str(side)), identity, project)
 
     def coordinator(self) -> Coordinator:
-        identity = Identity.load(self.parties.parties["coordinator"].identity)
+        identity = open_identity(None, self.parties.parties["coordinator"].identity)
         return Coordinator(self.connect("coordinator"), identity)
 
     def keyed(self, project: str = "trial") -> None:

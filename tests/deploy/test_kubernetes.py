@@ -18,7 +18,7 @@ import yaml
 
 from tests.deploy.dockerfile import stages
 from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
@@ -292,7 +292,7 @@ def test_the_init_container_makes_keys_that_the_service_takes(
     subprocess.run([shell, option, command], check=True)
     folder = PartyFolder(keys)
     TlsFiles.load(keys, ROLES[party])
-    Identity.load(folder.identity)
+    open_identity(None, folder.identity)
     WrappingKeys.load(folder.wrapping)
     assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o400}
     assert {file.name for file in keys.iterdir()} == {file.name for file in parties.parties[party].path.iterdir()}

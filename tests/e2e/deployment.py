@@ -30,7 +30,7 @@ from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.errors import TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import PARTIES, provision
@@ -125,7 +125,7 @@ class Deployment:
         self.carole_yaml = self.folders["carole"] / "carole.yaml"
         self.carole_yaml.write_text(template(self.address).replace("level: info", "level: debug"))
         configured = load_carole(self.carole_yaml).store
-        identity = Identity.load(self.made.parties["carole"].identity)
+        identity = open_identity(None, self.made.parties["carole"].identity)
         initialise(configured.database, configured.blobs, identity, milliseconds)
         self.coordinator_yaml = self.folders["coordinator"] / "coordinator.yaml"
         self.coordinator_yaml.write_text(coordinator_template(self.address))

@@ -27,6 +27,8 @@ from tryst.common.encoding import Layout, SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role, Side
@@ -229,7 +231,7 @@ def test_a_run_that_waits_outlives_carole(tmp_path: Path) -> None:
 
 def refuses_replaced_handles(made: Deployment, project: str, run: str) -> None:
     """Whatever Carole makes of the handles: she knows all but a custodian's key. Nothing is answered then."""
-    forger = Identity.create()
+    forger = Identity(IdentityKey.create())
 
     def forged(key: SealingKey, custodian: PublicIdentity, about: About, sealed: bytes) -> dict[str, Any]:
         reported = open_row_handles(key, custodian, about, sealed)
@@ -248,7 +250,7 @@ def refuses_an_unsigned_result(made: Deployment, project: str, run: str) -> None
     connection = made.connection("coordinator")
     stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
     chunk = Content.of(b"a result").chunk(0)
-    others = sign_result(Identity.load(made.made.parties["coordinator"].identity), project, run, bytes(32))
+    others = sign_result(open_identity(None, made.made.parties["coordinator"].identity), project, run, bytes(32))
     for signature in (b"", others):
         request = resolution_pb2.PutArtifactRequest(
             project=project,

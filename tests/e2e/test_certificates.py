@@ -17,7 +17,7 @@ from tryst.carole.service.application import Application
 from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.service import CustodianService
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Validity, certificate_pem, key_pem, load_key, new_key, spki_fingerprint
@@ -158,7 +158,7 @@ def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deplo
     alice.tls_key.write_bytes(key_pem(key))
     alice.certificate.write_bytes(certificate_pem(issued))
     # The project comes once Carole has taken note, so that nothing in it is done by the old certificate.
-    identity = Identity.load(made.made.parties["steward"].identity)
+    identity = open_identity(None, made.made.parties["steward"].identity)
     with made.connection("steward") as connection:
         steward = Steward(connection, identity, listed.in_role(Role.LINKER).identity)
 

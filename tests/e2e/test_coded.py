@@ -26,7 +26,7 @@ from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.encoding import Layout, SignatureSet, from_bytes
 from tryst.common.encoding.layout import CODES
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.rpc.transfer import Content
 from tryst.common.specification import load_specification
@@ -117,7 +117,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
             folder = made.made.parties["steward"]
             linker = made.made.members.in_role(Role.LINKER).identity
             with connection_of(made.address, folder.path, Role.STEWARD) as connection:
-                steward = Steward(connection, Identity.load(folder.identity), linker)
+                steward = Steward(connection, open_identity(None, folder.identity), linker)
                 for project, text in TEXTS.items():
                     made.create(text)
                     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)

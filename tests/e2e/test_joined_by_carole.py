@@ -22,7 +22,7 @@ from tryst.common.command import app
 from tryst.common.custodian.operator.control import Control
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.coordinator.client.connection import connection_of
@@ -103,7 +103,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
         # No resolver: this coordinator has no key to open anything with.
         folder = made.made.parties["coordinator"]
         with connection_of(made.address, folder.path) as connection:
-            coordinator = Coordinator(connection, Identity.load(folder.identity))
+            coordinator = Coordinator(connection, open_identity(None, folder.identity))
             run = follow_run(coordinator, project, coordinator.start(project).run).run
         found.links.append(linked(made, project))
         found.statistics = made.coordinator.statistics(project, run)

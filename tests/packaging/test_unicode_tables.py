@@ -20,6 +20,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.agreement import Agreement
 from tryst.common.keys.agreement_messages import Terms
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.parties import Side
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +98,7 @@ def test_other_tables_are_another_encoding_and_another_canary(two: tuple[dict[st
 
 def test_the_custodians_refuse_each_other_before_there_is_a_seed(two: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """The first message of the agreement names the encoding: no seed, so no signature."""
-    keys = {Side.ALICE: Identity.create(), Side.BOB: Identity.create()}
+    keys = {Side.ALICE: Identity(IdentityKey.create()), Side.BOB: Identity(IdentityKey.create())}
     alice, bob = (
         Agreement(Terms("tables", bytes.fromhex(made["digest"]), 1), side, keys[side], keys[side.other].public)
         for made, side in zip(two, (Side.ALICE, Side.BOB), strict=True)

@@ -35,13 +35,15 @@ from tryst.common.keys.check import canary_part
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.epochs import approval_parts, sign_new_epoch
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
+from tryst.common.keys.key_place import VaultPlace
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from tryst.common.keys.sealing import SealContext, open_sealed, seal
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.keys.seed_file import load_seed_file, seed_text
 from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.keys.transit_wrapper import TransitWrapper
+from tryst.common.keys.transit_wrapper import _identifier as transit_identifier
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Side
@@ -60,8 +62,9 @@ from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 PATH = Path(__file__).with_name("formats.json")
 
-ALICE = Identity(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
-BOB = Identity(Ed25519PrivateKey.from_private_bytes(b"b" * 32))
+ALICE_KEY = IdentityKey(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
+ALICE = Identity(ALICE_KEY)
+BOB = Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(b"b" * 32)))
 READER = SealingKey(X25519PrivateKey.from_private_bytes(b"r" * 32))
 WRAPPING = WrappingKeys((b"w" * 32,))
 SEED = Seed(bytes(range(32)))
@@ -171,9 +174,7 @@ def _rows(content: bytes) -> object:
 
 
 def _transit() -> bytes:
-    wrapper = object.__new__(TransitWrapper)
-    wrapper._namespace, wrapper._mount, wrapper._key = "", "transit", "carole"
-    return wrapper._identifier(1)
+    return transit_identifier(VaultPlace(address="https://vault", key="carole", token_file=Path("token")), 1)
 
 
 def _chunk(content: bytes) -> object:
@@ -189,7 +190,7 @@ Format = tuple[Callable[[], bytes], Callable[[bytes], object]]
 """How it is written, and what its reader finds."""
 
 FIXED: Mapping[str, Format] = {
-    "identity.key": (lambda: _saved(ALICE.save), lambda content: _loaded(content, Identity.load).public.hex),
+    "identity.key": (lambda: _saved(ALICE_KEY.save), lambda content: _loaded(content, IdentityKey.load).public.hex()),
     "sealing.key": (lambda: _saved(READER.save), lambda content: _loaded(content, SealingKey.load).public.hex),
     "wrapping.key": (
         lambda: _saved(WRAPPING.save),

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from tryst.common.custodian.configuration import CustodianConfiguration, Peer
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import SealingKey
-from tryst.common.keys.fingerprint import fingerprint, in_groups
+from tryst.common.keys.fingerprint import fingerprint
 from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.parties import Party, Role
 from tryst.common.pki import Member, Members, PartyFolder
+from tryst.common.pki.own_keys import check_own
 from tryst.common.rpc.tls import TlsFiles
 
 
@@ -44,23 +46,12 @@ class Keyring:
         """
         folder = PartyFolder(configuration.keys)
         tls = TlsFiles.load(configuration.keys, party.role)
-        identity = Identity.load(folder.identity)
+        identity = open_identity(configuration.identity, folder.identity)
         sealing = SealingKey.load(folder.sealing)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         members = Members.load(folder.members)
         member = members.in_role(party.role)
-        for what, own, listed in (
-            ("identity", identity.public.hex, member.identity.hex),
-            ("sealing key", sealing.public.hex, member.sealing.hex),
-        ):
-            if own != listed:
-                raise TrystError(
-                    ErrorCode.CONFIGURATION,
-                    f"the membership list has another {what} for {party.title} than this folder",
-                    where=str(folder.members),
-                    got=in_groups(fingerprint(bytes.fromhex(listed))),
-                    remedy="get the current membership list from the coordinator, or restore this folder's keys",
-                )
+        check_own(member, {"identity": identity.public, "sealing": sealing.public}, str(configuration.keys))
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
         linker = members.in_role(Role.LINKER)
         resolver = members.in_role(Role.COORDINATOR)

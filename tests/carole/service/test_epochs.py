@@ -9,7 +9,7 @@ from tests.carole.service.test_stewardship import refused, steward
 from tryst.common.errors import ErrorCode
 from tryst.common.keys.check import PART_BYTES, key_check_value
 from tryst.common.keys.epochs import MAX_EPOCHS, verify_new_epoch
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification, specification_digest
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
@@ -60,7 +60,7 @@ def test_the_parts_that_differ_are_named_and_an_epoch_mends_it(mismatched: Deplo
     # Both get the coordinator's act, to verify it by themselves, and nothing of the first epoch.
     task = alice.next_task()
     assert (task.kind, list(task.messages)) == (custody_pb2.TASK_KIND_APPROVE, [])
-    identity = Identity.load(mismatched.parties.parties["coordinator"].identity).public
+    identity = open_identity(None, mismatched.parties.parties["coordinator"].identity).public
     verify_new_epoch(identity, task.new_epoch.signature, "trial", ENCODING, 2, task.new_epoch.reason)
     assert task.new_epoch.reason == REASON
     # A consent to the first epoch, as it stands in the log or as a former release gives it, is none to the second.

@@ -22,7 +22,7 @@ from tryst.common.audit import Checkpoint
 from tryst.common.audit.restoration import RestorationDecision
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
 from tryst.common.witnessing.log_memory import FileMemory
 from tryst.common.witnessing.log_reader import LogReader
@@ -59,7 +59,7 @@ def refused(code: ErrorCode, call: Callable[[], object]) -> str:
 
 
 def reader(deployment: Deployment, party: str, memory: FileMemory) -> LogReader:
-    identity = Identity.load(deployment.parties.parties[party].identity)
+    identity = open_identity(None, deployment.parties.parties[party].identity)
     linker = deployment.parties.members.in_role(Role.LINKER).identity
     return LogReader(deployment.connect(party), identity, linker, memory, f"tryst {party} accept-restore")
 

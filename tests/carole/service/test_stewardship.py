@@ -15,7 +15,7 @@ from tryst.carole.store.results import REPORT
 from tryst.carole.store.tables import projects
 from tryst.common.audit import verify_inclusion
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.coordinator.client.steward_client import Steward
 from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2
@@ -30,7 +30,7 @@ REASON = "used inside the secure room only, see the minutes of May"
 def steward(deployment: Deployment, party: str = "steward") -> Steward:
     folder = deployment.parties.parties[party]
     linker = deployment.parties.members.in_role(Role.LINKER).identity
-    return Steward(deployment.connect(party), Identity.load(folder.identity), linker)
+    return Steward(deployment.connect(party), open_identity(None, folder.identity), linker)
 
 
 def refused(code: ErrorCode, call, *arguments, **named) -> TrystError:  # type: ignore[no-untyped-def]

@@ -21,6 +21,7 @@ from tryst.carole.store import Store
 from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.provision import initialise
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Side
@@ -136,7 +137,7 @@ def vault(keys: WrappingKeys) -> Vault:
 
 @pytest.fixture
 def identity() -> Identity:
-    return Identity.create()
+    return Identity(IdentityKey.create())
 
 
 @pytest.fixture

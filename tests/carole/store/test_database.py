@@ -18,6 +18,7 @@ from tryst.carole.store.provision import initialise
 from tryst.carole.store.tables import payloads
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
@@ -119,17 +120,17 @@ def test_a_new_wrapping_key_takes_over_at_the_next_start(
 ) -> None:
     keys = WrappingKeys.create()
     small = {side: Contribution(3, rows=20, bits=64) for side in Side}
-    initialise(url, tmp_path / "blobs", Identity.create(), lambda: 1)
-    store = Store(url, tmp_path / "blobs", Vault(keys), Identity.create())
+    initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), lambda: 1)
+    store = Store(url, tmp_path / "blobs", Vault(keys), Identity(IdentityKey.create()))
     store.recover()
     contributed(store, small)
     store.close()
     rotated = keys.rotated()
-    store = Store(url, tmp_path / "blobs", Vault(rotated), Identity.create())
+    store = Store(url, tmp_path / "blobs", Vault(rotated), Identity(IdentityKey.create()))
     store.recover()
     store.close()
     retired = Vault(rotated.retired())
-    store = Store(url, tmp_path / "blobs", retired, Identity.create())
+    store = Store(url, tmp_path / "blobs", retired, Identity(IdentityKey.create()))
     store.recover()
     assert store.uploads.read(PROJECT, Side.ALICE)
     store.close()

@@ -33,6 +33,8 @@ from tryst.carole.store.tables import metadata
 from tryst.common.encoding.signature_sets import layout_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
@@ -55,7 +57,7 @@ class Former:
         shutil.copytree(GOLDEN, folder, dirs_exist_ok=True)
         for key in ("wrapping.key", "identity.key"):
             (folder / key).chmod(0o600)
-        self.identity = Identity.load(folder / "identity.key")
+        self.identity = open_identity(None, folder / "identity.key")
         golden = sqlite3.connect(url.removeprefix("sqlite:///") if url.startswith("sqlite") else ":memory:")
         golden.executescript((GOLDEN / "carole.sql").read_text())
         if not url.startswith("sqlite"):
@@ -130,7 +132,7 @@ def former(url: str, tmp_path: Path) -> Former:
 @pytest.mark.parametrize("made", ["new", "upgraded"])
 def test_the_schema_is_that_of_the_tables_and_guards_the_log(made: str, url: str, tmp_path: Path) -> None:
     if made == "new":
-        initialise(url, tmp_path / "blobs", Identity.create(), milliseconds)
+        initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
     else:
         Former(url, tmp_path / "former").upgrade()
     with transaction(url) as connection:
@@ -230,7 +232,7 @@ def test_an_upgrade_with_another_folder_of_blobs_is_refused(
 def test_another_version_is_refused_and_the_remedy_named(
     url: str, tmp_path: Path, version: str, got: str, remedy: str
 ) -> None:
-    initialise(url, tmp_path / "blobs", Identity.create(), milliseconds)
+    initialise(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
     with transaction(url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
     with pytest.raises(TrystError) as caught:
@@ -239,7 +241,7 @@ def test_another_version_is_refused_and_the_remedy_named(
     assert remedy in caught.value.remedy
     if version == "99":
         with pytest.raises(TrystError, match="must have schema version"):
-            upgrade(url, tmp_path / "blobs", Identity.create(), milliseconds)
+            upgrade(url, tmp_path / "blobs", Identity(IdentityKey.create()), milliseconds)
 
 
 def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(

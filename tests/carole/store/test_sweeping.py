@@ -66,7 +66,7 @@ from tryst.common.parties import Role
 
 point, url, folder, holder, run, now = sys.argv[1:]
 folder = Path(folder)
-vault, identity = Vault(WrappingKeys.load(folder / "wrapping.key")), Identity.load(folder / "identity.key")
+vault, identity = Vault(WrappingKeys.load(folder / "wrapping.key")), open_identity(None, folder / "identity.key")
 store = Store(url, folder / "blobs", vault, identity, lambda: int(now), holder=holder)
 lease = Lease(run, "trial", "worker", 1)
 

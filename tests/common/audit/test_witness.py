@@ -10,8 +10,9 @@ from tryst.common.audit import AuditEntry, Checkpoint, Tree, Witness, consistenc
 from tryst.common.audit.entry import canonical, new_salt
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 
-CAROLE = Identity.create()
+CAROLE = Identity(IdentityKey.create())
 LOG = "ab" * 16
 
 
@@ -86,7 +87,7 @@ def test_a_signature_of_another_or_over_other_things():
         replace(good, root=bytes(32)),
         replace(good, at=6),
         replace(good, log="cd" * 16),
-        Checkpoint.sign(Identity.create(), LOG, 3, tree.root, 5),
+        Checkpoint.sign(Identity(IdentityKey.create()), LOG, 3, tree.root, 5),
     ):
         with pytest.raises(TrystError) as caught:
             witness.believe(bad, [])

@@ -32,7 +32,7 @@ from tryst.common.encoding import SignatureSet, from_bytes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import SealContext, seal
 from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import SIDE_OF_ROLE, Party, Role, Side
 from tryst.common.pki import Provisioned, provision
 from tryst.common.rpc.server import RunningServer, caller, start_server
@@ -92,7 +92,7 @@ class SimulatedLog(audit_pb2_grpc.AuditServicer):
 
     def __init__(self, parties: Provisioned) -> None:
         self.parties = parties
-        self.identity = Identity.load(parties.parties["carole"].identity)
+        self.identity = open_identity(None, parties.parties["carole"].identity)
         self.log = "ab" * 16
         self.leaves: dict[Side, list[bytes]] = {side: [leaf_hash(b"begun")] for side in Side}
         self.noted: dict[Side, tuple[audit_pb2.Checkpoint, bytes]] = {}

@@ -11,7 +11,7 @@ from tryst.common.custodian.operator.control import Control
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import new_seed_file
 from tryst.common.keys.epochs import sign_new_epoch
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Side
 from tryst.common.specification import encoding_digest
 from tryst.protos.linkage.v1 import project_pb2
@@ -22,7 +22,7 @@ REASON = "Bob's library of dates was older than ours"
 
 def signed(world, party: str, epoch: int, reason: str = REASON) -> project_pb2.NewEpoch:
     """The act that opens an epoch, signed by a party."""
-    identity = Identity.load(world.carole.parties.parties[party].identity)
+    identity = open_identity(None, world.carole.parties.parties[party].identity)
     signature = sign_new_epoch(identity, "people", encoding_digest(world.carole.spec), epoch, reason)
     return project_pb2.NewEpoch(epoch=epoch, member=party, reason=reason, signature=signature)
 

@@ -28,6 +28,7 @@ from tryst.common.custodian.state.keyring import Keyring
 from tryst.common.custodian.templates import custodian_yaml
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.parties import Party, Role, Side
 from tryst.common.pki import provision, server_name
 from tryst.common.rpc.client import Connection
@@ -80,7 +81,7 @@ def test_checkpoints_are_read_of_the_service_or_of_its_state(make_world, monkeyp
     """In several answers; by size; the same while the service runs and when it does not."""
     monkeypatch.setattr(operator, "MAX_CHECKPOINTS", 2)
     world = make_world(approve=False)
-    alice, identity = world.alice, Identity.create()
+    alice, identity = world.alice, Identity(IdentityKey.create())
     state = State(alice.configuration.state, Keyring.load(alice.configuration, ALICE).vault)
     kept = [Checkpoint.sign(identity, "ab" * 16, size, bytes(32), 1000 + size) for size in (0, 1, 2, 5, 9)]
     for checkpoint in reversed(kept):

@@ -12,6 +12,7 @@ from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.parties import Side
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -57,7 +58,7 @@ def restart(log) -> None:
 
 
 def sign_with_another_key(log) -> None:
-    log.identity = Identity.create()
+    log.identity = Identity(IdentityKey.create())
 
 
 @pytest.mark.parametrize(

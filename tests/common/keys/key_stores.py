@@ -1,4 +1,4 @@
-"""Where wrapping keys can be, for the tests: a SoftHSM token, and a server that speaks the transit engine's API."""
+"""Where keys can be that never leave it: a SoftHSM token, and a server that speaks the transit engine's API."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.x509.oid import NameOID
 
@@ -45,11 +46,12 @@ def softhsm(folder: Path) -> Path:
 
 
 class TransitServer:
-    """A vault with keys in memory, over HTTPS: create, read, rotate, encrypt, decrypt, each with a token."""
+    """A vault with keys in memory, over HTTPS: create, read, rotate, encrypt, decrypt, sign, each with a token."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         self.keys: dict[str, list[bytes]] = {}
         self.types: dict[str, str] = {}
+        self.open_ways: tuple[str, ...] = ()
         self.token = "hvs." + secrets.token_hex(8)
         self.token_file = folder / "token"
         self.token_file.touch(mode=0o600)
@@ -83,7 +85,15 @@ class TransitServer:
             return (404, {}) if action == "read" else (400, {})
         versions = self.keys[name]
         if action == "read":
-            return 200, {"type": self.types[name], "latest_version": len(versions), "exportable": False}
+            halves = [Ed25519PrivateKey.from_private_bytes(key).public_key().public_bytes_raw() for key in versions]
+            public = {str(i): {"public_key": base64.b64encode(half).decode()} for i, half in enumerate(halves, 1)}
+            open_ways = {way: way in self.open_ways for way in ("exportable", "derived", "allow_plaintext_backup")}
+            return 200, {"type": self.types[name], "latest_version": len(versions), "keys": public, **open_ways}
+        if action == "sign":
+            version = int(request["key_version"])
+            key = Ed25519PrivateKey.from_private_bytes(versions[version - 1])
+            signature = key.sign(base64.b64decode(request["input"]))
+            return 200, {"signature": f"vault:v{version}:{base64.b64encode(signature).decode()}"}
         associated = base64.b64decode(request.get("associated_data", ""))
         if action == "encrypt":
             version = int(request.get("key_version") or len(versions))
@@ -95,10 +105,10 @@ class TransitServer:
         _, version_text, text = str(request["ciphertext"]).split(":")
         sealed = base64.b64decode(text)
         try:
-            key = AESGCM(versions[int(version_text[1:]) - 1]).decrypt(sealed[:12], sealed[12:], associated)
+            plain = AESGCM(versions[int(version_text[1:]) - 1]).decrypt(sealed[:12], sealed[12:], associated)
         except InvalidTag:
             return 400, {}
-        return 200, {"plaintext": base64.b64encode(key).decode()}
+        return 200, {"plaintext": base64.b64encode(plain).decode()}
 
 
 def _handler(server: TransitServer) -> type[BaseHTTPRequestHandler]:

@@ -19,11 +19,12 @@ from tryst.common.keys.agreement import Agreement
 from tryst.common.keys.agreement_messages import MESSAGE_LIMIT, Confirmation, Offer, Terms
 from tryst.common.keys.framing import frame
 from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Side
 
-ALICE, BOB, CAROLE = Identity.create(), Identity.create(), Identity.create()
+ALICE, BOB, CAROLE = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
 TERMS = Terms("febrl4", bytes(range(32)), 1)
 CANARY = hashlib.sha256(b"canary").digest()
 
@@ -93,7 +94,7 @@ def test_the_seed_is_as_documented() -> None:
 
 def test_messages_are_frozen() -> None:
     """The same keys give the same messages in every version; made by this program, checked by their hashes."""
-    identities = [Identity(Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32)) for n in (1, 2)]
+    identities = [Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32))) for n in (1, 2)]
     ephemerals = [X25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (3, 4)]
     one, other = (
         Agreement(TERMS, side, identities[n], identities[1 - n].public, _ephemeral=ephemerals[n])

@@ -8,10 +8,11 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Terms
 from tryst.common.keys.epochs import approval_parts, sign_new_epoch, verify_new_epoch
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
-COORDINATOR, ALICE, BOB = Identity.create(), Identity.create(), Identity.create()
+COORDINATOR, ALICE, BOB = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
 ENCODING = bytes(range(32))
 OPENED = {"project": "people", "encoding_digest": ENCODING, "epoch": 2, "reason": "Bob's library was too old"}
 

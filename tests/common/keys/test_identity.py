@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.fingerprint import in_groups
 from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 
-IDENTITY = Identity.create()
-OTHER = Identity.create()
+KEY, OTHER_KEY = IdentityKey.create(), IdentityKey.create()
+IDENTITY, OTHER = Identity(KEY), Identity(OTHER_KEY)
 PRIME = 2**255 - 19
 
 
@@ -55,18 +57,18 @@ def small_order_encodings() -> list[bytes]:
 
 
 def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
-    IDENTITY.save(tmp_path / "identity.key")
-    again = Identity.load(tmp_path / "identity.key")
+    KEY.save(tmp_path / "identity.key")
+    again = open_identity(None, tmp_path / "identity.key")
     assert again.public == IDENTITY.public
     assert again.sign("purpose", b"x") == IDENTITY.sign("purpose", b"x")
 
 
 def test_it_is_never_overwritten(tmp_path: Path) -> None:
-    IDENTITY.save(tmp_path / "identity.key")
+    KEY.save(tmp_path / "identity.key")
     with pytest.raises(TrystError) as caught:
-        OTHER.save(tmp_path / "identity.key")
+        OTHER_KEY.save(tmp_path / "identity.key")
     assert caught.value.code is ErrorCode.EXISTS
-    assert Identity.load(tmp_path / "identity.key").public == IDENTITY.public
+    assert open_identity(None, tmp_path / "identity.key").public == IDENTITY.public
 
 
 @pytest.mark.parametrize("content", ["", "nonsense", "x25519"])
@@ -78,14 +80,14 @@ def test_a_file_with_something_else_is_refused(tmp_path: Path, content: str) -> 
         path.write_text(content)
         path.chmod(0o600)
     with pytest.raises(TrystError, match="expected an Ed25519 private key"):
-        Identity.load(path)
+        open_identity(None, path)
 
 
 def test_open_to_others_it_is_refused(tmp_path: Path) -> None:
-    IDENTITY.save(tmp_path / "identity.key")
+    KEY.save(tmp_path / "identity.key")
     (tmp_path / "identity.key").chmod(0o644)
     with pytest.raises(TrystError, match="mode 0644"):
-        Identity.load(tmp_path / "identity.key")
+        open_identity(None, tmp_path / "identity.key")
 
 
 @given(st.text(max_size=20), st.lists(st.binary(max_size=20), max_size=4))
@@ -147,9 +149,9 @@ def test_a_fingerprint_survives_being_read_aloud(digest: bytes) -> None:
     assert text.replace(" ", "") == digest.hex()
 
 
-def test_no_secret_in_a_repr(tmp_path: Path) -> None:
-    IDENTITY.save(tmp_path / "identity.key")
+def test_no_secret_in_a_repr() -> None:
     assert repr(IDENTITY) == "Identity()"
+    assert repr(KEY) == "IdentityKey()"
 
 
 def test_the_purposes_of_signatures_are_what_they_were() -> None:
@@ -166,6 +168,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "enrolment request",
         "decline-specification",
         "open-epoch",
+        "readiness",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
     assert [purpose for purpose in SigningPurpose if IDENTITY.public.is_signed(signed, purpose, b"x")] == [

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer, softhsm
+from tests.common.keys.key_stores import SOFTHSM, TOKEN, TransitServer
 from tryst.common.configuration import parse_configuration
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.key_place import WRAPPING, TokenPlace, VaultPlace
 from tryst.common.keys.key_wrapper import SEALED_BYTES, KeyWrapper, KeyWrappers
-from tryst.common.keys.pkcs11_wrapper import Pkcs11Wrapper
+from tryst.common.keys.pkcs11_token import Pkcs11Token
 from tryst.common.keys.transit_wrapper import TransitWrapper
 from tryst.common.keys.vault import WRAPPED_BYTES, Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.keys.wrapping_configuration import WrappingSection, create_wrapping_key, open_wrapper
-
-
-@pytest.fixture(scope="session")
-def pin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return softhsm(tmp_path_factory.mktemp("softhsm"))
-
-
-@pytest.fixture
-def transit(tmp_path: Path) -> Iterator[TransitServer]:
-    server = TransitServer(tmp_path)
-    yield server
-    server.stop()
 
 
 def on_token(pin: Path, *labels: str) -> WrappingSection:
@@ -130,7 +119,8 @@ def test_a_key_that_could_leave_the_token_is_refused(pin: Path) -> None:
     from pkcs11 import Attribute, KeyType
 
     # A login is of the whole process, so the session is opened as the wrapper opens its own.
-    with Pkcs11Wrapper(SOFTHSM, TOKEN, ["loose"], pin.read_text())._open(rw=True) as session:
+    place = TokenPlace(module=SOFTHSM, token=TOKEN, pin_file=pin)
+    with Pkcs11Token(place, WRAPPING)._open(rw=True) as session:
         attributes = {Attribute.EXTRACTABLE: True, Attribute.SENSITIVE: False}
         session.generate_key(KeyType.AES, 256, label="loose", store=True, template=attributes)
     error = refused(lambda: open_wrapper(on_token(pin, "loose").wrapping, Path("/nonexistent")))
@@ -208,12 +198,16 @@ def test_without_a_configured_place_no_key_is_made() -> None:
 
 
 @pytest.mark.parametrize(("missing", "extra"), [("pkcs11", "tryst[pkcs11]"), ("hvac", "tryst[vault]")])
-def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, missing: str, extra: str) -> None:
+def test_a_missing_extra_names_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str, extra: str
+) -> None:
+    pin = tmp_path / "pin"
+    pin.touch(mode=0o600)
     monkeypatch.setitem(__import__("sys").modules, missing, None)
     make: Callable[[], object] = lambda: (  # noqa: E731
-        Pkcs11Wrapper(SOFTHSM, TOKEN, ["x"], "1")
+        Pkcs11Token(TokenPlace(module=SOFTHSM, token=TOKEN, pin_file=pin), WRAPPING)
         if missing == "pkcs11"
-        else TransitWrapper("https://vault", "k", Path("t"))
+        else TransitWrapper(VaultPlace(address="https://vault", key="k", token_file=Path("t")))
     )
     error = refused(make)
     assert error.code is ErrorCode.MODULE_MISSING

@@ -15,6 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role
 from tryst.common.pki.admission import Admission
@@ -52,7 +53,7 @@ class Organisations:
                     role,
                     authority.fingerprint,
                     spki_fingerprint(certificate),
-                    Identity.create().public,
+                    Identity(IdentityKey.create()).public,
                     SealingKey.create().public,
                 )
             )

@@ -10,6 +10,8 @@ import pytest
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
 from tryst.common.pki.admission import Admission
@@ -101,7 +103,7 @@ def test_a_folder_has_its_modes_and_working_keys(deployment: Deployment) -> None
     assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
     for path in (folder.tls_key, folder.identity, folder.sealing, folder.wrapping):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert Identity.load(folder.identity).public == deployment.members.named("alice").identity
+    assert open_identity(None, folder.identity).public == deployment.members.named("alice").identity
     WrappingKeys.load(folder.wrapping)
 
 
@@ -131,7 +133,7 @@ def test_a_changed_enrolment_request_is_refused(deployment: Deployment) -> None:
     assert EnrolmentRequest.parse(text) == deployment.enrolment_requests["bob"]
     refusal(lambda: EnrolmentRequest.parse(text.replace('"bob"', '"eve"')), ErrorCode.SIGNATURE)
     refusal(lambda: EnrolmentRequest.parse(text.replace("custodian-b", "custodian-a")), ErrorCode.SIGNATURE)
-    mallory = Identity.create()
+    mallory = Identity(IdentityKey.create())
     other = text.replace(deployment.enrolment_requests["bob"].identity.hex, mallory.public.hex)
     refusal(lambda: EnrolmentRequest.parse(other), ErrorCode.SIGNATURE)
     unsigned = "".join(line for line in text.splitlines(True) if "signature" not in line)
@@ -140,7 +142,7 @@ def test_a_changed_enrolment_request_is_refused(deployment: Deployment) -> None:
 
 def test_an_enrolment_request_with_a_certificate_request_for_another_role_is_refused(deployment: Deployment) -> None:
     bob = PartyFolder(deployment.folders["bob"])
-    identity = Identity.load(bob.identity)
+    identity = open_identity(None, bob.identity)
     enrolment_request = deployment.enrolment_requests["bob"]
     forged = EnrolmentRequest(
         "bob", Role.COORDINATOR, enrolment_request.identity, enrolment_request.sealing, enrolment_request.request
@@ -197,7 +199,7 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
         ("identity", own.identity.hex),
         ("sealing", own.sealing.hex),
     ):
-        other = Identity.create().public.hex
+        other = Identity(IdentityKey.create()).public.hex
         assert f"another {key} key for bob" in reported(ErrorCode.CONFIGURATION, members=members.replace(value, other))
     assert "authorities in the membership list are missing" in reported(
         ErrorCode.CONFIGURATION, authorities=deployment.alices.pem

@@ -10,6 +10,7 @@ import pytest
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.parties import Role
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES
@@ -22,7 +23,7 @@ def entries() -> list[dict[str, str]]:
             "role": role.value,
             "authority": "a" * 64,
             "certificate": secrets.token_hex(32),
-            "identity": Identity.create().public.hex,
+            "identity": Identity(IdentityKey.create()).public.hex,
             "sealing": secrets.token_hex(32),
         }
         for name, role in PARTIES.items()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.sealing import seal
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Side
@@ -25,7 +26,7 @@ from tryst.common.wire.row_handles import (
     seal_row_handles,
 )
 
-ALICE, BOB = Identity.create(), Identity.create()
+ALICE, BOB = Identity(IdentityKey.create()), Identity(IdentityKey.create())
 RESOLVER, CAROLE = SealingKey.create(), SealingKey.create()
 RESOLUTION_REQUEST = RowHandlesRequest("00ff" * 8, np.array([7, 3, 3], dtype=np.uint32)).pack()
 ABOUT = About(

@@ -1,0 +1,128 @@
+"""Keys in a vault on the network: the transit engine of HashiCorp Vault, or of OpenBao, which speaks the same.
+
+A key stays in the vault, which works with it for those whose token lets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.key_place import KeyUse, VaultPlace, unusable
+from tryst.common.keys.private_files import read_private
+from tryst.common.missing_module import missing_module
+
+TIMEOUT_SECONDS = 10
+
+
+class TransitEngine:
+    """One key of an engine.
+
+    Parameters
+    ----------
+    place
+        Where it is. The vault's token is read again at each call, so that an agent may renew it.
+    use
+        What it is for.
+
+    Raises
+    ------
+    TrystError
+        MODULE_MISSING if the extra ``vault`` is not installed.
+    """
+
+    def __init__(self, place: VaultPlace, use: KeyUse) -> None:
+        self._hvac = _library()
+        self._place, self._use = place, use
+        self.where = f"{place.address}, {place.mount}/keys/{place.key}"
+        verify = True if place.authorities is None else str(place.authorities)
+        self._client = self._hvac.Client(
+            place.address, verify=verify, namespace=place.namespace, timeout=TIMEOUT_SECONDS
+        )
+
+    def key(self, kind: str) -> Mapping[str, Any]:
+        """What the vault states of the key.
+
+        Parameters
+        ----------
+        kind
+            The type it must have; it must not be derived, and have no way out of the vault.
+
+        Raises
+        ------
+        TrystError
+            UNAVAILABLE if the vault does not answer; VAULT if it refuses the token, or the key is not there, of another
+            type or exportable.
+        """
+        found: Mapping[str, Any] = self.request("read_key")
+        open_ways = [way for way in ("exportable", "derived", "allow_plaintext_backup") if found.get(way)]
+        if found.get("type") != kind or open_ways:
+            raise unusable(
+                f"the key of the {self._use.keys} is of type {kind}, not derived, and has no way out of the vault",
+                self.where,
+                ", ".join([str(found.get("type"))[:40], *open_ways]),
+                f"make one by `{self._use.command}`",
+            )
+        return found
+
+    def create(self, kind: str) -> None:
+        """Make the key, if the vault has none of this name."""
+        self.request("create_key", key_type=kind)
+
+    def request(self, method: str, *, refused: bool = False, **arguments: object) -> Any:
+        """Call a method of the engine for the key, with the token of now; the data of its answer.
+
+        Parameters
+        ----------
+        method
+            Of ``hvac``'s transit.
+        refused
+            Whether a refusal of the content is the caller's to read: None then.
+
+        Raises
+        ------
+        TrystError
+            UNAVAILABLE if the vault does not answer; VAULT for what it refuses.
+        """
+        of = self._hvac.exceptions
+        token = read_private(self._place.token_file, "the vault's token").decode("ascii", "replace").strip()
+        self._client.token = token
+        call = getattr(self._client.secrets.transit, method)
+        try:
+            answer = call(self._place.key, mount_point=self._place.mount, **arguments)
+        except (of.Forbidden, of.Unauthorized):
+            raise unusable(
+                "the vault refuses its token", self.where, "permission denied", "renew the token, or widen its policy"
+            ) from None
+        except of.InvalidPath:
+            raise unusable(
+                "the vault has no such key", self.where, "none", f"make it by `{self._use.command}`"
+            ) from None
+        except of.InvalidRequest as error:
+            if refused:
+                return None
+            raise unusable("the vault refuses the request", self.where, type(error).__name__, "see its log") from None
+        except (of.VaultError, OSError) as error:
+            # What a client of HTTP raises when there is no answer is an OSError, too.
+            raise TrystError(
+                ErrorCode.UNAVAILABLE,
+                f"the vault of the {self._use.keys} does not answer",
+                where=self.where,
+                got=type(error).__name__,
+                remedy="check that it runs, is unsealed and is reachable from here",
+            ) from None
+        # To make a key answers nothing in some versions.
+        return answer["data"] if isinstance(answer, dict) else None
+
+    def misread(self, got: str) -> TrystError:
+        """The error about an answer of another form."""
+        return unusable("the vault answers in another form", self.where, got, "check its version")
+
+
+def _library() -> Any:
+    try:
+        import hvac
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
+    return hvac

@@ -1,0 +1,41 @@
+"""Whether a party's own keys are those that the membership list has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.fingerprint import in_groups
+from tryst.common.keys.identity import PublicIdentity
+from tryst.common.keys.sealing_key import SealingPublicKey
+from tryst.common.pki.members import Member
+
+
+def check_own(member: Member, held: Mapping[str, PublicIdentity | SealingPublicKey | str], where: str) -> None:
+    """Refuse a list with another key for this party than it has.
+
+    Parameters
+    ----------
+    member
+        The party in the list.
+    held
+        Public keys and fingerprints that it has, by the name of the member's attribute.
+    where
+        The party's folder.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION.
+    """
+    for key, own in held.items():
+        listed = getattr(member, key)
+        if listed != own:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the membership list has another {key} key for {member.name} than this party",
+                where=where,
+                got=in_groups(bytes.fromhex(listed)) if isinstance(listed, str) else listed.fingerprint,
+                remedy="get the current membership list from the coordinator, or send it the enrolment request in this "
+                "folder again",
+            )
