@@ -2,7 +2,7 @@
 
 ====================== ====================================================== ======
 tls.key                TLS private key, P-256                                 0600
-identity.key           Ed25519 private key: approvals, agreement messages     0600
+identity.key           Ed25519 private key, if it is not on a token or vault  0600
 sealing.key            X25519 private key: opens shares sealed to the party   0600
 wrapping.key           wrapping keys of everything encrypted at rest          0600
 enrolment-request.yaml the party's public keys and certificate request        public

@@ -30,7 +30,9 @@ PIN, TOKEN = "4711", "tryst"
 
 
 def softhsm(folder: Path) -> Path:
-    """A token in `folder`, of this process and those it starts; the file with its PIN."""
+    """A token, of this process and those it starts, made once: its library opens once. The file with its PIN."""
+    if _PINS:
+        return _PINS[0]
     if not SOFTHSM.exists() or shutil.which("softhsm2-util") is None:
         pytest.skip("no SoftHSM on this machine: apt-get install softhsm2")
     (folder / "tokens").mkdir()
@@ -42,7 +44,11 @@ def softhsm(folder: Path) -> Path:
     pin = folder / "pin"
     pin.touch(mode=0o600)
     pin.write_text(PIN)
+    _PINS.append(pin)
     return pin
+
+
+_PINS: list[Path] = []
 
 
 class TransitServer:
