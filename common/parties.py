@@ -35,6 +35,8 @@ class Side(StrEnum):
 
 SIDE_OF_ROLE = {side.role: side for side in Side}
 CUSTODIANS = frozenset(SIDE_OF_ROLE)
+SERVERS = CUSTODIANS | {Role.LINKER}
+"""Roles whose service is called: a custodian's by its own operator."""
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,26 @@ def enrol(
         list[str] | None, typer.Option(help="For the linker: a host name or address at which it will be reached.")
     ] = None,
     config: Config = None,
+    pki_authority: Annotated[
+        list[Path] | None,
+        typer.Option(help="If the organisation's own PKI issues the certificates: an authority of it, PEM."),
+    ] = None,
+    dns: Annotated[str, typer.Option(help="With it: a DNS name in these certificates.")] = "",
+    spiffe: Annotated[str, typer.Option(help="With it: the SPIFFE ID in these certificates.")] = "",
 ) -> None:
     """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies.
 
     An identity on a token or in a vault is made before, by `tryst party identity`.
     """
+    from tryst.common.pki.certificates import load_certificate, spki_fingerprint
+    from tryst.common.pki.certified_names import certified_names
     from tryst.common.pki.enrolment import enrol as make
 
-    enrolment_request = make(folder, name, role, host or (), _identity(config, folder))
-    typer.echo(f"Made {folder}. Send {folder / 'enrolment-request.yaml'} to whoever issues the certificates.")
+    pinned = [spki_fingerprint(load_certificate(path)) for path in pki_authority or ()]
+    pki = certified_names(pinned, dns, spiffe) if pinned or dns or spiffe else None
+    enrolment_request = make(folder, name, role, host or (), _identity(config, folder), pki)
+    whom = "whoever issues the certificates" if pki is None else "the coordinator, with the authorities"
+    typer.echo(f"Made {folder}. Send {folder / 'enrolment-request.yaml'} to {whom}.")
     typer.echo(f"Identity, to be read to the others over the phone:\n  {enrolment_request.identity.fingerprint}")
 
 
@@ -84,7 +95,10 @@ def certify(
 @app.command()
 def assemble(
     enrolment_request: Annotated[list[Path], typer.Option(help="A party's enrolment request; one for each party.")],
-    certificate: Annotated[list[Path], typer.Option(help="A party's certificate, in the order of the requests.")],
+    certificate: Annotated[
+        list[Path],
+        typer.Option(help="A party's certificate, in the order of the requests; none for one of an own PKI."),
+    ],
     authority: Annotated[list[Path], typer.Option(help="The certificate of an authority involved.")],
     out: Annotated[Path, typer.Option(help="Folder for members.yaml and authorities.pem.")],
 ) -> None:
@@ -95,17 +109,18 @@ def assemble(
     from tryst.common.pki.enrolment_requests import load_enrolment_request
     from tryst.common.pki.folders import write_public
 
-    if len(enrolment_request) != len(certificate):
+    enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
+    certified = [party for party in enrolment_requests if isinstance(party.certificate, bytes)]
+    if len(certified) != len(certificate):
         raise TrystError(
             ErrorCode.PARAMETER,
             "every enrolment request needs its certificate",
-            got=f"{len(enrolment_request)} requests and {len(certificate)} certificates",
-            remedy="give --enrolment-request and --certificate equally often, in the same order",
+            got=f"{len(certified)} requests and {len(certificate)} certificates",
+            remedy="give --enrolment-request and --certificate equally often, in the same order; no certificate for a "
+            "party whose organisation's own PKI issues it",
         )
-    enrolment_requests = [load_enrolment_request(path) for path in enrolment_request]
     certificates = {
-        party.name: read_public(path, "the certificate")
-        for party, path in zip(enrolment_requests, certificate, strict=True)
+        party.name: read_public(path, "the certificate") for party, path in zip(certified, certificate, strict=True)
     }
     authorities = b"".join(read_public(path, "the authority") for path in authority)
     members = make(enrolment_requests, certificates, authorities)
@@ -120,7 +135,11 @@ def assemble(
 def accept(
     folder: Folder,
     name: Annotated[str, typer.Option(help="This party's name, as in its enrolment request.")],
-    certificate: Annotated[Path, typer.Option(help="The certificate that was issued for the request.")],
+    *,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="The certificate that was issued for the request; none if the own PKI puts it there."),
+    ] = None,
     members: Annotated[Path, typer.Option(help="The membership list.")],
     authorities: Annotated[Path, typer.Option(help="The authorities' certificates.")],
     config: Config = None,
@@ -130,13 +149,13 @@ def accept(
     Each party checks its own entry; comparing the list's digest over the phone shows that all have the same list, with
     the keys of all parties.
     """
+    from tryst.common.pki.acceptance import accept as put
     from tryst.common.pki.certificates import read_public
-    from tryst.common.pki.enrolment import accept as put
 
     listed = put(
         folder,
         name,
-        read_public(certificate, "the certificate"),
+        None if certificate is None else read_public(certificate, "the certificate"),
         read_public(members, "the membership list").decode("utf-8", errors="replace"),
         read_public(authorities, "the authorities"),
         _identity(config, folder),

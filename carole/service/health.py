@@ -8,12 +8,13 @@ from pathlib import Path
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tryst.carole.configuration import load_carole
+from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.observability.readiness import State
 from tryst.common.observability.settings import host_and_port
 from tryst.common.parties import Role
-from tryst.common.pki.certificates import server_name
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 
@@ -38,7 +39,7 @@ def check_health(path: Path) -> str:
         _check_ready(_own_address(configuration.observability.listen, "observability.listen"))
         return configuration.listen
     address = _own_address(configuration.listen, "listen")
-    _check_answer(address, configuration.keys)
+    _check_answer(address, configuration)
     return address
 
 
@@ -68,9 +69,10 @@ def _check_ready(address: str) -> None:
         )
 
 
-def _check_answer(address: str, keys: Path) -> None:
-    credentials = channel_credentials(keys, Role.LINKER)
-    with Connection(address, server_name(Role.LINKER), credentials) as connection:
+def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
+    credentials = channel_credentials(configuration.keys, Role.LINKER, members=configuration.members)
+    listed = Members.load(configuration.members or PartyFolder(configuration.keys).members)
+    with Connection(address, listed.in_role(Role.LINKER).server_name, credentials) as connection:
         stub = connection.stub(health_pb2_grpc.HealthStub)
         found = connection.call(stub.Check, health_pb2.HealthCheckRequest(), deadline=SECONDS)
     if found.status != health_pb2.HealthCheckResponse.SERVING:

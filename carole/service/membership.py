@@ -7,6 +7,7 @@ from typing import Any
 
 from tryst.carole.store import Store
 from tryst.carole.store.store import milliseconds
+from tryst.common.pki.certified_names import PinnedKey
 from tryst.common.pki.members import Member, Members
 
 SHOWN_DIGITS = 16
@@ -28,7 +29,9 @@ def record_members(store: Store, members: Members) -> bool:
         "added": sorted(now.keys() - before.keys()),
         "removed": sorted(before.keys() - now.keys()),
         "changed": {
-            name: sorted(what for what in now[name] if now[name][what] != before[name].get(what))
+            name: sorted(
+                what for what in now[name].keys() | before[name].keys() if now[name].get(what) != before[name].get(what)
+            )
             for name in sorted(now.keys() & before.keys())
             if now[name] != before[name]
         },
@@ -38,10 +41,11 @@ def record_members(store: Store, members: Members) -> bool:
 
 
 def _entry(member: Member) -> dict[str, str]:
-    keys = {
-        "authority": member.authority,
-        "certificate": member.certificate,
-        "identity": member.identity.hex,
-        "sealing": member.sealing.hex,
-    }
-    return {"role": str(member.role), **{what: digits[:SHOWN_DIGITS] for what, digits in keys.items()}}
+    keys = {"identity": member.identity.hex, "sealing": member.sealing.hex}
+    names: dict[str, str] = {}
+    if isinstance(member.certificate, PinnedKey):
+        keys |= {"authority": member.certificate.authority, "certificate": member.certificate.key}
+    else:
+        names = {"dns": member.certificate.dns, "spiffe": member.certificate.spiffe}
+        names["authorities"] = " ".join(digits[:SHOWN_DIGITS] for digits in member.certificate.authorities)
+    return {"role": str(member.role), **{what: digits[:SHOWN_DIGITS] for what, digits in keys.items()}, **names}

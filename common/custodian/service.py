@@ -26,8 +26,7 @@ from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
 from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
-from tryst.common.parties import Party, Role
-from tryst.common.pki import server_name
+from tryst.common.parties import Party
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.common.witnessing.log_reader import LogReader
@@ -63,7 +62,7 @@ class CustodianService:
             keyring = Keyring.load(configuration, party)
             state = State(configuration.state, keyring.vault)
             opened.callback(state.close)
-            name = configuration.carole.server_name or server_name(Role.LINKER)
+            name = configuration.carole.server_name or keyring.linker.server_name
             share = configuration.observability.share_request_ids
             connection = Connection(configuration.carole.address, name, keyring.tls.channel(), share_request_ids=share)
             opened.callback(connection.close)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tryst.common.pki.certificates import read_certificate, read_certificates
+from tryst.common.pki.certificates import read_certificates
 from tryst.common.pki.checks import utc_now
 
 DAY_SECONDS = 86_400.0
@@ -23,7 +23,7 @@ def certificate_ends(own: bytes, linker: bytes, callers: bytes) -> dict[str, dat
     dict
         By ``own``, ``linker-1``, ``callers-1`` and so on: authorities by their place. No organisation is named.
     """
-    found = {"own": read_certificate(own, "own").not_valid_after_utc}
+    found = {"own": read_certificates(own, "own")[0].not_valid_after_utc}
     for name, bundle in (("linker", linker), ("callers", callers)):
         authorities = read_certificates(bundle, name)
         found |= {f"{name}-{i}": each.not_valid_after_utc for i, each in enumerate(authorities, 1)}

@@ -2,16 +2,18 @@
 
 - `authority`, `certificate_requests`: a private certificate authority, and requests to it.
 - `certificates`, `checks`: the content of a certificate, reading it, and checking it.
-- `members`, `admission`: ``members.yaml``, and the identification of callers.
+- `certified_names`, `chains`: certificates of an organisation's own PKI, known by their names.
+- `members`, `member_entries`, `own_keys`, `admission`: ``members.yaml``, and the identification of callers.
 - `folders`: the files of a party.
-- `enrolment_requests`, `enrolment`: how an organisation becomes a member with keys it never sends away.
+- `enrolment_requests`, `enrolment`, `acceptance`: how an organisation becomes a member with keys it never sends away.
 - `provisioning`: all parties at once, on one machine.
 """
 
+from tryst.common.pki.acceptance import accept
 from tryst.common.pki.admission import Admission
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Names, Validity, server_name
-from tryst.common.pki.enrolment import accept, assemble, certify, enrol
+from tryst.common.pki.enrolment import assemble, certify, enrol
 from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Member, Members

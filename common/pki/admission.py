@@ -1,13 +1,14 @@
 """Identifying the caller: a peer's certificate, checked against the membership list.
 
 A caller is a member if its certificate has the pinned public key, was issued by the authority pinned *for that
-member*, is within its dates, names the member's role and is issued for clients. So one organisation's authority can
-vouch for that organisation only.
+member*, is within its dates, names the member's role and is issued for clients. Where the list has the names of an own
+PKI in place of the key, the certificate must have these names, and a chain from it must lead to an authority pinned for
+that member; its role is then the list's. So one organisation's authorities can vouch for that organisation only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from cryptography import x509
@@ -15,7 +16,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
-from tryst.common.pki.certificates import read_certificate, read_certificates, role_of, spki_fingerprint
+from tryst.common.pki.certificates import names_role, read_certificates, role_of, spki_fingerprint
+from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
+from tryst.common.pki.chains import check_chain
 from tryst.common.pki.checks import check_issued, utc_now
 from tryst.common.pki.members import Member, Members
 
@@ -42,8 +45,10 @@ class Admission:
         self, members: Members, authorities: Iterable[x509.Certificate], *, only: Iterable[str] | None = None
     ) -> None:
         self._members = members
+        # Of two certificates of one key, as after a renewal, the one that ends last.
         self._authorities: Mapping[str, x509.Certificate] = {
-            spki_fingerprint(authority): authority for authority in authorities
+            spki_fingerprint(authority): authority
+            for authority in sorted(authorities, key=lambda each: each.not_valid_after_utc)
         }
         self._only = frozenset(only) if only is not None else frozenset(member.name for member in members)
         missing = [
@@ -52,10 +57,11 @@ class Admission:
                 "the certificate of the authority pinned for this member is missing",
                 where=f"member {member.name}",
                 got=f"authorities {', '.join(sorted(digits[:16] for digits in self._authorities)) or 'none'}",
-                remedy=f"add the certificate of the authority {member.authority[:16]}",
+                remedy=f"add the certificate of the authority {authority[:16]}",
             )
             for member in members
-            if member.name in self._only and member.authority not in self._authorities
+            for authority in member.certificate.authorities
+            if member.name in self._only and authority not in self._authorities
         ]
         if missing:
             raise TrystErrors(ErrorCode.CONFIGURATION, missing, where="membership list")
@@ -66,10 +72,15 @@ class Admission:
         return cls(members, read_certificates(authorities, "the authorities of the membership list"), only=only)
 
     def __call__(self, peer: bytes, now: datetime | None = None) -> Member:
-        """The member whose certificate (PEM) this is.
+        """The member whose certificate this is.
 
         The error states the reason, for the log of the called service. The caller must not see it: to callers who are
         not members, every refusal looks the same.
+
+        Parameters
+        ----------
+        peer
+            PEM: the certificate, and the intermediate authorities that were shown with it.
 
         Raises
         ------
@@ -78,35 +89,10 @@ class Admission:
         """
         where = "the caller's certificate"
         try:
-            certificate = read_certificate(peer, where)
-            fingerprint = spki_fingerprint(certificate)
-            member = self._members.with_certificate(fingerprint)
-            if member is None or member.name not in self._only:
-                raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    "no member has this public key" if member is None else "this member is not admitted here",
-                    where=where,
-                    got=f"public key {fingerprint[:16]}",
-                    remedy="if this is a new certificate, change the membership list",
-                )
+            chain = read_certificates(peer, where)
+            member = self._members.with_key(spki_fingerprint(chain[0])) or self._named(chain[0])
             where = f"the certificate of {member.name}"
-            check_issued(certificate, self._authorities[member.authority], now or utc_now(), where)
-            role = role_of(certificate, where)
-            if role is not member.role:
-                raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    f"the certificate must name the member's role {member.role}",
-                    where=where,
-                    got=str(role),
-                    remedy="have it issued for the role in the membership list",
-                )
-            if not _is_for_clients(certificate):
-                raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    "the certificate is not issued for clients",
-                    where=where,
-                    remedy="have it issued by 'tryst init' or 'tryst certify'",
-                )
+            self._check(member, chain, now or utc_now(), where)
         except (ValueError, UnsupportedAlgorithm):
             # A part that is parsed only when it is accessed: an extension, the public key.
             raise TrystError(ErrorCode.NOT_ADMITTED, "the certificate is malformed", where=where) from None
@@ -118,10 +104,56 @@ class Admission:
             ) from None
         return member
 
+    def _named(self, certificate: x509.Certificate) -> Member:
+        """The one member whose names the certificate has; that it is the member's is not shown yet."""
+        found = [
+            member
+            for member in self._members
+            if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate)
+        ]
+        if len(found) != 1:
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED,
+                "the names of several members are in one certificate"
+                if found
+                else "no member has this public key, or these names",
+                where="the caller's certificate",
+                got=f"public key {spki_fingerprint(certificate)[:16]}",
+                remedy="if this is a new certificate, change the membership list",
+            )
+        return found[0]
 
-def _is_for_clients(certificate: x509.Certificate) -> bool:
+    def _check(self, member: Member, chain: Sequence[x509.Certificate], now: datetime, where: str) -> None:
+        if member.name not in self._only:
+            raise TrystError(ErrorCode.NOT_ADMITTED, "this member is not admitted here", where=where)
+        certificate, authorities = chain[0], [self._authorities[each] for each in member.certificate.authorities]
+        pinned = isinstance(member.certificate, PinnedKey)
+        if pinned:
+            check_issued(certificate, authorities[0], now, where)
+        else:
+            check_chain(chain, authorities, now, where)
+        role = role_of(certificate, where) if pinned or names_role(certificate) else member.role
+        if role is not member.role:
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED,
+                f"the certificate must name the member's role {member.role}",
+                where=where,
+                got=str(role),
+                remedy="have it issued for the role in the membership list",
+            )
+        if not is_for(certificate, ExtendedKeyUsageOID.CLIENT_AUTH):
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED,
+                "the certificate is not issued for clients",
+                where=where,
+                remedy="have it issued by 'tryst init' or 'tryst certify', or by the own PKI for both usages",
+            )
+
+
+def is_for(certificate: x509.Certificate, usage: x509.ObjectIdentifier) -> bool:
+    """Whether a certificate states this extended key usage."""
     try:
         uses = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return False
-    return ExtendedKeyUsageOID.CLIENT_AUTH in uses
+    return usage in uses

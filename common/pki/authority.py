@@ -18,7 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.private_files import write_private
-from tryst.common.parties import CUSTODIANS, Role
+from tryst.common.parties import SERVERS, Role
 from tryst.common.pki.certificate_requests import read_request, subject_of
 from tryst.common.pki.certificates import (
     Names,
@@ -42,8 +42,6 @@ LEAF_LIFETIME = timedelta(days=397)
 
 CERTIFICATE_FILE = "authority.pem"
 KEY_FILE = "authority.key"
-
-_SERVERS = CUSTODIANS | {Role.LINKER}
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ class Authority:
             )
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
         general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(role_urn(role))]
-        if role in _SERVERS:
+        if role in SERVERS:
             uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
             general.append(x509.DNSName(server_name(role)))
         if names:

@@ -158,14 +158,14 @@ def read_certificate(pem: bytes, where: str) -> x509.Certificate:
 
 
 def load_certificate(path: Path) -> x509.Certificate:
-    """Read the one certificate in a file.
+    """Read a party's certificate, the first in its file; what follows are intermediate authorities.
 
     Raises
     ------
     TrystError
-        CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificate`.
+        CONFIGURATION if the file cannot be read; CERTIFICATE as `read_certificates`.
     """
-    return read_certificate(read_public(path, "the certificate"), str(path))
+    return read_certificates(read_public(path, "the certificate"), str(path))[0]
 
 
 def read_public(path: Path, content: str) -> bytes:
@@ -198,6 +198,20 @@ def server_name(role: Role) -> str:
     return f"{role.value}.{_DOMAIN}"
 
 
+def names_role(certificate: x509.Certificate) -> bool:
+    """Whether a certificate names a role at all: one of an organisation's own PKI does not."""
+    return any(uri.startswith(_URN) for uri in uris(certificate))
+
+
+def uris(certificate: x509.Certificate | x509.CertificateSigningRequest) -> list[str]:
+    """The URIs in a certificate or a request; none if they cannot be read."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
+        return []
+    return names.get_values_for_type(x509.UniformResourceIdentifier)
+
+
 def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, where: str) -> Role:
     """The one role that a certificate, or a request for one, names.
 
@@ -206,12 +220,7 @@ def role_of(certificate: x509.Certificate | x509.CertificateSigningRequest, wher
     TrystError
         CERTIFICATE if it names none, several, or one that does not exist.
     """
-    try:
-        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-        uris = extension.value.get_values_for_type(x509.UniformResourceIdentifier)
-    except (x509.ExtensionNotFound, x509.DuplicateExtension, ValueError):
-        uris = []
-    named = [uri for uri in uris if uri.startswith(_URN)]
+    named = [uri for uri in uris(certificate) if uri.startswith(_URN)]
     known = {role_urn(role): role for role in Role}
     if len(named) != 1 or named[0] not in known:
         raise TrystError(

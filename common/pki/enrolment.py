@@ -21,11 +21,10 @@ from pathlib import Path
 from cryptography import x509
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.identity import Identity, PublicIdentity
-from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.private_files import write_private
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
 from tryst.common.pki.authority import Authority
@@ -35,23 +34,27 @@ from tryst.common.pki.certificates import (
     Validity,
     certificate_pem,
     key_pem,
-    load_key,
     new_key,
-    public_key_bytes,
     read_certificate,
     read_certificates,
     role_of,
     spki_fingerprint,
 )
+from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.pki.checks import check_issued, utc_now
 from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
-from tryst.common.pki.members import NAME, Member, Members
-from tryst.common.pki.own_keys import check_own
+from tryst.common.pki.member_entries import NAME
+from tryst.common.pki.members import Member, Members
 
 
 def enrol(
-    folder: Path, name: str, role: Role, names: Iterable[str] = (), identity: Identity | None = None
+    folder: Path,
+    name: str,
+    role: Role,
+    names: Iterable[str] = (),
+    identity: Identity | None = None,
+    pki: CertifiedNames | None = None,
 ) -> EnrolmentRequest:
     """Make a party's keys and its enrolment request in a new folder, on the party's own machine.
 
@@ -63,6 +66,8 @@ def enrol(
         For the linker: hosts and addresses at which it will be reached.
     identity
         The party's own, made before on a token or in a vault; None: a new one, in a file.
+    pki
+        What its certificates are known by, if its organisation's own PKI issues them; no TLS key is made then.
 
     Raises
     ------
@@ -78,22 +83,33 @@ def enrol(
     hosts = Names.of(names)
     folder = folder.absolute()
     with new_folders(folder.parent, folder.name) as staging:
-        return make_keys(staging / folder.name, name, role, hosts, identity)
+        return make_keys(staging / folder.name, name, role, hosts, identity, pki)
 
 
-def make_keys(folder: Path, name: str, role: Role, hosts: Names, identity: Identity | None = None) -> EnrolmentRequest:
+def make_keys(
+    folder: Path,
+    name: str,
+    role: Role,
+    hosts: Names,
+    identity: Identity | None = None,
+    pki: CertifiedNames | None = None,
+) -> EnrolmentRequest:
     """Make the folder and the files of `enrol`; not atomic."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
-    tls, sealing = new_key(), SealingKey.create()
+    sealing = SealingKey.create()
     if identity is None:
         kept = IdentityKey.create()
         kept.save(party.identity)
         identity = Identity(kept)
-    enrolment_request = EnrolmentRequest(
-        name, role, identity.public, sealing.public, new_request(tls, name, role, hosts)
-    )
-    write_private(party.tls_key, key_pem(tls))
+    requested: bytes | CertifiedNames
+    if pki is None:
+        tls = new_key()
+        write_private(party.tls_key, key_pem(tls))
+        requested = new_request(tls, name, role, hosts)
+    else:
+        requested = pki
+    enrolment_request = EnrolmentRequest(name, role, identity.public, sealing.public, requested)
     sealing.save(party.sealing)
     WrappingKeys.create().save(party.wrapping)
     write_public(party.enrolment_request, enrolment_request.signed(identity).encode())
@@ -106,11 +122,17 @@ def certify(authority: Authority, enrolment_request: EnrolmentRequest, validity:
     Raises
     ------
     TrystError
-        CERTIFICATE as `Authority.certify`.
+        CERTIFICATE as `Authority.certify`, or if the party's own PKI issues its certificates.
     """
-    return certificate_pem(
-        authority.certify(enrolment_request.request, enrolment_request.name, enrolment_request.role, validity)
-    )
+    request = enrolment_request.certificate
+    if isinstance(request, CertifiedNames):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "this party's certificates are issued by its organisation's own PKI",
+            where=f"enrolment request of {enrolment_request.name}",
+            remedy="leave it out here, and give it to `tryst party assemble`",
+        )
+    return certificate_pem(authority.certify(request, enrolment_request.name, enrolment_request.role, validity))
 
 
 def assemble(
@@ -135,94 +157,39 @@ def assemble(
         or was issued by none of the authorities; CONFIGURATION as `Members`.
     """
     known = read_certificates(authorities, "the authorities")
-    members = []
-    for enrolment_request in enrolment_requests:
-        where = f"the certificate of {enrolment_request.name}"
-        if enrolment_request.name not in certificates:
-            raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
-        certificate = read_certificate(certificates[enrolment_request.name], where)
-        if spki_fingerprint(certificate) != spki_fingerprint(read_request(enrolment_request.request, where)):
-            raise TrystError(
-                ErrorCode.CERTIFICATE,
-                "the certificate is for another key than the enrolment request",
-                where=where,
-                remedy="certify the enrolment request that the party sent last",
-            )
-        if role_of(certificate, where) is not enrolment_request.role:
-            raise TrystError(
-                ErrorCode.CERTIFICATE, f"the certificate must be for {enrolment_request.role}", where=where
-            )
-        issuer = _issuer(certificate, known, now or utc_now(), where)
-        members.append(
-            Member(
-                enrolment_request.name,
-                enrolment_request.role,
-                spki_fingerprint(issuer),
-                spki_fingerprint(certificate),
-                enrolment_request.identity,
-                enrolment_request.sealing,
-            )
+    moment = now or utc_now()
+    return Members(
+        Member(
+            party.name,
+            party.role,
+            party.certificate
+            if isinstance(party.certificate, CertifiedNames)
+            else _pinned(party, party.certificate, certificates.get(party.name), known, moment),
+            party.identity,
+            party.sealing,
         )
-    return Members(members)
+        for party in enrolment_requests
+    )
 
 
-def accept(
-    folder: Path, name: str, certificate: bytes, members: str, authorities: bytes, identity: Identity | None = None
-) -> Members:
-    """Put certificate, membership list and authorities into a party's folder, replacing former ones.
-
-    Everything is checked before anything is written; accepting the same files again changes nothing.
-
-    Parameters
-    ----------
-    identity
-        The party's own, if it is not in the folder.
-
-    Raises
-    ------
-    TrystError
-        CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by another
-        authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
-    """
-    party = PartyFolder(folder)
-    listed = Members.parse(members)
-    own = listed.named(name)
-    leaf = read_certificate(certificate, f"the certificate of {name}")
-    held: dict[str, PublicIdentity | SealingPublicKey | str] = {
-        "certificate": spki_fingerprint(leaf),
-        "identity": (identity or open_identity(None, party.identity)).public,
-        "sealing": SealingKey.load(party.sealing).public,
-    }
-    if public_key_bytes(load_key(party.tls_key)) != public_key_bytes(leaf):
+def _pinned(
+    party: EnrolmentRequest, request: bytes, pem: bytes | None, known: list[x509.Certificate], now: datetime
+) -> PinnedKey:
+    """What the list pins of the certificate that was issued for a request."""
+    where = f"the certificate of {party.name}"
+    if pem is None:
+        raise TrystError(ErrorCode.CERTIFICATE, "is missing", where=where, remedy="have the request certified")
+    certificate = read_certificate(pem, where)
+    if spki_fingerprint(certificate) != spki_fingerprint(read_request(request, where)):
         raise TrystError(
             ErrorCode.CERTIFICATE,
-            f"the certificate is not for the key in {party.tls_key.name}",
-            where=str(folder),
-            remedy="send the enrolment request in this folder to whoever certifies, and use the new certificate",
+            "the certificate is for another key than the enrolment request",
+            where=where,
+            remedy="certify the enrolment request that the party sent last",
         )
-    check_own(own, held, str(folder))
-    known = {spki_fingerprint(one): one for one in read_certificates(authorities, "the authorities")}
-    linker = listed.in_role(Role.LINKER)
-    needed = {member.authority for member in (listed if own.role is Role.LINKER else (own, linker))}
-    if missing := sorted(needed - known.keys()):
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "the certificates of authorities in the membership list are missing",
-            where="the authorities",
-            got=f"none for {', '.join(digits[:16] for digits in missing)}",
-            remedy="ask the coordinator for all of them",
-        )
-    check_issued(leaf, known[own.authority], utc_now(), f"the certificate of {name}")
-    if role_of(leaf, f"the certificate of {name}") is not own.role:
-        raise TrystError(
-            ErrorCode.CERTIFICATE, f"the certificate must be for {own.role}", where=f"the certificate of {name}"
-        )
-    callers = sorted(needed) if own.role is Role.LINKER else [own.authority]
-    write_public(party.callers, b"".join(certificate_pem(known[digits]) for digits in callers))
-    write_public(party.linker, certificate_pem(known[linker.authority]))
-    write_public(party.members, members.encode())
-    write_public(party.certificate, certificate_pem(leaf))
-    return listed
+    if role_of(certificate, where) is not party.role:
+        raise TrystError(ErrorCode.CERTIFICATE, f"the certificate must be for {party.role}", where=where)
+    return PinnedKey(spki_fingerprint(_issuer(certificate, known, now, where)), spki_fingerprint(certificate))
 
 
 def _issuer(

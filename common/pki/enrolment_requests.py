@@ -1,5 +1,8 @@
 """A party's enrolment request: its public keys and its certificate request, signed by its identity.
 
+One whose certificates its organisation's own PKI issues has, in place of the certificate request, the authorities and
+the names of its certificates, in a request of version 2.
+
 It is all that an organisation sends when it enrols. The signature shows that the sender holds the identity in it; whose
 identity that is has to be checked by telephone.
 """
@@ -8,6 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
+
+from pydantic import model_validator
 
 from tryst.common.configuration import Configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError
@@ -17,17 +23,34 @@ from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role
 from tryst.common.pki.certificate_requests import read_request
 from tryst.common.pki.certificates import read_public, role_of
-from tryst.common.pki.members import FirstVersion, IdentityDigits, KeyDigits, MemberName
+from tryst.common.pki.certified_names import CertifiedNames
+from tryst.common.pki.member_entries import (
+    IdentityDigits,
+    KeyDigits,
+    ListVersion,
+    MemberName,
+    PkiNames,
+    pki_lines,
+)
 
 
 class _EnrolmentRequestFile(Configuration):
-    version: FirstVersion
+    version: ListVersion
     name: MemberName
     role: Role
     identity: IdentityDigits
     sealing: KeyDigits
-    request: str
+    request: str | None = None
+    pki: PkiNames | None = None
     signature: str
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.request is None) == (self.pki is None):
+            raise ValueError("expected either request or pki")
+        if self.pki is not None and self.version == 1:
+            raise ValueError("one with pki is of version 2")
+        return self
 
 
 @dataclass(frozen=True)
@@ -38,7 +61,8 @@ class EnrolmentRequest:
     role: Role
     identity: PublicIdentity
     sealing: SealingPublicKey
-    request: bytes
+    certificate: bytes | CertifiedNames
+    """The certificate request, as PEM, or what the own PKI's certificates are known by."""
 
     @classmethod
     def parse(cls, text: str, where: str = "enrolment-request.yaml") -> EnrolmentRequest:
@@ -56,14 +80,15 @@ class EnrolmentRequest:
             file.role,
             PublicIdentity.from_hex(file.identity),
             SealingPublicKey.from_hex(file.sealing),
-            file.request.encode(),
+            (file.request or "").encode() if file.pki is None else file.pki.names,
         )
         try:
             signature = bytes.fromhex(file.signature)
         except ValueError:
             signature = b""
         enrolment_request.identity.verify(signature, SigningPurpose.ENROLMENT, *enrolment_request._parts)
-        if role_of(read_request(enrolment_request.request, where), where) is not enrolment_request.role:
+        requested = enrolment_request.certificate
+        if isinstance(requested, bytes) and role_of(read_request(requested, where), where) is not file.role:
             raise TrystError(
                 ErrorCode.CERTIFICATE,
                 f"the certificate request must be for the role of the enrolment request, {enrolment_request.role}",
@@ -76,26 +101,29 @@ class EnrolmentRequest:
         """The enrolment request as text, signed."""
         lines = [
             "# Public. Send it to whoever issues the certificates.",
-            "version: 1",
+            f"version: {1 if isinstance(self.certificate, bytes) else 2}",
             f'name: "{self.name}"',
             f"role: {self.role}",
             f'identity: "{self.identity.hex}"',
             f'sealing: "{self.sealing.hex}"',
             f'signature: "{identity.sign(SigningPurpose.ENROLMENT, *self._parts).hex()}"',
-            "request: |",
-            *(f"  {line}" for line in self.request.decode("ascii").splitlines()),
+            *self._certificate_lines,
         ]
         return "\n".join(lines) + "\n"
 
     @property
+    def _certificate_lines(self) -> list[str]:
+        if isinstance(self.certificate, CertifiedNames):
+            return pki_lines(self.certificate)
+        return ["request: |", *(f"  {line}" for line in self.certificate.decode("ascii").splitlines())]
+
+    @property
     def _parts(self) -> tuple[bytes, ...]:
-        return (
-            self.name.encode(),
-            self.role.value.encode(),
-            self.identity.raw,
-            self.sealing.raw,
-            self.request,
-        )
+        keys = (self.name.encode(), self.role.value.encode(), self.identity.raw, self.sealing.raw)
+        if isinstance(self.certificate, bytes):
+            return (*keys, self.certificate)
+        names = self.certificate
+        return (*keys, b"pki", names.dns.encode(), names.spiffe.encode(), *map(bytes.fromhex, names.authorities))
 
 
 def load_enrolment_request(path: Path) -> EnrolmentRequest:

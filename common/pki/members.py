@@ -11,88 +11,49 @@
         identity: <Ed25519 public key>
         sealing: <X25519 public key>
 
-all as 64 hexadecimal digits. `admission` decides whether a caller is one of them.
+all as 64 hexadecimal digits. A member whose certificates come from its organisation's own PKI has, in place of
+`authority` and `certificate`, the authorities and the names of its certificates, in a list of version 2::
+
+        pki:
+          authorities: [<SHA-256 of the public key of an authority>, ...]
+          dns: alice.hospital.example
+          spiffe: spiffe://hospital.example/tryst/alice
+
+`admission` decides whether a caller is one of them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
-from tryst.common.configuration import Configuration, load_configuration, parse_configuration
+from tryst.common.configuration import load_configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.keys.identity import PublicIdentity
 from tryst.common.keys.sealing_key import SealingPublicKey
-from tryst.common.parties import Role
-
-NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
-"""The form of a member's name."""
+from tryst.common.parties import SERVERS, Role
+from tryst.common.pki.certificates import server_name
+from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
+from tryst.common.pki.member_entries import MembersFile, certificate_lines
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
 
 
-def _digits(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{64}", text):
-        raise ValueError(f"expected 64 lower-case hexadecimal digits, got {len(text)} characters")
-    return text
-
-
-def _identity(text: str) -> str:
-    try:
-        PublicIdentity.from_hex(_digits(text))
-    except TrystError as error:
-        raise ValueError(error.what) from None
-    return text
-
-
-def member_name(text: str) -> str:
-    """The name itself, if it is valid for a member.
-
-    Raises
-    ------
-    ValueError
-        If not.
-    """
-    if not NAME.fullmatch(text):
-        raise ValueError("a member's name has 1 to 32 of a-z, 0-9 and -, and no - at either end")
-    return text
-
-
-MemberName = Annotated[str, AfterValidator(member_name)]
-FirstVersion = Annotated[int, Field(ge=1, le=1)]  # Literal[1] would take 1.0 and true for 1
-KeyDigits = Annotated[str, AfterValidator(_digits)]
-IdentityDigits = Annotated[str, AfterValidator(_identity)]
-
-
-class _Entry(Configuration):
-    name: MemberName
-    role: Role
-    authority: KeyDigits
-    certificate: KeyDigits
-    identity: IdentityDigits
-    sealing: KeyDigits
-
-
-class _File(Configuration):
-    version: FirstVersion
-    members: tuple[_Entry, ...]
-
-
 @dataclass(frozen=True)
 class Member:
-    """One party of the deployment, by its public keys."""
+    """One party of the deployment, by its public keys and what its certificate is known by."""
 
     name: str
     role: Role
-    authority: str
-    certificate: str
+    certificate: PinnedKey | CertifiedNames
     identity: PublicIdentity
     sealing: SealingPublicKey
+
+    @property
+    def server_name(self) -> str:
+        """The name that its service's certificate must have."""
+        return self.certificate.dns if isinstance(self.certificate, CertifiedNames) else server_name(self.role)
 
 
 class Members:
@@ -101,16 +62,18 @@ class Members:
     Raises
     ------
     TrystErrors
-        CONFIGURATION, with every error: a name, certificate, identity or sealing key that two members share, or a
-        unique role that no member or several members have.
+        CONFIGURATION, with every error: a name, certificate, identity or sealing key that two members share, a
+        unique role that no member or several members have, or a service without a name to call it by.
     """
 
     def __init__(self, members: Iterable[Member], *, where: str = "members.yaml") -> None:
         self._members = tuple(members)
-        issues = _shared(self._members, where) + _roles(self._members, where)
+        issues = _shared(self._members, where) + _roles(self._members, where) + _unnamed(self._members, where)
         if issues:
             raise TrystErrors(ErrorCode.CONFIGURATION, issues, where=where)
-        self._by_certificate = {member.certificate: member for member in self._members}
+        self._by_key = {
+            member.certificate.key: member for member in self._members if isinstance(member.certificate, PinnedKey)
+        }
 
     @classmethod
     def load(cls, path: Path) -> Members:
@@ -121,22 +84,29 @@ class Members:
         TrystError
             CONFIGURATION, with every error by key and line.
         """
-        return cls._of(load_configuration(path, _File), str(path))
+        return cls._of(load_configuration(path, MembersFile), str(path))
 
     @classmethod
     def parse(cls, text: str, where: str = "members.yaml") -> Members:
         """Read the text of a membership list; as `load`."""
-        return cls._of(parse_configuration(text, _File, folder=Path(), where=where), where)
+        return cls._of(parse_configuration(text, MembersFile, folder=Path(), where=where), where)
 
     @classmethod
-    def _of(cls, file: _File, where: str) -> Members:
+    def _of(cls, file: MembersFile, where: str) -> Members:
+        if file.version == 1 and any(entry.pki is not None for entry in file.members):
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "a list with `pki` is of version 2",
+                where=where,
+                got="version 1",
+                remedy="have the coordinator make it again, by `tryst party assemble`",
+            )
         return cls(
             (
                 Member(
                     entry.name,
                     entry.role,
-                    entry.authority,
-                    entry.certificate,
+                    entry.known_by,
                     PublicIdentity.from_hex(entry.identity),
                     SealingPublicKey.from_hex(entry.sealing),
                 )
@@ -149,13 +119,13 @@ class Members:
         """The list as the text of ``members.yaml``."""
         # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
         lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
-        lines += ["version: 1", "members:"]
+        pinned = all(isinstance(member.certificate, PinnedKey) for member in self._members)
+        lines += [f"version: {1 if pinned else 2}", "members:"]
         for member in self._members:
             lines += [
                 f'  - name: "{member.name}"',
                 f"    role: {member.role}",
-                f'    authority: "{member.authority}"',
-                f'    certificate: "{member.certificate}"',
+                *(f"    {line}" for line in certificate_lines(member.certificate)),
                 f'    identity: "{member.identity.hex}"',
                 f'    sealing: "{member.sealing.hex}"',
             ]
@@ -198,22 +168,25 @@ class Members:
             )
         return found[0]
 
-    def with_certificate(self, fingerprint: str) -> Member | None:
-        """The member whose certificate has this public key."""
-        return self._by_certificate.get(fingerprint)
+    def with_key(self, fingerprint: str) -> Member | None:
+        """The member that is known by this public key in its certificate."""
+        return self._by_key.get(fingerprint)
 
 
 def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
     issues: list[TrystError] = []
     for what, values in (
         ("a name", [member.name for member in members]),
-        ("a certificate key", [member.certificate for member in members]),
+        ("a certificate key", [getattr(member.certificate, "key", "") for member in members]),
+        ("a DNS name", [getattr(member.certificate, "dns", "") for member in members]),
+        ("a SPIFFE ID", [getattr(member.certificate, "spiffe", "") for member in members]),
         ("an identity", [member.identity.hex for member in members]),
         ("a sealing key", [member.sealing.hex for member in members]),
     ):
         owners: dict[str, list[str]] = {}
         for member, value in zip(members, values, strict=True):
-            owners.setdefault(value, []).append(member.name)
+            if value:
+                owners.setdefault(value, []).append(member.name)
         issues += [
             TrystError(
                 ErrorCode.CONFIGURATION,
@@ -226,6 +199,20 @@ def _shared(members: tuple[Member, ...], where: str) -> list[TrystError]:
             if len(names) > 1
         ]
     return issues
+
+
+def _unnamed(members: tuple[Member, ...], where: str) -> list[TrystError]:
+    return [
+        TrystError(
+            ErrorCode.CONFIGURATION,
+            f"the certificate of a {member.role} needs a DNS name, by which its service is called",
+            where=where,
+            got=f"a SPIFFE ID alone for {member.name}",
+            remedy="have its PKI add a DNS name, and enter it as `dns`",
+        )
+        for member in members
+        if member.role in SERVERS and not member.server_name
+    ]
 
 
 def _roles(members: tuple[Member, ...], where: str) -> list[TrystError]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.fingerprint import in_groups
-from tryst.common.keys.identity import PublicIdentity
-from tryst.common.keys.sealing_key import SealingPublicKey
+from tryst.common.keys.key_file import PublicKey
 from tryst.common.pki.members import Member
 
 
-def check_own(member: Member, held: Mapping[str, PublicIdentity | SealingPublicKey | str], where: str) -> None:
+def check_own(member: Member, held: Mapping[str, PublicKey], where: str) -> None:
     """Refuse a list with another key for this party than it has.
 
     Parameters
@@ -19,7 +17,7 @@ def check_own(member: Member, held: Mapping[str, PublicIdentity | SealingPublicK
     member
         The party in the list.
     held
-        Public keys and fingerprints that it has, by the name of the member's attribute.
+        Public keys that it has, by the name of the member's attribute.
     where
         The party's folder.
 
@@ -35,7 +33,7 @@ def check_own(member: Member, held: Mapping[str, PublicIdentity | SealingPublicK
                 ErrorCode.CONFIGURATION,
                 f"the membership list has another {key} key for {member.name} than this party",
                 where=where,
-                got=in_groups(bytes.fromhex(listed)) if isinstance(listed, str) else listed.fingerprint,
+                got=listed.fingerprint,
                 remedy="get the current membership list from the coordinator, or send it the enrolment request in this "
                 "folder again",
             )

@@ -14,12 +14,14 @@ from types import MappingProxyType
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
+from tryst.common.pki.acceptance import accept
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Names, Validity
-from tryst.common.pki.enrolment import accept, assemble, certify, make_keys
+from tryst.common.pki.enrolment import assemble, certify, make_keys
 from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
-from tryst.common.pki.members import NAME, Members
+from tryst.common.pki.member_entries import NAME
+from tryst.common.pki.members import Members
 
 AUTHORITY_FOLDER = "authority"
 

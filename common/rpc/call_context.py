@@ -69,6 +69,16 @@ class CallContext:
         self._active = False
 
 
+def shown_chain(context: grpc.ServicerContext) -> bytes:
+    """PEM: the certificate that the peer has proved to hold, then what else it has shown; empty without one."""
+    found = context.auth_context()
+    own = found.get("x509_pem_cert") or []
+    if len(own) != 1:
+        return b""
+    chain = b"".join(found.get("x509_pem_cert_chain") or [])
+    return bytes(chain if chain.startswith(own[0]) else own[0] + chain)
+
+
 def may_wait(context: grpc.ServicerContext) -> bool:
     """Whether a method may hold this call until there is news; if not, it answers with what there is."""
     return bool(context.may_wait)

@@ -25,6 +25,8 @@ COMMIT_SECONDS = 60.0
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
+_LONGEST_CALL_SECONDS = 3600.0
+"""No call is open for longer; a service refuses it."""
 _RANDOM = secrets.SystemRandom()
 
 StubT = TypeVar("StubT")
@@ -55,7 +57,7 @@ class Connection:
     ) -> None:
         self.address = address
         self._closed = threading.Event()
-        self._former: list[grpc.Channel] = []
+        self._former: list[tuple[float, grpc.Channel]] = []
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -87,14 +89,17 @@ class Connection:
     def close(self) -> None:
         """Close the channel; calls under way are cancelled."""
         self._closed.set()
-        for channel in (*self._former, self._channel):
+        for channel in (*(former for _, former in self._former), self._channel):
             channel.close()
 
     def renew(self, credentials: grpc.ChannelCredentials) -> None:
         """Make further calls with other credentials; calls under way end with the former ones."""
-        # A former channel stays open for them. Certificates are renewed a few times a year, so few gather.
-        self._former.append(self._channel)
+        # A former channel stays open for them, for as long as one may last: some certificates are renewed every hour.
+        now = time.monotonic()
+        self._former.append((now, self._channel))
         self._channel = self._connected(credentials)
+        while self._former[0][0] < now - _LONGEST_CALL_SECONDS:
+            self._former.pop(0)[1].close()
 
     def _connected(self, credentials: grpc.ChannelCredentials) -> grpc.Channel:
         channel = grpc.secure_channel(self.address, credentials, options=self._options)

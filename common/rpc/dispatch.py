@@ -17,7 +17,7 @@ import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.pki.members import Member
-from tryst.common.rpc.call_context import AbortedError, CallContext
+from tryst.common.rpc.call_context import AbortedError, CallContext, shown_chain
 from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.event_loop import event_loop
 from tryst.common.rpc.fairness import LONG_POLLS, MemberLimits, MemberShare
@@ -128,17 +128,17 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             await context.abort(status_of(error.code), error.what)
 
     def _share(self, context: grpc.aio.ServicerContext) -> MemberShare:
-        certificates = context.auth_context().get("x509_pem_cert") or [b""]
-        member = self._members.get(certificates[0])
+        shown = shown_chain(context)
+        member = self._members.get(shown)
         if member is None:
             try:
-                member = self._admit(certificates[0])
+                member = self._admit(shown)
             except TrystError:
                 pass  # the gate refuses it, and logs why
             else:
                 if len(self._members) >= _MAX_CERTIFICATES:
                     self._members.clear()
-                self._members[certificates[0]] = member
+                self._members[shown] = member
         name = "" if member is None else member.name
         if name not in self._shares:
             self._shares[name] = MemberShare(member, self._limits)

@@ -23,6 +23,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
+from tryst.common.rpc.call_context import shown_chain
 from tryst.common.rpc.call_recorder import note_caller, note_error
 from tryst.common.rpc.protocol import require_caller
 from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
@@ -33,7 +34,7 @@ MAX_DEADLINE_SECONDS = 3600.0
 """No call may be open for longer: long computations are runs of the worker."""
 
 Admit = Callable[[bytes], Member]
-"""Finds the member that a peer's certificate (PEM) belongs to, or raises `TrystError`."""
+"""Finds the member that a peer's certificate belongs to, as `shown_chain` gives it, or raises `TrystError`."""
 
 Denied = Callable[[str, str], None]
 """Called for every denied call with the caller's name, empty if it is no member, and the method."""
@@ -159,12 +160,12 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
             log.error("a denied call could not be recorded", method=method, code=blocking_error.code.name)
 
     def _identify(self, method: str, context: grpc.ServicerContext) -> Member | None:
-        certificates = context.auth_context().get("x509_pem_cert") or []
-        if len(certificates) != 1:
+        shown = shown_chain(context)
+        if not shown:
             log.warning("denied", method=method, reason="no client certificate")
             return None
         try:
-            return self._admit(certificates[0])
+            return self._admit(shown)
         except TrystError as error:
             # The operator learns the reason; the caller, who may be anyone, only that it is not admitted.
             log.warning("denied", method=method, reason=str(error))

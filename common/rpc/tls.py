@@ -9,26 +9,32 @@ caller; see `common.rpc.trust`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import grpc
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role
+from tryst.common.parties import SERVERS, Role
+from tryst.common.pki.admission import Admission, is_for
 from tryst.common.pki.certificates import (
     certificate_pem,
     key_pem,
-    load_certificate,
     load_key,
+    names_role,
     public_key_bytes,
     read_certificates,
     read_public,
     role_of,
 )
+from tryst.common.pki.certified_names import CertifiedNames
 from tryst.common.pki.checks import check_dates, is_authority, utc_now
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class TlsFiles:
     _key: bytes = field(repr=False)
 
     @classmethod
-    def load(cls, folder: Path, role: Role, now: datetime | None = None) -> TlsFiles:
+    def load(cls, folder: Path, role: Role, now: datetime | None = None, members: Path | None = None) -> TlsFiles:
         """Read and check the files.
 
         Parameters
@@ -50,27 +56,24 @@ class TlsFiles:
         folder
             The party's folder, as `tryst init` makes it.
         role
-            The role this program plays; its certificate must name it.
+            The role this program plays. Its certificate must name it, or, if it is of the organisation's own PKI, be
+            that of the role's member in the list.
+        members
+            The list, if it is not the one in the folder.
 
         Raises
         ------
         TrystError
             CONFIGURATION if a file is missing, or a key is open to others; CERTIFICATE if the certificate is out of
-            its dates (which the message gives), for another role or key, or if no authority in a bundle is valid.
+            its dates (which the message gives), for another role or key, not as the list has it, or if no authority in
+            a bundle is valid.
         """
         party, moment = PartyFolder(folder), now or utc_now()
-        certificate = load_certificate(party.certificate)
         where = str(party.certificate)
+        chain = read_certificates(read_public(party.certificate, "the certificate"), where)
+        certificate = chain[0]
         check_dates(certificate, moment, where)
-        named = role_of(certificate, where)
-        if named is not role:
-            raise TrystError(
-                ErrorCode.CERTIFICATE,
-                f"expected a certificate for the role {role}",
-                where=where,
-                got=str(named),
-                remedy="set `keys` in the configuration to this party's own folder",
-            )
+        _check_role(chain, role, party, members or party.members, moment)
         key = load_key(party.tls_key)
         if public_key_bytes(key) != public_key_bytes(certificate):
             raise TrystError(
@@ -81,7 +84,7 @@ class TlsFiles:
             )
         return cls(
             role,
-            certificate_pem(certificate),
+            b"".join(certificate_pem(each) for each in chain),
             _authorities(party.callers, moment),
             _authorities(party.linker, moment),
             key_pem(key),
@@ -96,8 +99,8 @@ class TlsFiles:
     def channel(self, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
         """For calling the linker, or, with the own role, the party's own service.
 
-        The connection must verify `common.pki.server_name` of `to`, whatever the address: this name distinguishes the
-        service from any other member.
+        The connection must verify the `server_name` of the called member, whatever the address: this name distinguishes
+        the service from any other member.
 
         Raises
         ------
@@ -112,9 +115,45 @@ class TlsFiles:
         )
 
 
-def channel_credentials(folder: Path, role: Role, to: Role = Role.LINKER) -> grpc.ChannelCredentials:
+def channel_credentials(
+    folder: Path, role: Role, to: Role = Role.LINKER, members: Path | None = None
+) -> grpc.ChannelCredentials:
     """Credentials for calling the linker, or with `to` the own role the own service; raises as `TlsFiles.load`."""
-    return TlsFiles.load(folder, role).channel(to)
+    return TlsFiles.load(folder, role, members=members).channel(to)
+
+
+def _check_role(
+    chain: Sequence[x509.Certificate], role: Role, party: PartyFolder, members: Path, moment: datetime
+) -> None:
+    """Refuse a certificate for another role; one that names none has to be what the list has for this one."""
+    where = str(party.certificate)
+    listed = Members.load(members) if not names_role(chain[0]) and members.exists() else ()
+    own = [member.name for member in listed if member.role is role and isinstance(member.certificate, CertifiedNames)]
+    if not isinstance(listed, Members) or not own:
+        named = role_of(chain[0], where)
+        if named is not role:
+            raise TrystError(
+                ErrorCode.CERTIFICATE,
+                f"expected a certificate for the role {role}",
+                where=where,
+                got=str(named),
+                remedy="set `keys` in the configuration to this party's own folder",
+            )
+        return
+    authorities = read_public(party.callers, "the authorities of callers")
+    shown = b"".join(certificate_pem(each) for each in chain)
+    try:
+        Admission.from_pem(listed, authorities, only=own)(shown, moment)
+    except TrystError as error:
+        what = f"the certificate is not as the membership list has it: {error.what}"
+        raise TrystError(ErrorCode.CERTIFICATE, what, where=where, got=error.got, remedy=error.remedy) from None
+    if role in SERVERS and not is_for(chain[0], ExtendedKeyUsageOID.SERVER_AUTH):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "the certificate is not issued for servers",
+            where=where,
+            remedy="have the own PKI issue it for both usages, of clients and of servers",
+        )
 
 
 def _authorities(path: Path, now: datetime) -> bytes:

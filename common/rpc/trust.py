@@ -21,7 +21,7 @@ from tryst.common.observability.certificates import certificate_ends
 from tryst.common.parties import Role
 from tryst.common.periodic import Periodic
 from tryst.common.pki.admission import Admission
-from tryst.common.pki.certificates import read_certificate, read_public
+from tryst.common.pki.certificates import read_certificates, read_public
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import EndingCertificate, ending
 from tryst.common.pki.folders import PartyFolder
@@ -94,7 +94,7 @@ class Trust:
 
     def ending(self, now: datetime | None = None) -> EndingCertificate | None:
         """The own certificate, if it ends soon."""
-        return ending(read_certificate(self._read.tls.certificate, "certificate.pem"), now or utc_now())
+        return ending(read_certificates(self._read.tls.certificate, "certificate.pem")[0], now or utc_now())
 
     def ends(self) -> dict[str, datetime]:
         """The end of every certificate in use, as `certificate_ends`."""
@@ -122,7 +122,7 @@ class Trust:
         return True
 
     def _load(self) -> _Read:
-        tls = TlsFiles.load(self._folder.path, self._role)
+        tls = TlsFiles.load(self._folder.path, self._role, members=self._list)
         members = Members.load(self._list)
         authorities = read_public(self._folder.callers, "the authorities of callers")
         return _Read(tls, members, Admission.from_pem(members, authorities, only=self._only), tls.served())

@@ -12,7 +12,6 @@ from tryst.common.configuration import load_configuration
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
-from tryst.common.pki.certificates import server_name
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
@@ -94,4 +93,5 @@ def connection_of(
 ) -> Connection:
     """A connection to the Carole at `address`, with the certificate in the folder `keys`."""
     credentials = channel_credentials(keys, role)
-    return Connection(address, server_name(Role.LINKER), credentials, share_request_ids=share_request_ids)
+    linker = Members.load(PartyFolder(keys).members).in_role(Role.LINKER)
+    return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids)

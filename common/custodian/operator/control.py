@@ -14,7 +14,7 @@ from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.operator.address import running_address
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Party
-from tryst.common.pki import server_name
+from tryst.common.pki import Members, PartyFolder
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
@@ -52,7 +52,8 @@ class Control:
         configuration = load_custodian(config)
         found = running_address(configuration.state, party.name)
         credentials = channel_credentials(configuration.keys, party.role, party.role)
-        with Connection(found.address, server_name(party.role), credentials, share_request_ids=True) as connection:
+        own = Members.load(PartyFolder(configuration.keys).members).in_role(party.role).server_name
+        with Connection(found.address, own, credentials, share_request_ids=True) as connection:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:

@@ -157,7 +157,7 @@ def test_a_folder_that_is_not_the_listed_member_is_refused(make_world, tmp_path:
     world.alice.config.write_text(text.replace(str(world.alice.configuration.keys), str(folder.path)))
     with pytest.raises(TrystError) as refused:
         CustodianService(ALICE, world.alice.configuration)
-    assert "another identity for Alice" in str(refused.value)
+    assert "another identity key for alice" in str(refused.value)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tryst.common.parties import Role
 from tryst.common.pki.admission import Admission
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import Validity, certificate_pem, new_key, role_urn, spki_fingerprint
+from tryst.common.pki.certified_names import PinnedKey
 from tryst.common.pki.members import Member, Members
 from tryst.common.pki.provisioning import PARTIES
 
@@ -51,8 +52,7 @@ class Organisations:
                 Member(
                     name,
                     role,
-                    authority.fingerprint,
-                    spki_fingerprint(certificate),
+                    PinnedKey(authority.fingerprint, spki_fingerprint(certificate)),
                     Identity(IdentityKey.create()).public,
                     SealingKey.create().public,
                 )
@@ -190,11 +190,15 @@ def test_the_same_form_with_all_it_needs_is_admitted() -> None:
 
 @pytest.mark.parametrize(
     "peer",
-    [b"", b"nonsense", ALL.certificates["alice"][:-60], ALL.certificates["alice"] + ALL.certificates["bob"]],
-    ids=["nothing", "nonsense", "cut off", "two"],
+    [b"", b"nonsense", ALL.certificates["alice"][:-60]],
+    ids=["nothing", "nonsense", "cut off"],
 )
 def test_what_is_no_certificate_is_refused(peer: bytes) -> None:
     assert "the caller's certificate" in reason(peer)
+
+
+def test_what_is_shown_behind_the_callers_own_certificate_makes_it_no_other() -> None:
+    assert ALL.admission(ALL.certificates["alice"] + ALL.certificates["bob"]).name == "alice"
 
 
 def test_a_custodians_own_service_admits_itself_only() -> None:

@@ -14,6 +14,7 @@ from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
+from tryst.common.pki.acceptance import accept
 from tryst.common.pki.admission import Admission
 from tryst.common.pki.authority import Authority
 from tryst.common.pki.certificates import (
@@ -23,7 +24,7 @@ from tryst.common.pki.certificates import (
     read_certificates,
     spki_fingerprint,
 )
-from tryst.common.pki.enrolment import accept, assemble, certify, enrol
+from tryst.common.pki.enrolment import assemble, certify, enrol
 from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.provisioning import PARTIES
@@ -116,7 +117,7 @@ def test_accepting_again_changes_nothing_and_a_renewal_replaces(deployment: Depl
     deployment.certificates["bob"] = certify(deployment.coordinators, deployment.enrolment_requests["bob"])
     deployment.accept("bob")
     assert folder.certificate.read_bytes() != former["certificate.pem"]
-    listed = deployment.members.named("bob").certificate
+    listed = deployment.members.named("bob").certificate.key
     assert spki_fingerprint(load_certificate(folder.certificate)) == listed
 
 
@@ -145,7 +146,7 @@ def test_an_enrolment_request_with_a_certificate_request_for_another_role_is_ref
     identity = open_identity(None, bob.identity)
     enrolment_request = deployment.enrolment_requests["bob"]
     forged = EnrolmentRequest(
-        "bob", Role.COORDINATOR, enrolment_request.identity, enrolment_request.sealing, enrolment_request.request
+        "bob", Role.COORDINATOR, enrolment_request.identity, enrolment_request.sealing, enrolment_request.certificate
     ).signed(identity)
     assert "must be for the role of the enrolment request" in refusal(
         lambda: EnrolmentRequest.parse(forged), ErrorCode.CERTIFICATE
@@ -195,7 +196,7 @@ def test_accepting_finds_what_is_not_ones_own(deployment: Deployment, tmp_path: 
     assert "no member has this name" in reported(ErrorCode.NOT_FOUND, name="mallory")
     own = deployment.members.named("bob")
     for key, value in (
-        ("certificate", own.certificate),
+        ("certificate", own.certificate.key),
         ("identity", own.identity.hex),
         ("sealing", own.sealing.hex),
     ):

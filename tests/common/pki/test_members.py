@@ -55,8 +55,8 @@ def test_a_list_is_read_written_and_read(tmp_path: Path) -> None:
     assert [member.name for member in again] == list(PARTIES)
     assert again.named("bob").identity.hex == given[1]["identity"]
     assert again.in_role(Role.LINKER).name == "carole"
-    assert again.with_certificate(given[3]["certificate"]) == again.named("coordinator")
-    assert again.with_certificate("f" * 64) is None
+    assert again.with_key(given[3]["certificate"]) == again.named("coordinator")
+    assert again.with_key("f" * 64) is None
 
 
 def test_names_and_digits_that_yaml_would_read_otherwise_survive() -> None:
@@ -124,7 +124,7 @@ def test_a_steward_may_be_absent_and_a_second_coordinator_present() -> None:
     assert len(Members.parse(text_of(given))) == 5
 
 
-@pytest.mark.parametrize("version", ["2", "'1'", "1.0", "true"])
+@pytest.mark.parametrize("version", ["3", "'1'", "1.0", "true"])
 def test_another_version_is_refused(version: str) -> None:
     assert "version" in mistakes_in(text_of(entries()).replace("version: 1", f"version: {version}"))
 

@@ -40,7 +40,7 @@ def test_a_folder_per_party_with_private_keys(tmp_path: Path) -> None:
     assert [path for path in root.rglob("*") if path.is_file() and key in path.read_bytes()] == [
         made.authority / "authority.key"
     ]
-    assert Authority.load(made.authority).fingerprint == made.members.named("alice").authority
+    assert Authority.load(made.authority).fingerprint == made.members.named("alice").certificate.authority
 
 
 def test_relative_paths_and_existing_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,119 @@
+"""What a party accepts from the coordinator: its certificate, the membership list and the authorities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from cryptography import x509
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import (
+    certificate_pem,
+    load_key,
+    public_key_bytes,
+    read_certificate,
+    read_certificates,
+    role_of,
+    spki_fingerprint,
+)
+from tryst.common.pki.certified_names import CertifiedNames
+from tryst.common.pki.checks import check_issued, utc_now
+from tryst.common.pki.folders import PartyFolder, write_public
+from tryst.common.pki.members import Member, Members
+from tryst.common.pki.own_keys import check_own
+
+
+def accept(
+    folder: Path,
+    name: str,
+    certificate: bytes | None,
+    members: str,
+    authorities: bytes,
+    identity: Identity | None = None,
+) -> Members:
+    """Put certificate, membership list and authorities into a party's folder, replacing former ones.
+
+    Everything is checked before anything is written; accepting the same files again changes nothing.
+
+    Parameters
+    ----------
+    certificate
+        None: the organisation's own PKI puts it into the folder.
+    identity
+        The party's own, if it is not in the folder.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE if the certificate is not for this party's key and role, is out of date or issued by another
+        authority than the list pins; CONFIGURATION if the list does not hold this party's own keys.
+    """
+    party = PartyFolder(folder)
+    listed = Members.parse(members)
+    own = listed.named(name)
+    held = {
+        "identity": (identity or open_identity(None, party.identity)).public,
+        "sealing": SealingKey.load(party.sealing).public,
+    }
+    check_own(own, held, str(folder))
+    known = {spki_fingerprint(one): one for one in read_certificates(authorities, "the authorities")}
+    linker = listed.in_role(Role.LINKER)
+    whose = listed if own.role is Role.LINKER else (own, linker)
+    needed = {authority for member in whose for authority in member.certificate.authorities}
+    if missing := sorted(needed - known.keys()):
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the certificates of authorities in the membership list are missing",
+            where="the authorities",
+            got=f"none for {', '.join(digits[:16] for digits in missing)}",
+            remedy="ask the coordinator for all of them",
+        )
+    leaf = _own_certificate(party, own, certificate, known)
+    callers = sorted(needed) if own.role is Role.LINKER else own.certificate.authorities
+    write_public(party.callers, b"".join(certificate_pem(known[digits]) for digits in callers))
+    trusted = linker.certificate.authorities
+    write_public(party.linker, b"".join(certificate_pem(known[digits]) for digits in trusted))
+    write_public(party.members, members.encode())
+    if leaf is not None:
+        write_public(party.certificate, certificate_pem(leaf))
+    return listed
+
+
+def _own_certificate(
+    party: PartyFolder, own: Member, pem: bytes | None, known: Mapping[str, x509.Certificate]
+) -> x509.Certificate | None:
+    """The certificate that was issued for a party's enrolment request; None where its own PKI issues them."""
+    where = f"the certificate of {own.name}"
+    if isinstance(own.certificate, CertifiedNames) or pem is None:
+        if isinstance(own.certificate, CertifiedNames) and pem is None:
+            return None
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "is missing" if pem is None else "is put into the folder by the organisation's own PKI",
+            where=where,
+            remedy="give --certificate" if pem is None else "leave --certificate out",
+        )
+    leaf = read_certificate(pem, where)
+    if public_key_bytes(load_key(party.tls_key)) != public_key_bytes(leaf):
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"the certificate is not for the key in {party.tls_key.name}",
+            where=str(party.path),
+            remedy="send the enrolment request in this folder to whoever certifies, and use the new certificate",
+        )
+    if spki_fingerprint(leaf) != own.certificate.key:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"the membership list has another certificate key for {own.name} than this party",
+            where=str(party.path),
+            remedy="send the enrolment request in this folder to the coordinator again",
+        )
+    check_issued(leaf, known[own.certificate.authority], utc_now(), where)
+    if role_of(leaf, where) is not own.role:
+        raise TrystError(ErrorCode.CERTIFICATE, f"the certificate must be for {own.role}", where=where)
+    return leaf

@@ -1,0 +1,60 @@
+"""Chains from a certificate of an organisation's own PKI to an authority that is pinned for it.
+
+The rules are RFC 5280's, as the library `cryptography` has them: signatures, dates, basic constraints, key usages, path
+lengths and name constraints. Constraints on URIs it does not know, and refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.x509 import verification
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.checks import check_dates, is_authority
+
+MAX_INTERMEDIATES = 4
+
+
+def check_chain(
+    chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], now: datetime, where: str
+) -> None:
+    """Refuse a leaf from which no chain leads to one of `authorities`.
+
+    Parameters
+    ----------
+    chain
+        The leaf, and the intermediate authorities that its holder has shown with it, in any order.
+    authorities
+        Those that are pinned, and no other: roots, or intermediate ones.
+
+    Raises
+    ------
+    TrystError
+        CERTIFICATE.
+    """
+    leaf, *intermediates = chain
+    if is_authority(leaf):
+        raise TrystError(ErrorCode.CERTIFICATE, "expected a party's certificate", where=where, got="an authority's")
+    check_dates(leaf, now, where)
+    if len(intermediates) > MAX_INTERMEDIATES:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"a chain has at most {MAX_INTERMEDIATES} intermediate authorities",
+            where=where,
+            got=str(len(intermediates)),
+        )
+    policy = verification.PolicyBuilder().store(verification.Store(list(authorities))).time(now)
+    try:
+        policy.max_chain_depth(MAX_INTERMEDIATES).build_client_verifier().verify(leaf, intermediates)
+    except verification.VerificationError as error:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "no chain leads from the certificate to an authority pinned for this member",
+            where=where,
+            got=str(error).partition(" (")[0],
+            remedy="compare the authorities with the membership list, and have the certificate's file hold the "
+            "intermediate ones behind the certificate",
+        ) from None
