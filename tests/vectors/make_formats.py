@@ -46,7 +46,9 @@ from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.keys.transit_wrapper import _identifier as transit_identifier
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
-from tryst.common.parties import Side
+from tryst.common.parties import Role, Side
+from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
+from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from tryst.common.wire.row_handles import (
@@ -72,6 +74,17 @@ DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
 CONTEXT = SealContext("golden", RUN, "alice")
 ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
 TERMS = Terms("golden", DIGEST, 1)
+NAMES = CertifiedNames(("5a" * 32,), "alice.hospital.example", "spiffe://hospital.example/tryst/alice")
+MEMBERS = Members(
+    Member(
+        name,
+        role,
+        NAMES if name == "alice" else PinnedKey("5b" * 32, key * 64),
+        Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(key.encode() * 32))).public,
+        SealingKey(X25519PrivateKey.from_private_bytes(key.encode() * 32)).public,
+    )
+    for key, (name, role) in zip("12345", PARTIES.items(), strict=True)
+)
 
 
 def _agreed() -> tuple[Agreement, bytes, bytes]:
@@ -177,6 +190,10 @@ def _transit() -> bytes:
     return transit_identifier(VaultPlace(address="https://vault", key="carole", token_file=Path("token")), 1)
 
 
+def _names(members: Members) -> object:
+    return {member.name: str(member.certificate) for member in members}
+
+
 def _chunk(content: bytes) -> object:
     chunk = Chunk.of(transfer_pb2.Chunk.FromString(content))
     return [chunk.index, chunk.count, chunk.root.hex(), chunk.sha256.hex(), chunk.data.hex()]
@@ -237,6 +254,11 @@ FIXED: Mapping[str, Format] = {
     "approval in a later epoch": (
         lambda: ALICE.sign(SigningPurpose.APPROVAL, *approval_parts("golden", DIGEST, 2)),
         _hex,
+    ),
+    "membership list 2": (lambda: MEMBERS.dump().encode(), lambda content: _names(Members.parse(content.decode()))),
+    "enrolment request 2": (
+        lambda: EnrolmentRequest("alice", Role.CUSTODIAN_A, ALICE.public, READER.public, NAMES).signed(ALICE).encode(),
+        lambda content: str(EnrolmentRequest.parse(content.decode()).certificate),
     ),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{

@@ -1,4 +1,4 @@
-"""An organisation's own PKI, as cert-manager or SPIRE runs one: a root, an intermediate authority, short certificates."""
+"""An organisation's own PKI, as cert-manager or SPIRE runs one: a root, an intermediate authority, short lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members whose certificates come from their organisation's own PKI: who is admitted, and every attempt to be another."""
+"""Members whose certificates come from their organisation's own PKI: who is admitted, and who is not as another."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_an_authority_of_the_same_name_is_another() -> None:
     assert "no chain leads" in reason(namesake.shown(alices(namesake)))
 
 
-def test_two_members_of_one_pki_are_told_apart_by_their_names() -> None:
+def test_two_members_of_one_pki_are_distinguished_by_their_names() -> None:
     assert ADMISSION(UNIT.shown(UNIT.issue(dns=[DNS["carole"]]))).name == "carole"
     both = UNIT.issue(dns=[DNS["carole"]], uris=[STEWARD])
     assert "the names of several members are in one certificate" in reason(UNIT.shown(both))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import grpc
 import pytest
 from cryptography import x509
 
@@ -112,8 +114,6 @@ def test_another_members_pki_makes_no_coordinator(world: World) -> None:
     with pytest.raises(TrystError, match="not as the membership list has it"):
         TlsFiles.load(certificate.path, Role.COORDINATOR)
     # An impostor's program does not look at its own certificate.
-    import grpc
-
     credentials = grpc.ssl_channel_credentials(
         certificate.linker.read_bytes(), certificate.tls_key.read_bytes(), certificate.certificate.read_bytes()
     )
@@ -128,14 +128,10 @@ def test_another_members_pki_makes_no_carole(world: World) -> None:
     world.office.renew(carole.path, dns=[CAROLE])
     with pytest.raises(TrystError, match="no chain leads"):
         TlsFiles.load(carole.path, Role.LINKER)
-    import grpc
-
     impostor = grpc.ssl_server_certificate_configuration(
         [(carole.tls_key.read_bytes(), carole.certificate.read_bytes())], root_certificates=carole.callers.read_bytes()
     )
-    world.trust._read = world.trust._read.__class__(
-        world.trust.tls, world.trust.members, world.trust._read.admission, impostor
-    )
+    world.trust._read = replace(world.trust._read, served=impostor)
     with world.connected() as connection, pytest.raises(TrystError) as caught:
         asked(connection)
     assert caught.value.code is ErrorCode.UNAVAILABLE
