@@ -83,7 +83,8 @@ class Application:
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
-        self._service = ServiceContext(self.store, Limits(limits.max_upload_bytes, limits.max_rows, quota))
+        own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
+        self._service = ServiceContext(self.store, own, endings=self._trust.endings)
         self._supervisor = supervise(self.store, self._path)
         observability = self.configuration.observability
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
@@ -20,6 +20,7 @@ from tryst.carole.store.view import not_found
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.pki.ending import EndingCertificate
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.specification import Specification, load_specification
@@ -43,12 +44,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """The store, the limits, whether the service is about to stop, and what the custodians report of themselves."""
+    """The store, the limits, whether the service is about to stop, and what is known of the members."""
 
     store: Store
     limits: Limits
     stopping: threading.Event = field(default_factory=threading.Event)
     conditions: Conditions = field(default_factory=Conditions)
+    endings: Callable[[], Mapping[str, EndingCertificate]] = dict
+    """Which members' certificates end soon, by the members' names."""
 
     def specification(self, name: str) -> tuple[str, Specification]:
         """A project's specification, as text and parsed.

@@ -22,6 +22,7 @@ from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.server import caller
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from tryst.common.wire.certificate_endings import endings_to_wire
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10
@@ -79,6 +80,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         return coordination_pb2.GetProjectResponse(
             status=status_to_wire(self._service.store.projects.get(name), self._service.conditions),
             specification=self._service.store.projects.specification(name),
+            certificates=endings_to_wire(self._service.endings()),
         )
 
     def ListProjects(  # noqa: N802
@@ -88,7 +90,8 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         projects = self._service.store.projects.all()
         conditions = self._service.conditions
         return coordination_pb2.ListProjectsResponse(
-            projects=[status_to_wire(project, conditions) for project in projects]
+            projects=[status_to_wire(project, conditions) for project in projects],
+            certificates=endings_to_wire(self._service.endings()),
         )
 
     def StartRun(  # noqa: N802

@@ -18,6 +18,7 @@ from tryst.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from tryst.common.parties import SIDE_OF_ROLE, Side
 from tryst.common.pki.members import Member
 from tryst.common.rpc.server import caller
+from tryst.common.wire.certificate_endings import endings_to_wire
 from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.common.wire.manifest import manifest_from_wire
 from tryst.common.wire.sides import side_to_wire
@@ -58,7 +59,9 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(read_project, min(seconds, max(0.0, remaining - 0.5)), context)
         response = custody_pb2.NextTaskResponse(
-            kind=custody_pb2.TASK_KIND_IDLE, projects=[status_to_wire(project) for project in projects]
+            kind=custody_pb2.TASK_KIND_IDLE,
+            projects=[status_to_wire(project) for project in projects],
+            certificates=endings_to_wire(self._service.endings()),
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)

@@ -7,6 +7,7 @@ that need it are absent. The worker is another process: what it does is read fro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,9 +16,12 @@ from prometheus_client.registry import Collector
 from tryst.carole.projects import RunState
 from tryst.carole.store.monitoring import Figures, LastRun, Monitoring
 from tryst.common.errors import TrystError
-from tryst.common.observability.families import gauge, labelled, service_metrics
+from tryst.common.observability.certificates import days_left
+from tryst.common.observability.families import ENDING, gauge, labelled, service_metrics
 from tryst.common.observability.readiness import Readiness
 from tryst.common.observability.recent import Recent
+from tryst.common.pki.checks import utc_now
+from tryst.common.pki.ending import urgency
 from tryst.common.rpc.trust import Trust
 
 REMEMBERED_SECONDS = 5.0
@@ -54,7 +58,8 @@ class CaroleMetrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
-        yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.ends())
+        yield from service_metrics(self._readiness, self._monitoring.disks, self._trust.in_use())
+        yield from self._certificates()
         figures = self._figures()
         yield gauge("tryst_store_up", "Whether the database was read for this page.", float(figures is not None))
         if figures is not None:
@@ -65,6 +70,19 @@ class CaroleMetrics(Collector):
         alive, starts = self._worker()
         yield gauge("tryst_worker_up", "Whether the worker's process is alive.", float(alive))
         yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
+
+    def _certificates(self) -> Iterable[Metric]:
+        """By role, as witnesses are: of several members in one role, the one that ends first."""
+        days: dict[str, float] = {}
+        soon: dict[str, float] = {}
+        now = utc_now()
+        for member, certificate in self._trust.members_certificates().items():
+            role = str(member.role)
+            days[role] = min(days.get(role, math.inf), days_left(certificate.not_valid_after_utc))
+            soon[role] = max(soon.get(role, 0.0), float(urgency(certificate, now)))
+        shown = "the certificate that a member of this role has shown last"
+        yield labelled("tryst_member_certificate_days_left", f"Days until {shown} ends.", "role", days)
+        yield labelled("tryst_member_certificate_ending", ENDING.format(shown), "role", soon)
 
     def _read(self) -> Figures | None:
         try:

@@ -11,6 +11,7 @@ from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.wire import entry_to_wire, status_to_wire
 from tryst.common.audit.steward_decision import verify_decision
 from tryst.common.rpc.server import caller
+from tryst.common.wire.certificate_endings import endings_to_wire
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
@@ -24,13 +25,14 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
 
     def __init__(self, service: ServiceContext) -> None:
         self._store = service.store
+        self._endings = service.endings
 
     def ListAssessed(  # noqa: N802
         self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.ListAssessedResponse:
         """Every project whose result has been assessed, or released without an assessment."""
         found = [status_to_wire(project) for project in self._store.projects.all() if project.state in _JUDGED]
-        return stewardship_pb2.ListAssessedResponse(projects=found)
+        return stewardship_pb2.ListAssessedResponse(projects=found, certificates=endings_to_wire(self._endings()))
 
     def GetReport(  # noqa: N802
         self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext

@@ -32,6 +32,7 @@ from tryst.common.logging_setup import place_of
 from tryst.common.observability.tracing import begin_span, fail_span
 from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.rpc.status import is_own_failure, passes, typed
+from tryst.common.wire.certificate_endings import MAX_ENDINGS
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
@@ -150,6 +151,7 @@ class Agent:
             log.info("connected", carole=context.connection.address)
         context.progress.connected = True
         self._absent = False
+        context.progress.certificates = tuple(response.certificates)[:MAX_ENDINGS]
         self._note(response.projects)
         declined = self._decline(response.projects)
         if response.kind in STEPS and response.status.project not in declined:

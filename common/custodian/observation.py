@@ -93,7 +93,7 @@ class _CustodianMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """The metrics as they are now."""
         context = self._context
-        yield from service_metrics(self._readiness, {"state": context.state.folder}, self._trust.ends())
+        yield from service_metrics(self._readiness, {"state": context.state.folder}, self._trust.in_use())
         connected = context.progress.connected
         yield gauge("tryst_carole_connected", "Whether Carole answered the last call.", float(connected))
         silence = context.progress.silence

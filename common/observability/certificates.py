@@ -1,8 +1,10 @@
-"""When the certificates that a service works with end."""
+"""The certificates that a service works with, by the names that its metrics show."""
 
 from __future__ import annotations
 
 from datetime import datetime
+
+from cryptography import x509
 
 from tryst.common.pki.certificates import read_certificates
 from tryst.common.pki.checks import utc_now
@@ -10,8 +12,8 @@ from tryst.common.pki.checks import utc_now
 DAY_SECONDS = 86_400.0
 
 
-def certificate_ends(own: bytes, linker: bytes, callers: bytes) -> dict[str, datetime]:
-    """The end of every certificate that a service works with.
+def certificates_in_use(own: bytes, linker: bytes, callers: bytes) -> dict[str, x509.Certificate]:
+    """Every certificate that a service works with.
 
     Parameters
     ----------
@@ -23,10 +25,9 @@ def certificate_ends(own: bytes, linker: bytes, callers: bytes) -> dict[str, dat
     dict
         By ``own``, ``linker-1``, ``callers-1`` and so on: authorities by their place. No organisation is named.
     """
-    found = {"own": read_certificates(own, "own")[0].not_valid_after_utc}
+    found = {"own": read_certificates(own, "own")[0]}
     for name, bundle in (("linker", linker), ("callers", callers)):
-        authorities = read_certificates(bundle, name)
-        found |= {f"{name}-{i}": each.not_valid_after_utc for i, each in enumerate(authorities, 1)}
+        found |= {f"{name}-{i}": each for i, each in enumerate(read_certificates(bundle, name), 1)}
     return found
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from pathlib import Path
 
+from cryptography import x509
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from tryst.common.observability.certificates import days_left
 from tryst.common.observability.disks import disk_usage
 from tryst.common.observability.readiness import Readiness, State
+from tryst.common.pki.checks import utc_now
+from tryst.common.pki.ending import urgency
 
 
 def gauge(name: str, help_text: str, value: float) -> Metric:
@@ -26,15 +28,17 @@ def labelled(name: str, help_text: str, label: str, values: Mapping[str, float])
     return family
 
 
-def service_metrics(readiness: Readiness, disks: Mapping[str, Path], ends: Mapping[str, datetime]) -> Iterable[Metric]:
+def service_metrics(
+    readiness: Readiness, disks: Mapping[str, Path], certificates: Mapping[str, x509.Certificate]
+) -> Iterable[Metric]:
     """What every service shows of itself: its checks, its disks, its certificates.
 
     Parameters
     ----------
     disks
         Folders that the service writes to, by the name that is shown.
-    ends
-        When certificates end, by the name that is shown.
+    certificates
+        That it works with, by the name that is shown.
     """
     checks = {name: float(state is State.OK) for name, state in readiness().items()}
     yield labelled("tryst_check", "Whether a check of /readyz is passed.", "check", checks)
@@ -43,5 +47,11 @@ def service_metrics(readiness: Readiness, disks: Mapping[str, Path], ends: Mappi
     yield labelled("tryst_disk_free_bytes", "Free bytes of a disk that the service writes to.", "disk", free)
     size = {name: found.total for name, found in usage.items()}
     yield labelled("tryst_disk_size_bytes", "All bytes of a disk that the service writes to.", "disk", size)
-    days = {name: days_left(end) for name, end in ends.items()}
+    days = {name: days_left(each.not_valid_after_utc) for name, each in certificates.items()}
     yield labelled("tryst_certificate_days_left", "Days until a certificate ends.", "certificate", days)
+    now = utc_now()
+    soon = {name: float(urgency(each, now)) for name, each in certificates.items()}
+    yield labelled("tryst_certificate_ending", ENDING.format("a certificate"), "certificate", soon)
+
+
+ENDING = "Whether {} ends soon (1: in 30 days, or a third of its time) or at once (2: in 7 days, or a tenth)."

@@ -1,53 +1,80 @@
-"""Certificates that end soon: named while there is time to renew them."""
+"""Certificates that end soon: named while there is time to renew them.
+
+What is soon depends on how long a certificate lasts: one for a year is renewed by people, one for an hour by a program
+that begins when a third of its time is left at the latest.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import IntEnum
 
 from cryptography import x509
 
-SOON_DAYS = 30
-"""Days before its end from which a certificate is named."""
+SOON = timedelta(days=30)
+"""Time before its end from which a certificate is named, or a third of its whole time where that is less."""
 
-URGENT_DAYS = 7
-"""Days before its end from which it is named as urgent."""
+URGENT = timedelta(days=7)
+"""Time before its end from which it is named as urgent, or a tenth of its whole time where that is less."""
+
+
+class Urgency(IntEnum):
+    """How soon a certificate ends, as metrics show it."""
+
+    NONE = 0
+    SOON = 1
+    URGENT = 2
 
 
 @dataclass(frozen=True)
 class EndingCertificate:
-    """A certificate that ends within `SOON_DAYS`.
+    """A certificate that ends soon.
 
     Attributes
     ----------
     ends
         Its end, in UTC.
-    days
-        Whole days left; negative once it has ended.
+    left
+        Until then; negative once it has ended.
+    is_urgent
+        Whether hardly any time is left.
     """
 
     ends: datetime
-    days: int
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether it ends within `URGENT_DAYS`."""
-        return self.days < URGENT_DAYS
+    left: timedelta
+    is_urgent: bool
 
     def figures(self) -> dict[str, str | int]:
         """For a line of a log."""
-        return {"ends": f"{self.ends:%Y-%m-%d %H:%M} UTC", "days": self.days}
+        return {"ends": f"{self.ends:%Y-%m-%d %H:%M} UTC", "days": self.left.days}
+
+    def described(self, whose: str) -> str:
+        """In a sentence; `whose` is "the certificate", or that of a member."""
+        when = f"{self.ends:%Y-%m-%d %H:%M} UTC"
+        if self.left < timedelta(0):
+            return f"{whose} ended on {when}: have it renewed"
+        days = self.left.days
+        left = "today" if days == 0 else f"in {days} day{'s' * (days != 1)}"
+        return f"{whose} ends {left}, on {when}: have it renewed{' now' if self.is_urgent else ''}"
 
     def __str__(self) -> str:
-        when = f"{self.ends:%Y-%m-%d %H:%M} UTC"
-        if self.days < 0:
-            return f"the certificate ended on {when}: have it renewed"
-        left = "today" if self.days == 0 else f"in {self.days} day{'s' * (self.days != 1)}"
-        return f"the certificate ends {left}, on {when}: have it renewed{' now' if self.is_urgent else ''}"
+        return self.described("the certificate")
+
+
+def urgency(certificate: x509.Certificate, now: datetime) -> Urgency:
+    """How soon a certificate ends."""
+    ends = certificate.not_valid_after_utc
+    lasts, left = ends - certificate.not_valid_before_utc, ends - now
+    if left < min(URGENT, lasts / 10):
+        return Urgency.URGENT
+    return Urgency.SOON if left < min(SOON, lasts / 3) else Urgency.NONE
 
 
 def ending(certificate: x509.Certificate, now: datetime) -> EndingCertificate | None:
-    """The certificate's end, if it comes within `SOON_DAYS`."""
+    """The certificate's end, if it comes soon."""
+    found = urgency(certificate, now)
+    if found is Urgency.NONE:
+        return None
     ends = certificate.not_valid_after_utc
-    days = (ends - now).days
-    return EndingCertificate(ends, days) if days < SOON_DAYS else None
+    return EndingCertificate(ends, ends - now, found is Urgency.URGENT)

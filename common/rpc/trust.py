@@ -15,17 +15,19 @@ from pathlib import Path
 
 import grpc
 import structlog
+from cryptography import x509
 
 from tryst.common.errors import TrystError
-from tryst.common.observability.certificates import certificate_ends
+from tryst.common.observability.certificates import certificates_in_use
 from tryst.common.parties import Role
 from tryst.common.periodic import Periodic
 from tryst.common.pki.admission import Admission
-from tryst.common.pki.certificates import read_certificates, read_public
+from tryst.common.pki.certificates import read_public
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import EndingCertificate, ending
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Member, Members
+from tryst.common.pki.shown_certificates import ShownCertificates, endings
 from tryst.common.rpc.tls import TlsFiles
 
 log = structlog.get_logger()
@@ -44,6 +46,7 @@ class _Read:
     tls: TlsFiles
     members: Members
     admission: Admission
+    in_use: dict[str, x509.Certificate]
     served: grpc.ServerCertificateConfiguration = field(repr=False)
 
 
@@ -77,10 +80,13 @@ class Trust:
         self._stamp = self._files()
         self._read = self._load()
         self._shown: _Read | None = None
+        self._shown_by = ShownCertificates()
 
     def __call__(self, peer: bytes) -> Member:
         """The member whose certificate this is; as `Admission`, by the newest list."""
-        return self._read.admission(peer)
+        member = self._read.admission(peer)
+        self._shown_by.note(member, peer)
+        return member
 
     @property
     def members(self) -> Members:
@@ -94,12 +100,20 @@ class Trust:
 
     def ending(self, now: datetime | None = None) -> EndingCertificate | None:
         """The own certificate, if it ends soon."""
-        return ending(read_certificates(self._read.tls.certificate, "certificate.pem")[0], now or utc_now())
+        return ending(self._read.in_use["own"], now or utc_now())
 
-    def ends(self) -> dict[str, datetime]:
-        """The end of every certificate in use, as `certificate_ends`."""
-        tls = self._read.tls
-        return certificate_ends(tls.certificate, tls.linker, tls.callers)
+    def in_use(self) -> dict[str, x509.Certificate]:
+        """Every certificate in use, as `certificates_in_use`."""
+        return self._read.in_use
+
+    def members_certificates(self) -> dict[Member, x509.Certificate]:
+        """The certificates of all members that are known: the own one, and what callers have shown."""
+        own = self.members.in_role(self._role)
+        return {own: self._read.in_use["own"], **self._shown_by.of(each for each in self.members if each != own)}
+
+    def endings(self, now: datetime | None = None) -> dict[str, EndingCertificate]:
+        """Which of them end soon, by the members' names."""
+        return endings(self.members_certificates(), now or utc_now())
 
     def credentials(self) -> grpc.ServerCredentials:
         """For the server: a handshake shows the newest certificate and requires one of the newest authorities."""
@@ -125,7 +139,9 @@ class Trust:
         tls = TlsFiles.load(self._folder.path, self._role, members=self._list)
         members = Members.load(self._list)
         authorities = read_public(self._folder.callers, "the authorities of callers")
-        return _Read(tls, members, Admission.from_pem(members, authorities, only=self._only), tls.served())
+        admission = Admission.from_pem(members, authorities, only=self._only)
+        in_use = certificates_in_use(tls.certificate, tls.linker, tls.callers)
+        return _Read(tls, members, admission, in_use, tls.served())
 
     def _newest(self) -> grpc.ServerCertificateConfiguration | None:
         """What gRPC asks for before each handshake: None where nothing is new."""
@@ -162,11 +178,12 @@ class TrustWatch:
     def __init__(self, trust: Trust, changed: Callable[[], None] = lambda: None) -> None:
         self._trust = trust
         self._changed = changed
-        self._until_reminder = REMIND_SECONDS
+        self._until_reminder = 0.0
+        self._reminded: bool | None = None
         self._periodic = Periodic("trust", LOOK_SECONDS, self._work)
 
     def start(self) -> None:
-        """Begin to look; a certificate that ends soon is named at once."""
+        """Begin to look; a certificate that ends soon is named at once, and again when it is urgent, and each day."""
         self._remind()
         self._periodic.start()
 
@@ -176,10 +193,8 @@ class TrustWatch:
 
     def _work(self) -> bool:
         self._until_reminder -= LOOK_SECONDS
-        if self._until_reminder <= 0:
-            self._remind()
-            self._until_reminder = REMIND_SECONDS
         self._look()
+        self._remind()
         return True
 
     def _look(self) -> None:
@@ -195,5 +210,8 @@ class TrustWatch:
 
     def _remind(self) -> None:
         soon = self._trust.ending()
-        if soon is not None:
+        urgent = None if soon is None else soon.is_urgent
+        if soon is not None and (urgent != self._reminded or self._until_reminder <= 0):
             log.warning("certificate ends soon", **soon.figures())
+            self._until_reminder = REMIND_SECONDS
+        self._reminded = urgent

@@ -58,6 +58,8 @@ class Coordinator:
         memory: FileMemory | None = None,
     ) -> None:
         self._memory = memory
+        self.certificates: list[project_pb2.EndingCertificate] = []
+        """Members' certificates that end soon, by the last answer about projects."""
         self._connection = connection
         self._identity = identity
         self._resolver = resolver
@@ -104,12 +106,14 @@ class Coordinator:
             self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
         )
         note_released(self._memory, [response.status])
+        self.certificates = list(response.certificates)
         return response.status, response.specification
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
         """Every project of this coordinator."""
         response = self._connection.call(self._stub.ListProjects, coordination_pb2.ListProjectsRequest(), attempts=3)
         note_released(self._memory, response.projects)
+        self.certificates = list(response.certificates)
         return list(response.projects)
 
     @property

@@ -42,14 +42,17 @@ class Steward:
         self._connection = connection
         self._identity = identity
         self._linker = linker
+        self.certificates: list[project_pb2.EndingCertificate] = []
+        """Members' certificates that end soon, by the last answer about projects."""
         self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def assessed(self) -> list[project_pb2.ProjectStatus]:
         """Every project whose result has been judged."""
         request = stewardship_pb2.ListAssessedRequest()
-        found = list(self._connection.call(self._stub.ListAssessed, request, attempts=3).projects)
-        note_released(self._memory, found)
-        return found
+        response = self._connection.call(self._stub.ListAssessed, request, attempts=3)
+        note_released(self._memory, response.projects)
+        self.certificates = list(response.certificates)
+        return list(response.projects)
 
     def report(self, project: str, run: str) -> Report:
         """The report on a run.

@@ -17,6 +17,7 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
+from tryst.common.wire.certificate_endings import ending_lines
 from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -57,6 +58,12 @@ def show_ending(folder: PartyFolder) -> None:
     soon = ending(load_certificate(folder.certificate), utc_now())
     if soon is not None:
         Console(stderr=True).print(f"[yellow]{folder.certificate}: {soon}[/yellow]", highlight=False)
+
+
+def show_endings(reported: Iterable[project_pb2.EndingCertificate]) -> None:
+    """Name members' certificates that end soon, by a line each."""
+    for line in ending_lines(reported):
+        console.print(f"[yellow]{line}[/yellow]", highlight=False)
 
 
 def show_notes(notes: Iterable[str]) -> None:

@@ -123,10 +123,11 @@ def status(
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Show the states of projects, and what blocks them."""
-    from tryst.coordinator.client.terminal import show_projects
+    from tryst.coordinator.client.terminal import show_endings, show_projects
 
     with _coordinator(config) as coordinator:
         show_projects(coordinator.projects() if project is None else [coordinator.get(project)[0]])
+        show_endings(coordinator.certificates)
 
 
 @app.command()

@@ -36,10 +36,11 @@ def steward() -> None:
 def list_assessed(config: Config = DEFAULT_CONFIG) -> None:
     """Show the projects whose results were judged: released, refused, or held for a decision."""
     from tryst.coordinator.client.steward_client import connect_steward
-    from tryst.coordinator.client.terminal import console, show_projects
+    from tryst.coordinator.client.terminal import console, show_endings, show_projects
 
     with connect_steward(config) as connected:
         found = connected.assessed()
+        show_endings(connected.certificates)
     if not found:
         console.print("No result has been judged yet.")
         return

@@ -6,14 +6,18 @@ started with them.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.e2e.deployment import CUSTODIANS, STATE, Deployment, NoWorker, specification
 from tryst.carole.service.application import Application
+from tryst.common.command import app
 from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.service import CustodianService
 from tryst.common.errors import ErrorCode, TrystError
@@ -111,12 +115,12 @@ def test_bobs_certificate_never_passes_for_alices(deploy: Deploy, capfd: pytest.
     def refused() -> bool:
         nonlocal logged
         logged += "".join(capfd.readouterr())
-        return "NOT_ADMITTED" in logged and "denied" in logged
+        # The impostor logs what it is shown a little after Carole has logged why.
+        return "this certificate may not call this method" in logged and "denied" in logged
 
     made.eventually(refused, lambda: logged)
     made.eventually(lambda: made.status(project).sides[1].approved)
     assert not made.status(project).sides[0].approved
-    assert "this certificate may not call this method" in logged  # what the impostor is shown
     assert "reason=" in logged  # what Carole's operator is shown besides
     impostor.close()
     for path, content in true.items():
@@ -151,7 +155,9 @@ def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deplo
     listed = Members.load(carole.members)
     carole.members.write_text(
         Members(
-            replace(member, certificate=spki_fingerprint(issued)) if member.name == "alice" else member
+            replace(member, certificate=replace(member.certificate, key=spki_fingerprint(issued)))
+            if member.name == "alice"
+            else member
             for member in listed
         ).dump()
     )
@@ -168,3 +174,44 @@ def test_a_custodian_renews_its_certificate_while_its_service_runs(deploy: Deplo
         made.eventually(lambda: changes() == [{}, {"alice": ["certificate"]}])
     made.start(Side.BOB)
     made.wait_for(made.create(text), STATE.PROJECT_STATE_CONTRIBUTED)
+
+
+def test_everyone_sees_whose_certificate_ends_soon(deploy: Deploy) -> None:
+    """Bob's has half an hour left of ten; the coordinator, the steward and Alice's operator see it at Carole's."""
+    text = specification("ending")
+    made = deploy(text)
+    begun = datetime.now(UTC) - timedelta(hours=10)
+    reissue(made, "bob", Role.CUSTODIAN_B, Validity.lasting(timedelta(hours=10, minutes=30), start=begun))
+    made.start_carole()
+    project = made.create(text)
+    assert made.coordinator.get(project)
+    assert list(made.coordinator.certificates) == [], "what has not been shown is not known"
+    for side in Side:
+        made.start(side)
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    assert made.coordinator.projects()
+    (found,) = made.coordinator.certificates
+    assert (found.member, found.urgent) == ("bob", True)
+    identity = open_identity(None, made.made.parties["steward"].identity)
+    with made.connection("steward") as connection:
+        steward = Steward(connection, identity, made.made.members.in_role(Role.LINKER).identity)
+        steward.assessed()
+        assert steward.certificates == [found]
+    ran = CliRunner().invoke(app, ["project", "status", "--config", str(made.coordinator_yaml)])
+    sentence = "the certificate of bob ends today"
+    assert sentence in " ".join(ran.output.split())
+    for side, named in ((Side.ALICE, 1), (Side.BOB, 0)):
+        shown = CliRunner().invoke(app, [str(side), "status", "--json", "--config", str(made.configs[side])])
+        # Without the log of the services in this process.
+        (document,) = re.findall(r"^\{$.*?^\}$", shown.stdout, re.MULTILINE | re.DOTALL)
+        status = json.loads(document)
+        assert [line.startswith(sentence) for line in status["certificates"]] == [True] * named, shown.output
+    assert "ends today" in status["certificate"], "one's own is named by itself"
+    # Renewed, and shown with the next call.
+    reissue(made, "bob", Role.CUSTODIAN_B, Validity.lasting(timedelta(hours=1)))
+
+    def clear() -> bool:
+        made.coordinator.projects()
+        return not made.coordinator.certificates
+
+    made.eventually(clear)

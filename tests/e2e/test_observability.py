@@ -151,6 +151,10 @@ def test_the_pages_say_what_happened(scraped: Pages) -> None:
         assert 0 < carole.value("tryst_audit_witnessed_entries", role=role) <= entries
         assert 0 <= carole.value("tryst_audit_witness_age_seconds", role=role) < 3600
     assert 0 < carole.value("tryst_certificate_days_left", certificate="own") < 1
+    assert carole.value("tryst_certificate_ending", certificate="own") == 0, "of its two hours nearly all is left"
+    for role in ("linker", "coordinator", "custodian-a", "custodian-b"):
+        assert 0 < carole.value("tryst_member_certificate_days_left", role=role) < 1
+        assert carole.value("tryst_member_certificate_ending", role=role) == 0
     for side in Side:
         page = scraped.pages[str(side)]
         assert page.value("tryst_carole_connected") == 1

@@ -77,6 +77,8 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             projects=[self._shown(project) for project in step_context.state.projects()],
             identity_fingerprint=step_context.keyring.identity.public.fingerprint,
             certificate="" if (soon := self._trust.ending()) is None else str(soon),
+            certificates=step_context.progress.certificates,
+            member=step_context.keyring.member.name,
         )
 
     def Profile(  # noqa: N802

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tryst.common.documents.result_warning import ResultWarning, by_severity
 from tryst.common.parties import Party
+from tryst.common.wire.certificate_endings import ending_lines
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     console.print(f"identity {status.identity_fingerprint}", highlight=False)
     if status.certificate:
         console.print(f"[yellow]{status.certificate}[/yellow]", highlight=False)
+    for line in ending_lines(status.certificates, without=status.member):
+        console.print(f"[yellow]{line}[/yellow]", highlight=False)
     if not status.projects:
         console.print("No project yet: the coordinator makes one, and it appears here by itself.")
         return
@@ -80,6 +83,7 @@ def status_json(status: operator_pb2.StatusResponse) -> dict[str, Any]:
         "carole": {"address": status.carole, "connected": status.connected, "refusal": status.refusal},
         "identity_fingerprint": status.identity_fingerprint,
         "certificate": status.certificate,
+        "certificates": list(ending_lines(status.certificates, without=status.member)),
         "projects": [
             {
                 "project": project.project,

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tryst.protos.linkage.v1 import project_pb2
+
 
 @dataclass(frozen=True)
 class Doing:
@@ -26,6 +28,8 @@ class Progress:
         self._connected = False
         self._refusal = ""
         self._heard = time.monotonic()
+        self.certificates: tuple[project_pb2.EndingCertificate, ...] = ()
+        """Members' certificates that end soon, as Carole has reported them last."""
 
     def doing(self, project: str) -> Doing | None:
         """The current stage of a project, if there is one."""

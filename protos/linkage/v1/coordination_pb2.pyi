@@ -76,22 +76,26 @@ class GetProjectRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ...) -> None: ...
 
 class GetProjectResponse(_message.Message):
-    __slots__ = ("status", "specification")
+    __slots__ = ("status", "specification", "certificates")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     status: _project_pb2.ProjectStatus
     specification: str
-    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ...) -> None: ...
+    certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ListProjectsRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class ListProjectsResponse(_message.Message):
-    __slots__ = ("projects",)
+    __slots__ = ("projects", "certificates")
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
-    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+    certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
+    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class StartRunRequest(_message.Message):
     __slots__ = ("project", "request")

@@ -13,13 +13,15 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint", "certificate", "refusal")
+    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint", "certificate", "certificates", "member", "refusal")
     PARTY_FIELD_NUMBER: _ClassVar[int]
     CAROLE_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     party: str
     carole: str
@@ -27,8 +29,10 @@ class StatusResponse(_message.Message):
     projects: _containers.RepeatedCompositeFieldContainer[CustodianProject]
     identity_fingerprint: str
     certificate: str
+    certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
+    member: str
     refusal: str
-    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ..., refusal: _Optional[str] = ...) -> None: ...
+    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ..., member: _Optional[str] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class CustodianProject(_message.Message):
     __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")

@@ -115,6 +115,16 @@ class ProjectStatus(_message.Message):
     restore_awaits: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ..., restore_awaits: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class EndingCertificate(_message.Message):
+    __slots__ = ("member", "ends_unix_ms", "urgent")
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    ENDS_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    URGENT_FIELD_NUMBER: _ClassVar[int]
+    member: str
+    ends_unix_ms: int
+    urgent: bool
+    def __init__(self, member: _Optional[str] = ..., ends_unix_ms: _Optional[int] = ..., urgent: _Optional[bool] = ...) -> None: ...
+
 class NewEpoch(_message.Message):
     __slots__ = ("epoch", "member", "reason", "signature", "at_unix_ms")
     EPOCH_FIELD_NUMBER: _ClassVar[int]

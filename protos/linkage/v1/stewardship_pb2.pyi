@@ -14,10 +14,12 @@ class ListAssessedRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ListAssessedResponse(_message.Message):
-    __slots__ = ("projects",)
+    __slots__ = ("projects", "certificates")
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
-    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ...) -> None: ...
+    certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
+    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class GetReportRequest(_message.Message):
     __slots__ = ("project", "run", "index")

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +213,8 @@ def test_a_certificate_that_ends_soon_is_named(parties: Provisioned, tmp_path: P
 def test_a_running_service_and_a_command_name_a_certificate_that_ends_soon(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = provision(tmp_path / "parties", validity=Validity.lasting(timedelta(days=10, hours=1)))
+    begun = datetime.now(UTC) - timedelta(days=80)
+    made = provision(tmp_path / "parties", validity=Validity.lasting(timedelta(days=90, hours=1), start=begun))
     carole, coordinator = made.parties["carole"], made.parties["coordinator"]
     watch = TrustWatch(Trust(carole.path, Role.LINKER))
     with capture_logs() as logged:
