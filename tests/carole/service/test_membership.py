@@ -12,6 +12,7 @@ import pytest
 from tests.carole.deployment import Deployment
 from tests.carole.service.test_process import Process
 from tests.carole.service.test_stewardship import steward
+from tryst.common.audit import AuditEntry
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import Provisioned
@@ -77,7 +78,13 @@ def test_a_steward_who_is_removed_is_refused_at_once_and_the_log_says_since_when
     assert not listed.admits()
     listed.write(listed.all)
     eventually(listed.admits)
-    found = [entry for entry in steward(listed.deployment).entries() if entry.action == "list-members"]
+
+    def recorded() -> list[AuditEntry]:
+        return [entry for entry in steward(listed.deployment).entries() if entry.action == "list-members"]
+
+    # A list counts a moment before it is recorded.
+    eventually(lambda: len(recorded()) == 5)
+    found = recorded()
     changes = [(entry.details["added"], entry.details["removed"]) for entry in found]
     removed: tuple[list[str], list[str]] = ([], ["steward"])
     assert changes == [(sorted(m.name for m in listed.all), []), removed, removed[::-1], removed, removed[::-1]]
