@@ -3,7 +3,8 @@
 - `authority`, `certificate_requests`: a private certificate authority, and requests to it.
 - `certificates`, `checks`: the content of a certificate, reading it, and checking it.
 - `certified_names`, `chains`: certificates of an organisation's own PKI, known by their names.
-- `members`, `member_entries`, `own_keys`, `admission`: ``members.yaml``, and the identification of callers.
+- `members`, `member_entries`, `admission`: ``members.yaml``, and the identification of callers.
+- `own_keys`, `own_certificate`: what a party has, compared with it.
 - `folders`: the files of a party.
 - `enrolment_requests`, `enrolment`, `acceptance`: how an organisation becomes a member with keys it never sends away.
 - `provisioning`: all parties at once, on one machine.

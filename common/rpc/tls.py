@@ -9,32 +9,25 @@ caller; see `common.rpc.trust`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 import grpc
-from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import SERVERS, Role
-from tryst.common.pki.admission import Admission, is_for
+from tryst.common.parties import Role
 from tryst.common.pki.certificates import (
     certificate_pem,
     key_pem,
     load_key,
-    names_role,
     public_key_bytes,
     read_certificates,
     read_public,
-    role_of,
 )
-from tryst.common.pki.certified_names import CertifiedNames
 from tryst.common.pki.checks import check_dates, is_authority, utc_now
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
+from tryst.common.pki.own_certificate import check_own_certificate
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,7 @@ class TlsFiles:
         chain = read_certificates(read_public(party.certificate, "the certificate"), where)
         certificate = chain[0]
         check_dates(certificate, moment, where)
-        _check_role(chain, role, party, members or party.members, moment)
+        check_own_certificate(chain, role, party, members or party.members, moment)
         key = load_key(party.tls_key)
         if public_key_bytes(key) != public_key_bytes(certificate):
             raise TrystError(
@@ -120,40 +113,6 @@ def channel_credentials(
 ) -> grpc.ChannelCredentials:
     """Credentials for calling the linker, or with `to` the own role the own service; raises as `TlsFiles.load`."""
     return TlsFiles.load(folder, role, members=members).channel(to)
-
-
-def _check_role(
-    chain: Sequence[x509.Certificate], role: Role, party: PartyFolder, members: Path, moment: datetime
-) -> None:
-    """Refuse a certificate for another role; one that names none has to be what the list has for this one."""
-    where = str(party.certificate)
-    listed = Members.load(members) if not names_role(chain[0]) and members.exists() else ()
-    own = [member.name for member in listed if member.role is role and isinstance(member.certificate, CertifiedNames)]
-    if not isinstance(listed, Members) or not own:
-        named = role_of(chain[0], where)
-        if named is not role:
-            raise TrystError(
-                ErrorCode.CERTIFICATE,
-                f"expected a certificate for the role {role}",
-                where=where,
-                got=str(named),
-                remedy="set `keys` in the configuration to this party's own folder",
-            )
-        return
-    authorities = read_public(party.callers, "the authorities of callers")
-    shown = b"".join(certificate_pem(each) for each in chain)
-    try:
-        Admission.from_pem(listed, authorities, only=own)(shown, moment)
-    except TrystError as error:
-        what = f"the certificate is not as the membership list has it: {error.what}"
-        raise TrystError(ErrorCode.CERTIFICATE, what, where=where, got=error.got, remedy=error.remedy) from None
-    if role in SERVERS and not is_for(chain[0], ExtendedKeyUsageOID.SERVER_AUTH):
-        raise TrystError(
-            ErrorCode.CERTIFICATE,
-            "the certificate is not issued for servers",
-            where=where,
-            remedy="have the own PKI issue it for both usages, of clients and of servers",
-        )
 
 
 def _authorities(path: Path, now: datetime) -> bytes:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.configuration import load_configuration
+from tryst.common.errors import TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
+from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
+from tryst.common.rpc.trust import LOOK_SECONDS, Trust
 from tryst.common.witnessing.log_memory import FileMemory
 from tryst.common.witnessing.log_reader import LogReader
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
@@ -78,7 +81,10 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     folder = PartyFolder(settings.keys)
     show_ending(folder)
     share = settings.observability.share_request_ids
-    with connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection:
+    with (
+        connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection,
+        _renewed(connection, settings.keys, role),
+    ):
         identity = open_identity(settings.identity, folder.identity)
         linker = Members.load(folder.members).in_role(Role.LINKER).identity
         memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
@@ -86,6 +92,26 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
         if checked:
             log.check()
         yield Client(connection, identity, folder, linker, memory, log)
+
+
+@contextmanager
+def _renewed(connection: Connection, keys: Path, role: Role) -> Iterator[None]:
+    """Meanwhile calls show the newest certificate in the folder: a command may last longer than a certificate."""
+    trust = Trust(keys, role, only=())
+
+    def look() -> bool:
+        # Files that do not fit together yet change nothing.
+        with suppress(TrystError):
+            if trust.reload():
+                connection.renew(trust.tls.channel())
+        return True
+
+    looking = Periodic("certificate", LOOK_SECONDS, look)
+    looking.start()
+    try:
+        yield
+    finally:
+        looking.stop()
 
 
 def connection_of(

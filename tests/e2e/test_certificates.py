@@ -215,3 +215,17 @@ def test_everyone_sees_whose_certificate_ends_soon(deploy: Deploy) -> None:
         return not made.coordinator.certificates
 
     made.eventually(clear)
+
+
+def test_a_command_outlives_its_certificate(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator's ends while it is connected; its PKI has put another into the folder before."""
+    monkeypatch.setattr("tryst.coordinator.client.connection.LOOK_SECONDS", 0.05)
+    made = deploy(specification("long"))
+    made.start_carole()
+    end = datetime.now(UTC) + timedelta(seconds=10)
+    begun = end - timedelta(hours=1)
+    reissue(made, "coordinator", Role.COORDINATOR, Validity.lasting(timedelta(hours=1), start=begun))
+    assert made.coordinator.projects() == []
+    reissue(made, "coordinator", Role.COORDINATOR, Validity.lasting(timedelta(hours=1)))
+    made.eventually(lambda: datetime.now(UTC) > end + timedelta(seconds=1))
+    assert made.coordinator.projects() == []

@@ -225,13 +225,31 @@ def test_a_party_enrols_with_its_names_and_finds_what_its_pki_puts_there(tmp_pat
     admission = Admission.from_pem(Members.load(carole.members), carole.callers.read_bytes())
     assert admission(alice.certificate.read_bytes()).name == "alice"
     for wrong, stated in (
-        ({"dns": [DNS["bob"]], "uris": [ALICE]}, "not as the membership list has it: no member has"),
+        ({"dns": [DNS["bob"]], "uris": [ALICE]}, "not as the membership list has it: it has other names"),
         ({"dns": [DNS["alice"]], "uris": [ALICE], "lasting": timedelta(seconds=30)}, "has expired"),
     ):
         HOSPITAL.renew(alice.path, **wrong)
         with pytest.raises(TrystError, match=stated) as caught:
             TlsFiles.load(alice.path, Role.CUSTODIAN_A)
         assert caught.value.code is ErrorCode.CERTIFICATE
+
+
+def test_of_two_stewards_each_needs_its_own_authority_alone(tmp_path: Path) -> None:
+    """A party has the authorities of its own certificates, and not those of another in its role."""
+    stewards = {"steward": STEWARD, "second": "spiffe://hospital.example/steward"}
+    pkis = {"steward": UNIT, "second": HOSPITAL}
+    known = {name: CertifiedNames((pkis[name].fingerprint,), spiffe=uri) for name, uri in stewards.items()}
+    roles = {**PARTIES, "second": Role.STEWARD}
+    for name, role in roles.items():
+        enrol(tmp_path / name, name, role, pki=known.get(name))
+    requests = [load_enrolment_request(PartyFolder(tmp_path / name).enrolment_request) for name in roles]
+    certificates = {each.name: certify(PINNING, each) for each in requests if each.name not in known}
+    authorities = PINNING.pem + HOSPITAL.root_pem + UNIT.root_pem
+    listed = assemble(requests, certificates, authorities).dump()
+    for name, uri in stewards.items():
+        accept(tmp_path / name, name, None, listed, authorities)
+        pkis[name].renew(tmp_path / name, uris=[uri])
+        assert TlsFiles.load(tmp_path / name, Role.STEWARD)
 
 
 def test_a_forged_name_in_an_enrolment_request_is_noticed(tmp_path: Path) -> None:
