@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ GOOD = {
     "postgres": values("carole", egress=[{"to": [{"ipBlock": {"cidr": "192.0.2.9/32"}}], "ports": [{"port": 5432}]}]),
     "elsewhere": values("alice", carole={"address": "192.0.2.7"}, records={"existingClaim": "census"}),
     "elsewhere by IPv6": values("bob", carole={"address": "2001:db8::7"}, storage={"class": "fast", "size": "1Ti"}),
+    "own PKI": values("carole", certificateSecret="carole-tls"),
     "create": values("coordinator", command=["project", "create", "l.yaml"], files={"l.yaml": "version: 1\n"}),
 }
 BAD = {
@@ -158,7 +160,15 @@ def test_the_layout_and_what_is_read_only(answer: dict[str, Any], name: str) -> 
     # The copy of the keys is in memory and goes with the pod; the service never sees the secret itself.
     assert volumes["keys"]["emptyDir"]["medium"] == "Memory"
     assert "secret" not in {mount["name"] for mount in container["volumeMounts"]}
-    assert volumes["secret"]["secret"] == {"secretName": f"{party}-keys", "defaultMode": 0o440}
+    own_pki = GOOD[name].get("certificateSecret")
+    files = [{"key": "tls.crt", "path": "certificate.pem"}, {"key": "tls.key", "path": "tls.key"}]
+    assert volumes["secret"]["projected"] == {
+        "defaultMode": 0o440,
+        "sources": [
+            {"secret": {"name": f"{party}-keys"}},
+            *([{"secret": {"name": own_pki, "items": files}}] if own_pki else []),
+        ],
+    }
     (map_,) = rendered.of("ConfigMap")
     assert volumes["configuration"]["configMap"] == {"name": map_["metadata"]["name"]}
     assert map_["data"] == {f"{party}.yaml": configuration(party), **GOOD[name].get("files", {})}
@@ -285,7 +295,7 @@ def test_the_init_container_makes_keys_that_the_service_takes(
         (secret / "..data" / file.name).write_bytes(file.read_bytes())
         (secret / "..data" / file.name).chmod(0o440)
         (secret / file.name).symlink_to(f"..data/{file.name}")
-    (init,) = Rendered(answer, party).pod["initContainers"]
+    init, _ = Rendered(answer, party).pod["initContainers"]
     shell, option, command = init["command"]
     assert (shell, option) == ("sh", "-c")
     command = command.replace("/run/secrets/tryst", str(secret)).replace(f"/etc/tryst/{party}/keys", str(keys))
@@ -296,3 +306,45 @@ def test_the_init_container_makes_keys_that_the_service_takes(
     WrappingKeys.load(folder.wrapping)
     assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o400}
     assert {file.name for file in keys.iterdir()} == {file.name for file in parties.parties[party].path.iterdir()}
+
+
+def test_what_changes_in_the_secret_reaches_the_service_while_it_runs(
+    answer: dict[str, Any], parties: Provisioned, tmp_path: Path
+) -> None:
+    """The second container's own command; the kubelet replaces the folder behind the links."""
+    secret, keys = tmp_path / "secret", tmp_path / "keys"
+    keys.mkdir()
+    files = {file.name: file.read_bytes() for file in parties.parties["carole"].path.iterdir()}
+
+    def project(folder: str, content: dict[str, bytes]) -> None:
+        (secret / folder).mkdir(parents=True)
+        for name, data in content.items():
+            (secret / folder / name).write_bytes(data)
+            if not (secret / name).is_symlink():
+                (secret / name).symlink_to(f"..data/{name}")
+        (secret / "..new").symlink_to(folder)
+        (secret / "..new").rename(secret / "..data")
+
+    def copied() -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in keys.iterdir() if file.name != ".new"}
+
+    def eventually(content: dict[str, bytes]) -> None:
+        end = time.monotonic() + 60
+        while copied() != content:
+            assert time.monotonic() < end, sorted(copied())
+            time.sleep(0.05)
+
+    _, renewals = Rendered(answer, "carole").pod["initContainers"]
+    assert (renewals["restartPolicy"], renewals["workingDir"]) == ("Always", "/etc/tryst/carole/keys")
+    command = renewals["command"][2].replace("/run/secrets/tryst", str(secret)).replace("sleep 5", "sleep 0.2")
+    project("..1", files)
+    with subprocess.Popen([*renewals["command"][:2], command], cwd=keys) as running:
+        try:
+            eventually(files)
+            newer = {**files, "certificate.pem": b"renewed", "tls.key": b"renewed"}
+            project("..2", newer)
+            eventually(newer)
+            assert {stat.S_IMODE(file.stat().st_mode) for file in keys.iterdir()} == {0o400}
+        finally:
+            running.terminate()
+        assert running.wait(20) == 0

@@ -65,9 +65,38 @@ initContainers:
     volumeMounts:
       - {name: secret, mountPath: /run/secrets/tryst, readOnly: true}
       - {name: keys, mountPath: /etc/tryst/{{ .Values.party }}/keys}
+  # Beside the service as long as it runs: what changes in the secret is copied too. A renewed certificate, a new list.
+  - name: renewals
+    image: {{ include "tryst.image" . }}
+    imagePullPolicy: {{ .Values.image.pullPolicy }}
+    restartPolicy: Always
+    workingDir: /etc/tryst/{{ .Values.party }}/keys
+    command:
+      - sh
+      - -c
+      - |
+        trap 'exit 0' TERM
+        while :; do
+          for file in /run/secrets/tryst/*; do
+            cmp -s "$file" "${file##*/}" || { install -m 0400 "$file" .new && mv .new "${file##*/}"; }
+          done
+          sleep 5 & wait $!
+        done
+    securityContext: {{- include "tryst.confined" . | nindent 6 }}
+    resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 64Mi}}
+    volumeMounts:
+      - {name: secret, mountPath: /run/secrets/tryst, readOnly: true}
+      - {name: keys, mountPath: /etc/tryst/{{ .Values.party }}/keys}
 volumes:
   - {name: configuration, configMap: {name: {{ .Release.Name }}}}
-  - {name: secret, secret: {secretName: {{ default (printf "%s-keys" .Values.party) .Values.keysSecret }}, defaultMode: 0440}}
+  - name: secret
+    projected:
+      defaultMode: 0440
+      sources:
+        - secret: {name: {{ default (printf "%s-keys" .Values.party) .Values.keysSecret }}}
+        {{- with .Values.certificateSecret }}
+        - secret: {name: {{ . }}, items: [{key: tls.crt, path: certificate.pem}, {key: tls.key, path: tls.key}]}
+        {{- end }}
   - {name: keys, emptyDir: {medium: Memory, sizeLimit: 1Mi}}
   - {name: state, persistentVolumeClaim: {claimName: {{ default (printf "%s-state" .Release.Name) .Values.storage.existingClaim }}}}
   - {name: cache, emptyDir: {sizeLimit: 256Mi}}
