@@ -28,7 +28,7 @@ from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import server_name
-from tryst.common.pki.provisioning import PARTIES, Provisioned
+from tryst.common.pki.provisioning import Provisioned
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.transfer import Fetch
@@ -124,7 +124,7 @@ class Deployment:
 
     def connect(self, party: str, address: str | None = None) -> Connection:
         folder = self.parties.parties[party].path
-        credentials = channel_credentials(folder, PARTIES[party])
+        credentials = channel_credentials(folder, self.parties.members.named(party).role)
         self._connections.append(Connection(address or self.address, server_name(Role.LINKER), credentials))
         return self._connections[-1]
 
@@ -132,9 +132,9 @@ class Deployment:
         identity = Identity.load(self.parties.parties[str(side)].identity)
         return Custodian(side, self.connect(str(side)), identity, project)
 
-    def coordinator(self) -> Coordinator:
-        identity = Identity.load(self.parties.parties["coordinator"].identity)
-        return Coordinator(self.connect("coordinator"), identity)
+    def coordinator(self, party: str = "coordinator") -> Coordinator:
+        identity = Identity.load(self.parties.parties[party].identity)
+        return Coordinator(self.connect(party), identity)
 
     def keyed(self, project: str = "trial") -> None:
         """Bring the trial project, or one like it, to KEYED, over the wire."""

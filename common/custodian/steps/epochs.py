@@ -50,7 +50,12 @@ def enter_epoch(context: StepContext, task: Task) -> None:
         )
     reason = normalized_reason(new.reason)
     verify_new_epoch(
-        listed_owner(context, task).identity, new.signature, task.project, task.encoding_digest, new.epoch, reason
+        listed_owner(context.trust.members, task).identity,
+        new.signature,
+        task.project,
+        task.encoding_digest,
+        new.epoch,
+        reason,
     )
     context.state.keep_secret(task.project, task.epoch, REASON, reason.encode())
     context.state.uploads.erase_payloads(task.project)

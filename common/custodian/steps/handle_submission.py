@@ -74,7 +74,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
         if task.spec.assessment is not None:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
         # Whether Carole joins is decided by the approved specification alone.
-        reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context, task)
+        reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
         if task.spec.resolution.joined:
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)

@@ -6,15 +6,15 @@ only to one that has signed the specification which this custodian has approved.
 
 from __future__ import annotations
 
-from tryst.common.custodian.steps.step_context import StepContext, Task
+from tryst.common.custodian.steps.step_context import Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import MAX_EPOCHS, approval_parts
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role
-from tryst.common.pki.members import Member
+from tryst.common.pki.members import Member, Members
 
 
-def listed_owner(context: StepContext, task: Task) -> Member:
+def listed_owner(members: Members, task: Task) -> Member:
     """The project's owner, as the membership list has it; the only coordinator, where Carole's release names no owner.
 
     Raises
@@ -22,7 +22,7 @@ def listed_owner(context: StepContext, task: Task) -> Member:
     TrystError
         NOT_ADMITTED if the list has no such coordinator, or several for a project without an owner.
     """
-    coordinators = context.trust.members.with_role(Role.COORDINATOR)
+    coordinators = members.with_role(Role.COORDINATOR)
     found = [member for member in coordinators if task.owner in ("", member.name)]
     if len(found) != 1:
         raise TrystError(
@@ -36,7 +36,7 @@ def listed_owner(context: StepContext, task: Task) -> Member:
     return found[0]
 
 
-def owner_of(context: StepContext, task: Task) -> Member:
+def owner_of(members: Members, task: Task) -> Member:
     """The project's owner, which has signed the specification of the task.
 
     Raises
@@ -44,7 +44,7 @@ def owner_of(context: StepContext, task: Task) -> Member:
     TrystError
         SIGNATURE if it has not; as `listed_owner`.
     """
-    owner = listed_owner(context, task)
+    owner = listed_owner(members, task)
     if not task.owner:
         return owner
     # A new epoch keeps the coordinator's consent of a former one.
