@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 import grpc
@@ -58,7 +59,7 @@ class ServiceContext:
             NOT_FOUND.
         """
         text = self.store.projects.specification(name)
-        return text, load_specification(text, f"specification of {name}")
+        return text, _parsed(text, name)
 
     def wait(
         self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
@@ -77,6 +78,12 @@ class ServiceContext:
             if now != version:
                 version, found = now, read_project()
         return found
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, name: str) -> Specification:
+    """Parsed once: calls that look at a specification are many, and of few projects."""
+    return load_specification(text, f"specification of {name}")
 
 
 def project_name(text: str) -> str:

@@ -28,7 +28,7 @@ from tryst.carole.store.changes import Changes, project_columns
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.tables import projects
-from tryst.carole.store.view import all_held, read_project
+from tryst.carole.store.view import all_held, not_found, read_project
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -119,8 +119,10 @@ class Registry:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            read_project(connection, name)
-            return str(connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar_one())
+            found = connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar()
+        if found is None:
+            raise not_found()
+        return str(found)
 
     def version(self) -> int:
         """A number that grows whenever any project changes: cheap to poll."""
