@@ -41,13 +41,16 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 from tryst.common.pki.certificates import Validity
-from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 
 SHARES = {str(side.role): f"the sealed share of {side}".encode() for side in Side}
 CHUNKS = 3
 
 ROOT = Path(tempfile.mkdtemp(prefix="tryst-protocol-"))
+
+OTHER_COORDINATOR = {"coordinator": "successor", "successor": "coordinator"}
 
 sides = st.sampled_from(list(Side))
 either = st.integers(0, 1)
@@ -61,7 +64,12 @@ def _tidy() -> Iterator[None]:
 
 @cache
 def parties() -> Provisioned:
-    return provision(ROOT / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=6)))
+    return provision(
+        ROOT / "parties",
+        linker_names=["127.0.0.1"],
+        validity=Validity.lasting(timedelta(hours=6)),
+        parties={**PARTIES, "successor": Role.COORDINATOR},
+    )
 
 
 @cache
@@ -84,6 +92,7 @@ class Parties(RuleBasedStateMachine):
     def begin(self, far: bool, steps: int) -> None:
         self.deployment = Deployment(parties(), Path(tempfile.mkdtemp(dir=ROOT)) / "carole")
         self.epoch = 1
+        self.owner = "coordinator"
         self.approved: set[Role] = set()
         self.declined: set[Side] = set()
         self.keyed: dict[Side, bytes] = {}
@@ -107,8 +116,13 @@ class Parties(RuleBasedStateMachine):
     def connect(self, start: Callable[[], object]) -> None:
         start()
         self.custodians = {side: self.deployment.custodian(side) for side in Side}
-        self.connection = self.deployment.connect("coordinator")
-        self.coordinator = self.deployment.coordinator()
+        self.connections = {name: self.deployment.connect(name) for name in OTHER_COORDINATOR}
+        self.coordinators = {name: self.deployment.coordinator(name) for name in OTHER_COORDINATOR}
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """Whose the project is."""
+        return self.coordinators[self.owner]
 
     def teardown(self) -> None:
         self.deployment.stop()
@@ -166,6 +180,33 @@ class Parties(RuleBasedStateMachine):
     def create(self) -> None:
         assert not refused(self.attempt(self.coordinator.create, SPECIFICATION))
         self.created = True
+
+    @precondition(lambda self: self.created)
+    @rule()
+    def hand_over(self) -> None:
+        successor = OTHER_COORDINATOR[self.owner]
+        answer = self.attempt(self.deployment.hand_over, "trial", self.owner, successor, self.epoch)
+        assert refused(answer) == self.erased
+        if not refused(answer):
+            self.owner = successor
+
+    @precondition(lambda self: self.created)
+    @rule(what=st.sampled_from(["create", "approve", "start", "erase", "take"]))
+    def another_coordinator(self, what: str) -> None:
+        """It is refused in every state, and changes nothing."""
+        other = OTHER_COORDINATOR[self.owner]
+        rival = self.coordinators[other]
+        calls: dict[str, Callable[[], object]] = {
+            "create": lambda: rival.create(SPECIFICATION),
+            "approve": lambda: rival.approve("trial", DIGEST, self.epoch),
+            "start": lambda: rival.start("trial"),
+            "erase": lambda: rival.erase("trial"),
+            "take": lambda: self.deployment.hand_over("trial", other, other, self.epoch),
+        }
+        answer = self.attempt(calls[what])
+        assert refused(answer)
+        assert answer.code is (ErrorCode.EXISTS if what == "create" else ErrorCode.NOT_ADMITTED)
+        assert self.coordinator.get("trial")[0].owner == self.owner
 
     @rule(role=st.sampled_from([Role.COORDINATOR, *sorted(CUSTODIANS)]))
     def approve(self, role: Role) -> None:
@@ -289,8 +330,9 @@ class Parties(RuleBasedStateMachine):
     @rule(request=st.sampled_from(["r", "s"]))
     def start_run(self, request: str) -> None:
         message = coordination_pb2.StartRunRequest(project="trial", request=request)
-        stub = coordination(self.connection)
-        answer = self.attempt(lambda: self.connection.call(stub.StartRun, message, deadline=20))
+        connection = self.connections[self.owner]
+        stub = coordination(connection)
+        answer = self.attempt(lambda: connection.call(stub.StartRun, message, deadline=20))
         # A request that was granted before is answered by its run, whatever has become of that.
         if not refused(answer) and request not in self.requests:
             assert self.expected in (project_pb2.PROJECT_STATE_CONTRIBUTED, project_pb2.PROJECT_STATE_RELEASED)
