@@ -168,6 +168,8 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "enrolment request",
         "decline-specification",
         "open-epoch",
+        "hand-over-project",
+        "take-over-project",
         "readiness",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
