@@ -13,6 +13,7 @@ from typing import TypeVar
 import grpc
 
 from tryst.carole.projects import Project
+from tryst.carole.projects.ownership import require_owner
 from tryst.carole.service.conditions import Conditions
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
@@ -60,6 +61,16 @@ class ServiceContext:
         """
         text = self.store.projects.specification(name)
         return text, _parsed(text, name)
+
+    def require_owner(self, name: str, member: Member, doing: str) -> None:
+        """Refuse a coordinator that a project does not belong to, where nothing of the project changes.
+
+        Raises
+        ------
+        TrystError
+            NOT_ADMITTED, NOT_FOUND.
+        """
+        require_owner(self.store.projects.get(name), member.name, doing)
 
     def wait(
         self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext

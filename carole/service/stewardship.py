@@ -8,9 +8,12 @@ import grpc
 
 from tryst.carole.projects import State
 from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.carole.service.ownership import hand_over
 from tryst.carole.service.wire import entry_to_wire, status_to_wire
 from tryst.common.audit.steward_decision import verify_decision
+from tryst.common.parties import Role
 from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
@@ -22,8 +25,10 @@ _JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
 class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     """The steward's service."""
 
-    def __init__(self, service: ServiceContext) -> None:
+    def __init__(self, service: ServiceContext, trust: Trust) -> None:
+        self._service = service
         self._store = service.store
+        self._trust = trust
 
     def ListAssessed(  # noqa: N802
         self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
@@ -35,8 +40,11 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     def GetReport(  # noqa: N802
         self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.GetReportResponse:
-        """A chunk of the report on a run."""
+        """A chunk of the report on a run; of coordinators, for the project's owner."""
+        member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
+        if member.role is Role.COORDINATOR:
+            self._service.require_owner(name, member, "fetch of the report")
         chunk = self._store.results.report(name, run, request.index)
         return stewardship_pb2.GetReportResponse(chunk=chunk.message())
 
@@ -54,6 +62,14 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
             name, member.name, run, request.reason, request.signature, release=request.release
         )
         return stewardship_pb2.DecideResponse(status=status_to_wire(project))
+
+    def HandOver(  # noqa: N802
+        self, request: stewardship_pb2.StewardHandOverRequest, context: grpc.ServicerContext
+    ) -> stewardship_pb2.StewardHandOverResponse:
+        """Offer the project of an owner that is no longer a member to another coordinator."""
+        member, name = caller(context), project_name(request.project)
+        project = hand_over(self._service, self._trust.members, member, name, request.former, request)
+        return stewardship_pb2.StewardHandOverResponse(status=status_to_wire(project))
 
     def ListEntries(  # noqa: N802
         self, request: stewardship_pb2.ListEntriesRequest, context: grpc.ServicerContext

@@ -52,6 +52,8 @@ def status_to_wire(project: Project, conditions: Conditions | None = None) -> pr
         ],
         blocking_error=blocking_error(project),
         restore_awaits=[name_of(role) for role in awaited(project)],
+        owner=project.owner,
+        successor="" if project.hand_over is None else project.hand_over.statement.successor,
         run=None if run is None else run_to_wire(run),
         sides=[_side_to_wire(project, side, conditions) for side in Side],
     )

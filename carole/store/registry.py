@@ -56,12 +56,12 @@ class Registry:
         self._clock = clock
 
     def create(self, new: NewProject, member: str) -> Project:
-        """Create a project in DRAFT. The same specification again is harmless.
+        """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
 
         Raises
         ------
         TrystError
-            EXISTS if there is a project of this name with another specification.
+            EXISTS if there is a project of this name with another specification, or of another coordinator.
         """
         with self._database.write() as connection:
             if connection.execute(select(projects.c.id).where(projects.c.name == new.name)).first() is None:
@@ -77,6 +77,14 @@ class Registry:
                 "a project of this name exists with another specification",
                 where=new.name,
                 remedy="give the new project another name: an agreed specification is not replaced",
+            )
+        if project.owner != member:
+            raise TrystError(
+                ErrorCode.EXISTS,
+                "a project of this name belongs to another coordinator",
+                where=new.name,
+                got=f"owner {project.owner}" if project.owner else "no owner",
+                remedy="give the new project another name",
             )
         return project
 
@@ -180,7 +188,13 @@ class Registry:
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
         project = Project(
-            new.name, new.specification_digest, new.encoding_digest, new.grants, policy=new.policy, state=State.DRAFT
+            new.name,
+            new.specification_digest,
+            new.encoding_digest,
+            new.grants,
+            policy=new.policy,
+            state=State.DRAFT,
+            owner=member,
         )
         names = {"name": new.name, "encoding_digest": new.encoding_digest, "created_at": now}
         connection.execute(insert(projects).values(**names, **project_columns(project), **_kept(new)))

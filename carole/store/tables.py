@@ -56,7 +56,23 @@ projects = Table(
     Column("state", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("owner", String(64)),
 )
+"""`owner` is null where it is not known which coordinator created a project."""
+
+hand_overs = Table(
+    "hand_overs",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("former", String(64), nullable=False),
+    Column("successor", String(64), nullable=False),
+    Column("member", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("checkpoint", Text, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""Offers of projects to other coordinators that wait to be taken; `member` has signed, at a checkpoint of the log."""
 
 approvals = Table(
     "approvals",

@@ -17,6 +17,7 @@ from tryst.carole.projects import (
     KeyReport,
     MessageKind,
     NewEpoch,
+    PendingHandOver,
     Policy,
     Project,
     RestoreDecision,
@@ -33,6 +34,7 @@ from tryst.carole.store.tables import (
     chunks,
     declines,
     epochs,
+    hand_overs,
     key_reports,
     messages,
     meta,
@@ -42,6 +44,8 @@ from tryst.carole.store.tables import (
     runs,
     uploads,
 )
+from tryst.common.audit import Checkpoint
+from tryst.common.audit.hand_over import HandOver
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import SIDE_OF_ROLE, Role, Side
 
@@ -60,6 +64,7 @@ def _of(table: Table, *order: Any) -> Select[Any]:
 _APPROVALS = _of(approvals, approvals.c.at)
 _DECLINES = _of(declines)
 _EPOCHS = _of(epochs)
+_HAND_OVERS = _of(hand_overs)
 _MESSAGES = _of(messages)
 _REPORTS = _of(key_reports)
 _UPLOADS = _of(uploads, uploads.c.sequence)
@@ -179,6 +184,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     consents = of(_APPROVALS)
     refusals = of(_DECLINES)
     openings = of(_EPOCHS)
+    offers = of(_HAND_OVERS)
     mailbox = of(_MESSAGES)
     reports = of(_REPORTS)
     contributions = of(_UPLOADS)
@@ -198,6 +204,8 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
                 state=State(row.state),
                 epoch=row.epoch,
+                owner=row.owner or "",
+                hand_over=next((_hand_over(row.name, offer) for offer in offers[row.id]), None),
                 approvals={
                     Role(consent.role): Approval(
                         consent.member, consent.digest, consent.signature, consent.at, row.epoch
@@ -260,9 +268,16 @@ def _restored(connection: Connection, names: Sequence[str]) -> tuple[dict[str, i
                 details.get("reason", ""),
                 frozenset(part.partition(":")[0] for part in details["released"].split()),
                 frozenset(details["fetched"].split()),
+                decides=details.get("owner", row.actor) == row.actor,
             )
         )
     return {name: newest for name, number in began.items() if number < newest}, decisions
+
+
+def _hand_over(project: str, row: Row[Any]) -> PendingHandOver:
+    seen = Checkpoint.from_text(row.checkpoint, "offers of projects")
+    statement = HandOver(project, row.former, row.successor, seen, row.reason)
+    return PendingHandOver(statement, row.member, bytes(row.signature), row.at)
 
 
 def _report(row: Row[Any]) -> KeyReport:

@@ -73,13 +73,14 @@ def show_form(*sources: Source) -> None:
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     """A table of projects and where they stand, and below it the custodians that they wait for."""
-    table = Table("project", "state", "alice", "bob", "run", "error", header_style="bold")
+    table = Table("project", "owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
         waits += condition_lines(status)
         sides = {side.side: side for side in status.sides}
         table.add_row(
             status.project,
+            _owner(status),
             _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
             _run(status),
@@ -87,6 +88,11 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
         )
     console.print(table)
     show_notes(waits)
+
+
+def _owner(status: project_pb2.ProjectStatus) -> str:
+    owner = status.owner or "none"
+    return f"{owner}, handed over to {status.successor}" if status.successor else owner
 
 
 def _state(status: project_pb2.ProjectStatus) -> str:

@@ -27,6 +27,7 @@ from tryst.carole.projects.operations.linking import (
     take_run,
 )
 from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
+from tryst.carole.projects.operations.ownership import hand_over, take_over
 from tryst.carole.projects.operations.resolving import (
     join_rows,
     request_row_handles,
@@ -57,6 +58,7 @@ __all__ = [
     "expire_upload",
     "fail_run",
     "finish_run",
+    "hand_over",
     "join_rows",
     "key_mismatch",
     "open_epoch",
@@ -68,5 +70,6 @@ __all__ = [
     "resolve_run",
     "start_run",
     "submit_row_handles",
+    "take_over",
     "take_run",
 ]
