@@ -62,6 +62,9 @@ KINDS: Mapping[str, Kind] = {
     "tryst_disk_free_bytes": Kind.NOW,
     "tryst_disk_size_bytes": Kind.NOW,
     "tryst_certificate_days_left": Kind.NOW,
+    "tryst_certificate_ending": Kind.NOW,
+    "tryst_member_certificate_days_left": Kind.NOW,
+    "tryst_member_certificate_ending": Kind.NOW,
 }
 """By family, as Prometheus' own parser names it."""
 

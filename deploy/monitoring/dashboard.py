@@ -17,6 +17,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
     "State": (
         ("Checks", "bool", {"{{instance}} {{check}}": "tryst_check"}),
         ("Certificates", "d", {"{{instance}} {{certificate}}": "tryst_certificate_days_left"}),
+        ("Members' certificates", "d", {"{{role}}": "tryst_member_certificate_days_left"}),
         ("Free disk", "percentunit", {"{{instance}} {{disk}}": "tryst_disk_free_bytes / tryst_disk_size_bytes"}),
         (
             "Memory of the process",
