@@ -74,14 +74,13 @@ def show_form(*sources: Source) -> None:
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     """A table of projects and where they stand, and below it the custodians that they wait for."""
-    table = Table("project", "owner", "state", "alice", "bob", "run", "error", header_style="bold")
+    table = Table("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
         waits += [*condition_lines(status), *_signing(status)]
         sides = {side.side: side for side in status.sides}
         table.add_row(
-            status.project,
-            _owner(status),
+            f"{status.project}\n{_owner(status)}",
             _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
             _run(status),
@@ -102,7 +101,7 @@ def _signing(status: project_pb2.ProjectStatus) -> list[str]:
 
 
 def _owner(status: project_pb2.ProjectStatus) -> str:
-    owner = status.owner or "none"
+    owner = f"of {status.owner}" if status.owner else "of no owner"
     return f"{owner}, handed over to {status.successor}" if status.successor else owner
 
 
