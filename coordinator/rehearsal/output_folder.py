@@ -337,7 +337,7 @@ def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
 
 
 def _shown(spec: Specification) -> Specification:
-    """The specification as it is rehearsed: its player sees all pairs, and decides as the one steward on what is held."""
+    """The specification as it is rehearsed: its player sees all pairs, and decides alone on what is held."""
     update: dict[str, Any] = {
         "release": spec.release.model_copy(update={"alice": "pairs", "bob": "pairs", "coordinator": "statistics"})
     }
