@@ -128,11 +128,30 @@ class PolicyDecision:
 
 
 @dataclass(frozen=True)
+class ReleaseSignature:
+    """A steward's signature about a held result: on its release, where others must sign too, or on its refusal."""
+
+    run: str
+    member: str
+    identity: str
+    """By which it was made, in hexadecimal: of a member that has another one since, it counts no more."""
+    report: bytes
+    """SHA-256 of the report that the steward has read."""
+    signature: bytes = field(repr=False)
+    at: int = 0
+    """Milliseconds since 1970, set by Carole."""
+
+
+@dataclass(frozen=True)
 class RestoreDecision:
     """A party's decision on a restored log, in a project.
 
     Attributes
     ----------
+    signatures
+        How many stewards must sign the release of a held result.
+    release_signatures
+        Of the held result's release, oldest first, while others are awaited.
     restoration
         Sequence number of the restoration's entry in the audit log.
     role, member
@@ -217,6 +236,8 @@ class Project:
     runs: tuple[Run, ...] = ()
     acknowledged: frozenset[Side] = frozenset()
     policy: Policy = Policy.NONE
+    signatures: int = 1
+    release_signatures: tuple[ReleaseSignature, ...] = ()
     restoration: int = 0
     restore_decisions: tuple[RestoreDecision, ...] = ()
 

@@ -263,7 +263,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(Action.HOLD, _SYSTEM, {State.ASSESSED}, State.HELD, "held the result for a steward: a limit is breached"),
     _row(Action.REFUSE, _SYSTEM, {State.ASSESSED}, None, "refused to release the result: a limit is breached"),
     _row(Action.REFUSE, _STEWARD, {State.HELD}, State.ASSESSED, "refused to release the result"),
-    _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "overrode the policy, with a reason and a signature"),
+    _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "signed a release against the policy, with a reason"),
     # From RUN only where the approved specification requests no assessment; `finish_run` ensures it.
     _row(Action.RELEASE, _SYSTEM, {State.RUN, State.ASSESSED, State.HELD}, State.RELEASED, "released the result"),
     _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),

@@ -16,6 +16,7 @@ from tryst.carole.projects import Grant, Policy
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
+from tryst.carole.service.stewards import require_stewards, steward_names
 from tryst.carole.service.wire import run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
 from tryst.common.audit.reason import normalized_reason
@@ -48,7 +49,8 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.CreateProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.CreateProjectResponse:
         """Create the project that a specification describes."""
-        project = self._service.store.projects.create(_read(request.specification), caller(context).name)
+        new = self._new(request.specification)
+        project = self._service.store.projects.create(new, caller(context).name)
         return coordination_pb2.CreateProjectResponse(status=status_to_wire(project))
 
     def ApproveProject(  # noqa: N802
@@ -56,6 +58,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ApproveProjectResponse:
         """Consent to a specification."""
         name = project_name(request.project)
+        require_stewards(self._service.store.projects.get(name).signatures, self._trust.members)
         project = approve(
             self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
         )
@@ -65,7 +68,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.AmendProjectResponse:
         """Replace a project's specification by another with the same encoding."""
-        project = self._service.store.projects.amend(_read(request.specification), caller(context).name)
+        project = self._service.store.projects.amend(self._new(request.specification), caller(context).name)
         return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
 
     def NewEpoch(  # noqa: N802
@@ -101,7 +104,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         name = project_name(request.project)
         project = self._service.store.projects.get(name)
         return coordination_pb2.GetProjectResponse(
-            status=status_to_wire(project, self._service.conditions),
+            status=status_to_wire(project, self._service.conditions, steward_names(self._trust.members)),
             specification=self._service.store.projects.specification(name),
             certificates=endings_to_wire(self._service.endings()),
             hand_over=hand_over_to_wire(project),
@@ -112,9 +115,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ListProjectsResponse:
         """The state of every project."""
         projects = self._service.store.projects.all()
-        conditions = self._service.conditions
+        conditions, stewards = self._service.conditions, steward_names(self._trust.members)
         return coordination_pb2.ListProjectsResponse(
-            projects=[status_to_wire(project, conditions) for project in projects],
+            projects=[status_to_wire(project, conditions, stewards) for project in projects],
             certificates=endings_to_wire(self._service.endings()),
         )
 
@@ -184,6 +187,11 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
         return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
 
+    def _new(self, text: str) -> NewProject:
+        new = _read(text)
+        require_stewards(new.signatures, self._trust.members)
+        return new
+
 
 def _read(text: str) -> NewProject:
     size = len(text.encode())
@@ -212,4 +220,5 @@ def new_project(text: str, spec: Specification) -> NewProject:
         policy=Policy.NONE if spec.assessment is None else Policy(spec.assessment.on_breach),
         uploads_days=spec.retention.uploads_days,
         results_days=spec.retention.results_days,
+        signatures=1 if spec.assessment is None else spec.assessment.signatures,
     )

@@ -31,6 +31,7 @@ from tryst.carole.store.tables import (
     messages,
     payloads,
     projects,
+    release_signatures,
     results,
     run_figures,
     runs,
@@ -123,6 +124,7 @@ class Change:
             self._replace(key_reports, _reports(before), _reports(after), at=self.at)
             self._uploads(before, after, why)
             self._runs(before, after)
+            self._replace(release_signatures, _signed(before), _signed(after))
             self._acknowledged(before, after)
             if why in ("withdrawn", "superseded"):
                 # What a run has made of these uploads, and no party has received.
@@ -242,6 +244,7 @@ def project_columns(project: Project) -> dict[str, Any]:
         "grants": grants_text(project.grants),
         "policy": str(project.policy),
         "owner": project.owner or None,
+        "signatures": project.signatures if project.signatures > 1 else None,
     }
 
 
@@ -292,6 +295,18 @@ def _hand_over(project: Project) -> dict[Row, dict[str, Any]]:
         "at": pending.at,
     }
     return {(): values}
+
+
+def _signed(project: Project) -> dict[Row, dict[str, Any]]:
+    return {
+        (("run", one.run), ("member", one.member)): {
+            "identity": one.identity,
+            "report": one.report,
+            "signature": one.signature,
+            "at": one.at,
+        }
+        for one in project.release_signatures
+    }
 
 
 def _messages(project: Project) -> dict[Row, dict[str, Any]]:

@@ -45,6 +45,7 @@ class NewProject:
     policy: Policy
     uploads_days: int
     results_days: int
+    signatures: int = 1
 
 
 class Registry:
@@ -95,7 +96,13 @@ class Registry:
         """
         with self._changes.of(new.name) as change:
             outcome = operations.amend(
-                change.project, member, new.specification_digest, new.encoding_digest, new.grants, new.policy
+                change.project,
+                member,
+                new.specification_digest,
+                new.encoding_digest,
+                new.grants,
+                new.policy,
+                new.signatures,
             )
             change.apply(outcome)
             if outcome.changed:
@@ -193,6 +200,7 @@ class Registry:
             new.encoding_digest,
             new.grants,
             policy=new.policy,
+            signatures=new.signatures,
             state=State.DRAFT,
             owner=member,
         )

@@ -20,6 +20,7 @@ from tryst.carole.projects import (
     PendingHandOver,
     Policy,
     Project,
+    ReleaseSignature,
     RestoreDecision,
     Run,
     RunState,
@@ -40,6 +41,7 @@ from tryst.carole.store.tables import (
     meta,
     payloads,
     projects,
+    release_signatures,
     results,
     runs,
     uploads,
@@ -69,6 +71,7 @@ _MESSAGES = _of(messages)
 _REPORTS = _of(key_reports)
 _UPLOADS = _of(uploads, uploads.c.sequence)
 _RUNS = _of(runs, runs.c.sequence)
+_SIGNATURES = _of(release_signatures, release_signatures.c.at, release_signatures.c.member)
 
 _RECEIVED = (
     select(chunks.c.payload, func.sum(chunks.c.size))
@@ -190,6 +193,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     contributions = of(_UPLOADS)
     received = {payload: int(size) for payload, size in connection.execute(_RECEIVED, {"ids": ids})}
     attempts = of(_RUNS)
+    signed = of(_SIGNATURES)
     acknowledged = _acknowledged(connection, ids)
     handles_received_from = _handles_received_from(connection, ids)
     restorations, decisions = _restored(connection, [row.name for row in rows])
@@ -233,6 +237,11 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 pending=_pending(contributions[row.id], received),
                 runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
+                signatures=row.signatures or 1,
+                release_signatures=tuple(
+                    ReleaseSignature(one.run, one.member, one.identity, one.report, one.signature, one.at)
+                    for one in signed[row.id]
+                ),
                 restoration=restorations.get(row.name, 0),
                 restore_decisions=tuple(decisions[row.name]),
             ),

@@ -36,7 +36,7 @@ from tryst.carole.projects.operations.resolving import (
     submit_row_handles,
 )
 from tryst.carole.projects.operations.restoring import decide_restore
-from tryst.carole.projects.operations.stewardship import decide
+from tryst.carole.projects.operations.stewardship import override, refuse
 
 __all__ = [
     "MAX_ATTEMPTS",
@@ -50,7 +50,6 @@ __all__ = [
     "approve",
     "begin_upload",
     "commit_upload",
-    "decide",
     "decide_restore",
     "decline",
     "erase",
@@ -62,7 +61,9 @@ __all__ = [
     "join_rows",
     "key_mismatch",
     "open_epoch",
+    "override",
     "post_message",
+    "refuse",
     "report_keys",
     "request_row_handles",
     "requeue_run",

@@ -49,7 +49,13 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
 
 
 def amend(
-    project: Project, member: str, digest: bytes, encoding: bytes, grants: Mapping[Role, Grant], policy: Policy
+    project: Project,
+    member: str,
+    digest: bytes,
+    encoding: bytes,
+    grants: Mapping[Role, Grant],
+    policy: Policy,
+    signatures: int = 1,
 ) -> Outcome:
     """Replace the project's specification by another with the same encoding; all must consent to it again.
 
@@ -86,7 +92,13 @@ def amend(
         "policy": str(policy),
     }
     after = replace(
-        given_up.project, specification_digest=digest, grants=grants, policy=policy, approvals={}, declines={}
+        given_up.project,
+        specification_digest=digest,
+        grants=grants,
+        policy=policy,
+        signatures=signatures,
+        approvals={},
+        declines={},
     )
     return given_up.then(move(row, after, member, details))
 

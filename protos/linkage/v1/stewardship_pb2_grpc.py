@@ -78,7 +78,8 @@ class StewardshipServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Decide(self, request, context):
-        """Release a held result against the policy, or refuse it: signed, with a reason.
+        """Release a held result against the policy, or refuse it: signed, with a reason. Where the specification requires two
+        signatures, the second one of another steward releases it; the same steward again changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

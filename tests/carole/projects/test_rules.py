@@ -28,6 +28,7 @@ from tryst.carole.projects import (
     Policy,
     PolicyDecision,
     Project,
+    ReleaseSignature,
     RestoreDecision,
     RunState,
     State,
@@ -99,11 +100,23 @@ COORDINATORS: dict[Action, Callable[[Project, str], Outcome]] = {
 """Everything that a project's owner may do, as its operation by a coordinator of this name."""
 
 
+STEWARDS = {"steward": "aa", "second": "bb"}
+"""Those of the membership list, and their identities."""
+
+
+def decided(project: Project, member: str, reason: str, name: str = "run", *, release: bool) -> Outcome:
+    """A steward's decision, whose signature has been verified."""
+    given = ReleaseSignature(name, member, STEWARDS[member], b"r" * 32, b"s")
+    if release:
+        return operations.override(project, given, reason, STEWARDS)
+    return operations.refuse(project, given, reason)
+
+
 class AnyOrder(RuleBasedStateMachine):
-    @initialize(far=st.booleans(), policy=st.sampled_from(Policy))
-    def begin(self, far: bool, policy: Policy) -> None:
+    @initialize(far=st.booleans(), policy=st.sampled_from(Policy), signatures=st.sampled_from([1, 2]))
+    def begin(self, far: bool, policy: Policy, signatures: int) -> None:
         # Half of the sequences start where both have contributed: few random ones would get that far.
-        self.project = contributed(policy) if far else new(policy=policy)
+        self.project = replace(contributed(policy) if far else new(policy=policy), signatures=signatures)
         self.entries: list[Entry] = []
 
     def attempt(self, operation: object, *arguments: object) -> Outcome | None:
@@ -248,14 +261,23 @@ class AnyOrder(RuleBasedStateMachine):
     def finish(self, name: str, policy_decision: PolicyDecision | None) -> None:
         self.attempt(operations.finish_run, f"run-{name}", 3, policy_decision)
 
-    @rule(name=names, release=st.booleans(), reason=st.sampled_from(["", "the minister has asked for it twice"]))
-    def decide(self, name: str, release: bool, reason: str) -> None:
-        self.attempt(partial(operations.decide, release=release), "steward", f"run-{name}", reason, b"s")
+    @rule(
+        name=names,
+        member=st.sampled_from([*STEWARDS]),
+        release=st.booleans(),
+        reason=st.sampled_from(["", "the minister has asked for it twice"]),
+    )
+    def decide(self, name: str, member: str, release: bool, reason: str) -> None:
+        before = {one.member for one in self.project.release_signatures}
+        outcome = self.attempt(partial(decided, release=release), member, reason, f"run-{name}")
+        if outcome is not None and Action.RELEASE in [entry.action for entry in outcome.entries]:
+            assert len(before | {member}) == self.project.signatures
 
     @rule(digest=st.sampled_from([DIGEST, THIRD]), encoding=st.sampled_from([OTHER, OTHER, DIGEST]), often=names)
     def amend(self, digest: bytes, encoding: bytes, often: str) -> None:
         if often == "one":
-            self.attempt(operations.amend, self.project.owner, digest, encoding, GRANTS, self.project.policy)
+            kept = GRANTS, self.project.policy, self.project.signatures
+            self.attempt(operations.amend, self.project.owner, digest, encoding, *kept)
 
     @rule(side=sides)
     def acknowledge(self, side: Side) -> None:
@@ -331,6 +353,9 @@ class AnyOrder(RuleBasedStateMachine):
             assert done[-1].released is (project.state is State.RELEASED)
         assert all(run.state is RunState.DONE for run in project.runs if run.released)
         assert project.policy is Policy.HOLD or project.state is not State.HELD
+        assert project.state is State.HELD or not project.release_signatures
+        assert len({one.member for one in project.release_signatures}) == len(project.release_signatures)
+        assert len(project.release_signatures) < project.signatures
         assert sum(run.state.active for run in project.runs) <= (project.state is State.CONTRIBUTED)
 
     @invariant()
@@ -450,7 +475,7 @@ def test_a_custodian_may_decline_until_the_release_and_approve_what_is_amended()
     taken = operations.take_run(project, "run").project
     held = operations.finish_run(taken, "run", 3, BAD).project
     assert operations.decline(held, Side.BOB, refusal(Side.BOB)).project.state is State.DRAFT
-    released = operations.decide(held, "steward", "run", "the minister has asked for it", b"s", release=True).project
+    released = decided(held, "steward", "the minister has asked for it", release=True).project
     with pytest.raises(TrystError, match="cannot be taken back") as caught:
         operations.decline(released, Side.BOB, refusal(Side.BOB))
     assert caught.value.code is ErrorCode.WRONG_STATE
@@ -732,15 +757,15 @@ def test_no_assessment_no_release(policy: Policy, policy_decision: PolicyDecisio
 def test_a_steward_decides_on_a_held_result() -> None:
     held = finished(Policy.HOLD, BAD).project
     with pytest.raises(TrystError, match="needs a reason"):
-        operations.decide(held, "steward", "run", "  ok  \n", b"s", release=True)
-    overridden = operations.decide(held, "steward", "run", "the registry's own staff only, see May", b"s", release=True)
+        decided(held, "steward", "  ok  \n", release=True)
+    overridden = decided(held, "steward", "the registry's own staff only, see May", release=True)
     assert [entry.action for entry in overridden.entries] == [Action.OVERRIDE, Action.RELEASE]
     assert overridden.entries[0].details["signature"] == b"s".hex()
     assert overridden.project.state is State.RELEASED
-    refused = operations.decide(held, "steward", "run", "too few people in the north", b"s", release=False).project
+    refused = decided(held, "steward", "too few people in the north", release=False).project
     assert refused.state is State.ASSESSED
     with pytest.raises(TrystError):
-        operations.decide(refused, "steward", "run", "the minister has asked for it", b"s", release=True)
+        decided(refused, "steward", "the minister has asked for it", release=True)
 
 
 def test_an_amended_specification_needs_all_parties_and_continues_where_the_project_was() -> None:

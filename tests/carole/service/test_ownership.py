@@ -45,7 +45,6 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
 @pytest.fixture
 def deployment(several: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
     made = Deployment(several, tmp_path / "carole")
-    made.members = tmp_path / "members.yaml"  # type: ignore[attr-defined]
     listed(made)
     made.configuration.write_text(made.configuration.read_text() + f"members: {tmp_path / 'members.yaml'}\n")
     made.start()
