@@ -22,7 +22,7 @@ from tryst.common.specification import FieldSpec
 from tryst.common.tokens import tokenise
 from tryst.risk.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
 from tryst.risk.leakage.own_file import public_values, truth_of
-from tryst.risk.leakage.samples import group_alignment, groups_view
+from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
 
 ATTACKED = 1280
 """Values of each field attacked, in whole groups."""
@@ -70,7 +70,7 @@ def as_sent(study: Study) -> Iterator[Line]:
         assert public is not None
         truth = truth_of(part, field.name, columns[field.name], rows, public)
         groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
-        few = columns[field.name].n_unique() <= GROUP_ROWS
+        few = columns[field.name].n_unique() < MIN_VALUES
         attacks = ("likelihood", block_likelihood, ATTACKED), ("slow mean field", group_alignment, PATIENTLY)
         for how, attack, n_values in attacks:
             begin = time.monotonic()

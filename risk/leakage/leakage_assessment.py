@@ -6,8 +6,8 @@ at random about the file's own, as another sample of the same people would have 
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold, and groups of the samples; so are the salts of a salted field. Where a blocking rule's keys join values across
-salts, the field is attacked as if it had none.
+the rows that such blocks hold, and some groups of the samples; so are the salts of a salted field. Where a blocking
+rule's keys join values across salts, the field is attacked as if it had none.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tryst.risk.leakage.block_model import block_likelihood
 from tryst.risk.leakage.block_view import BlockView, attack_by_size
 from tryst.risk.leakage.own_file import finding, public_values, truth_of
 from tryst.risk.leakage.public import PublicValues
-from tryst.risk.leakage.samples import group_alignment, groups_view
+from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
 
 ATTACKED = 1280
 """Values of a field attacked quickly, in whole groups."""
@@ -34,8 +34,7 @@ _COMMONEST = 400
 def in_samples(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
     """Findings in the samples of mode block_keyed.
 
-    A field of no more values than a group has rows is left out: its groups show about how common each value is, which
-    is no secret of any person's, and no more.
+    A field of fewer than `MIN_VALUES` values is left out.
     """
     n = max(len(column) for column in columns.values())
     drawn = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
@@ -45,7 +44,7 @@ def in_samples(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ra
     (part,), rows = sent.sets, grouped(len(drawn), lambda _: file_order(len(drawn))).ravel()
     for field in spec.fields:
         public = public_values(columns[field.name], field, rng)
-        if public is None or len(public) <= GROUP_ROWS:
+        if public is None or len(public) < MIN_VALUES:
             continue
         truth = truth_of(part, field.name, some[field.name], rows, public)
         groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)

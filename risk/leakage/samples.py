@@ -26,6 +26,10 @@ SLACK = 0.002
 
 _TWICE = 50.0
 
+MIN_VALUES = 1000
+"""Values of a field from which its samples could tell that a value is in the file. Of fewer, such as house numbers, an
+attacker's list has those that any file holds; what she reads in a group, of no row, is about how common each is."""
+
 
 def groups_view(field: FieldSignatures, groups: int, randomised_response: float = 0.0) -> BlockView:
     """A field's sample, whose rows are in `groups` groups of equal sizes, one after the other."""

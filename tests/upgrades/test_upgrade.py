@@ -52,8 +52,8 @@ def test_all_parties_at_once_on_postgresql(site: Callable[..., Site], postgres: 
 def test_one_party_after_another_in_the_documented_order_on_sqlite(site: Callable[..., Site]) -> None:
     """Carole and the coordinator first, under the custodians' eyes, then Alice; Bob is of the former release still.
 
-    What both have sent by then is linked. Samples of two releases cannot be compared: a new project is for two custodians
-    of this one, and the test records show it before anything is sent.
+    What both have sent by then is linked. Samples of two releases cannot be compared: a new project is for two
+    custodians of this one, and the test records show it before anything is sent.
     """
     made = site(("open", "early", "later"))
     made.half_uploaded("open")
