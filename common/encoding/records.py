@@ -174,14 +174,15 @@ def encode_rows(
     *,
     noise: NoiseKey | None = None,
     variables: Mapping[str, VariableCodes] = MappingProxyType({}),
+    samples: bool = True,
     shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Encoded:
-    """Sign the rows of each set, and samples, for all rows or those of some blocks.
+    """Sign the rows of each set, and in mode block_keyed samples, for all rows or those of some blocks.
 
     As `encode_records`, but `variables` are the codes of the rows of `sent`, which the one set of modes open and
-    trusted has.
+    trusted has, and samples can be left out.
     """
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
@@ -223,7 +224,7 @@ def encode_rows(
         first |= {f"prepared {field.name}": partial(prepare, field) for field in specification.fields}
         of = {part: f" for rule {part}" if part else "" for part in orders}
         then = {f"signed {name}{of[part]}": partial(sign, part, name) for part in orders for name in names}
-    if block_keyed:
+    if block_keyed and samples:
         then |= {f"sampled {name}": partial(draw, name) for name in names}
     _run((first, then), threads, progress)
 
@@ -241,9 +242,9 @@ def encode_rows(
             last = (order >= sent.n_records) & (not block_keyed)
             made, orders[part] = in_content_order(made, order, last, drawing)
         sets.append(made)
-    if block_keyed:
-        samples = {name: signed[SAMPLES, name] for name in names}
-        sets.append(SignatureSet(SAMPLES, len(samples[names[0]].codes), samples, {}))
+    if block_keyed and samples:
+        of_fields = {name: signed[SAMPLES, name] for name in names}
+        sets.append(SignatureSet(SAMPLES, len(of_fields[names[0]].codes), of_fields, {}))
     return Encoded(tuple(sets), orders, sent.n_records if block_keyed else 0, sent.decoys)
 
 

@@ -46,7 +46,7 @@ def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[
     Parameters
     ----------
     records
-        Records of the file, at least one.
+        Records of the file.
     order
         Makes the records' order in each round, of which the groups are parts; rounds count from 0.
 
@@ -56,7 +56,7 @@ def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[
         What does not fill a group is left out of its round.
     """
     size = group_rows(records)
-    of_round = min(GROUPS, records // size)
+    of_round = min(GROUPS, records // size) if records else GROUPS
     rounds = range(-(-GROUPS // of_round))
     drawn = [order(number)[: of_round * size].reshape(of_round, size) for number in rounds]
     return np.concatenate(drawn)[:GROUPS]

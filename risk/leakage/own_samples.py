@@ -37,6 +37,8 @@ def in_samples(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ra
     A field of fewer than `MIN_VALUES` values is left out.
     """
     n = max(len(column) for column in columns.values())
+    if not n:
+        return
     drawn = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
     some = {name: column.gather(rng.permutation(drawn)) for name, column in columns.items()}
     empty = RuleRows(some, {}, len(drawn))
