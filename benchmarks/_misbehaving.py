@@ -3,10 +3,13 @@
 As many of each kind: silent (TCP without TLS), slow (a call whose message never comes), long polls, floods of calls as
 fast as they are answered, uploads that are begun and not gone on with, messages above the size that is allowed, and
 connections that send and never read an answer. It writes a line when all have begun, and ends with its standard input.
+
+It takes only what the other processes leave of the processor: a member's own machine is not the service's.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import ssl
@@ -121,5 +124,6 @@ def misbehave(address: str, keys: Path, count: int, kinds: Sequence[str] = KINDS
 
 
 if __name__ == "__main__":
+    os.nice(19)
     for what, times in sorted(misbehave(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]).items()):
         print(f"{what} {times}")

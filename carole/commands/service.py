@@ -105,14 +105,18 @@ def restore(
 ) -> None:
     """Put a backup back, into an empty database and an empty folder of blobs; the audit log gets an entry about it.
 
-    Every party of an open project has to accept that, by `accept-restore`, before the project goes on.
+    A backup that an older version wrote is upgraded on the way. Every party of an open project has to accept the
+    restored log, by `accept-restore`, before the project goes on.
     """
     from tryst.carole.store.backup import restore as put_back
     from tryst.carole.store.store import milliseconds
+    from tryst.common.versions import STORE
 
     places, identity = _store(config)
-    made = put_back(source, places.database, places.blobs, identity, milliseconds)
+    made, version = put_back(source, places.database, places.blobs, identity, milliseconds)
     typer.echo(f"The store {made.store} is restored, with {made.entries} entries of its log and {made.files} files.")
+    if version < STORE:
+        typer.echo(f"The backup has version {version}; the database has version {STORE}, as after 'upgrade'.")
     typer.echo(_NEXT)
 
 

@@ -91,3 +91,11 @@ class Candidates:
         return LinkPosterior(
             plan.assignment, row_a, row_b, self.n_a, self.n_b, copies, self.within, plan.expected_matches
         )
+
+
+def candidates_per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:
+    """Pairs that satisfy each rule, each pair once."""
+    return {
+        rule.name: int(patterns.count[(patterns.mask >> np.uint32(r)) & np.uint32(1) == 1].sum())
+        for r, rule in enumerate(plan.rules)
+    }

@@ -12,7 +12,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.candidates import Candidates, candidates_per_rule
 from tryst.carole.engine.decoy_pairs import DecoySource
 from tryst.carole.engine.drawing import Drawing
 from tryst.carole.engine.duplicates import duplicate_warnings, duplicates
@@ -24,11 +24,7 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_warnings import number_warnings, recall_warnings
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import best_possible
-from tryst.carole.fellegi_sunter import (
-    FittedScheme,
-    PatternCounts,
-    blocking_recall,
-)
+from tryst.carole.fellegi_sunter import FittedScheme, blocking_recall
 from tryst.carole.fellegi_sunter.recall import key_agreement
 from tryst.common.progress import Progress
 
@@ -97,7 +93,7 @@ def conclude(
         floor=_floor(scored.weight, found.selected),
         matches_below_floor=fit.matches_below_floor(found.selected),
         n_candidates=patterns.n_pairs,
-        candidates_per_rule=_per_rule(patterns, plan),
+        candidates_per_rule=candidates_per_rule(patterns, plan),
         blocking=blocking,
         missing=found.missing,
         warnings=(
@@ -118,14 +114,6 @@ def conclude(
         draws=None if drawn is None else drawn.among(decision.order),
     )
     return linkage, decision.order
-
-
-def _per_rule(patterns: PatternCounts, plan: LinkagePlan) -> dict[str, int]:
-    """Pairs that satisfy each rule, each pair once."""
-    return {
-        rule.name: int(patterns.count[(patterns.mask >> np.uint32(r)) & np.uint32(1) == 1].sum())
-        for r, rule in enumerate(plan.rules)
-    }
 
 
 def _floor(weight: NDArray[np.float64], kept: NDArray[np.int64]) -> float:

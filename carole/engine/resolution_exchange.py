@@ -77,10 +77,19 @@ class Reader:
         Raises
         ------
         TrystError
-            CONFIGURATION, CERTIFICATE.
+            CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
         """
-        known = members or Members.load(folder.members)
-        return cls(known.in_role(role).name, known, SealingKey.load(folder.sealing))
+        known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
+        member = known.with_sealing_key(key.public.hex)
+        if member.role is not role:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the folder's sealing key must be that of a {role}",
+                where=str(folder.path),
+                got=f"that of {member.name}, a {member.role}",
+                remedy="name the folder of this party's own keys",
+            )
+        return cls(member.name, known, key)
 
     def open(
         self, run: str, spec: Specification, request: ResolutionRequest, side: Side, sealed: bytes | memoryview

@@ -1,9 +1,10 @@
 """What Carole can check of a resolver's result: that it is one of her request, under the agreed plan.
 
 She knows each pair's comparison pattern and rows, and no record. Rows of one rule are of different records, so that no
-row is in two links where no record is; a pattern has one weight; a link is as probable as the plan requires; and there
-are no more links than records. She cannot check which records the rows of different rules are, what the parameters of
-the model should be, nor which of several candidates of a record is linked: a resolver who lies about these is believed.
+row is in two links where no record is; a pattern has one weight; a link is as probable as the plan requires; there are
+no more links than records; and what the result's document counts is as she counts it herself. She cannot check which
+records the rows of different rules are, what the parameters of the model should be, nor which of several candidates of
+a record is linked: a resolver who lies about these is believed.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import malformed
-from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.candidates import Candidates, candidates_per_rule
 from tryst.carole.engine.links import MIN_LINK
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.quality import one_match
 from tryst.carole.engine.resolution_request import ResolutionResult
+from tryst.common.documents.linkage_document import Counts, LinkageDocument
 from tryst.common.errors import TrystError
 
 _ROUNDING = 1e-9
@@ -37,8 +39,8 @@ def check_result(result: ResolutionResult, found: Candidates, plan: LinkagePlan)
     ------
     TrystError
         UPLOAD_CORRUPT for links or drawn links that share a row although no record has two, more links than records,
-        a link below the threshold, weights or match probabilities that differ within a pattern, or a document that
-        counts other links.
+        a link below the threshold, weights or match probabilities that differ within a pattern, or a document whose
+        counts are others than Carole's own.
 
     Notes
     -----
@@ -55,11 +57,10 @@ def check_result(result: ResolutionResult, found: Candidates, plan: LinkagePlan)
         raise _malformed("a link below the threshold")
     if len(links) > plan.max_links(found.n_a, found.n_b):
         raise _malformed(f"{len(links)} links of {found.n_a} and {found.n_b} records")
-    if result.document.linkage.links != len(links):
-        raise _malformed("a document that counts other links")
     _check_rows(np.zeros(len(links), dtype=np.int32), links, result, plan)
     if result.draws is not None:
         _check_rows(result.draws.draw, result.draws.pair, result, plan)
+    _check_counts(result.document.linkage, len(links), found, plan)
 
 
 def _check_rows(
@@ -71,6 +72,35 @@ def _check_rows(
         each = linkage.astype(np.int64) << 32 | rows[pair]
         if len(np.unique(each)) != len(each):
             raise _malformed("two links of one row")
+
+
+def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, plan: LinkagePlan) -> None:
+    """The document counts what Carole has counted too; pairs of dummies and decoys are left out of it."""
+    n_kept, patterns = len(found.pattern), found.patterns
+    left_out = n_kept - counted.kept
+    of_rules = candidates_per_rule(patterns, plan)
+    reported = {} if counted.blocking is None else {rule.name: rule.candidates for rule in counted.blocking.rules}
+    records = Counts(alice=found.n_a, bob=found.n_b)
+    right = {
+        "links": counted.links == n_links == sum(counted.histogram.links),
+        "records": counted.records == records and counted.pairs == found.n_a * found.n_b,
+        "kept pairs": left_out >= 0 and counted.kept == sum(counted.histogram.counts),
+        "candidates": counted.candidates == patterns.n_pairs - left_out,
+        "candidates of rules": reported.keys() == of_rules.keys()
+        and all(of_rules[name] - left_out <= count <= of_rules[name] for name, count in reported.items()),
+        "unlinked records": all(
+            number - n_links <= unlinked <= number - (n_links if once else bool(n_links))
+            for once, number, unlinked in zip(
+                one_match(plan),
+                (found.n_a, found.n_b),
+                (counted.unlinked.alice, counted.unlinked.bob),
+                strict=True,
+            )
+        ),
+    }
+    wrong = [what for what, is_right in right.items() if not is_right]
+    if wrong:
+        raise _malformed(f"a document that counts other {', '.join(wrong)}")
 
 
 def _malformed(got: str) -> TrystError:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tryst.carole.projects.state import Grant, MessageKind, Policy, RunState, State
+from tryst.common.audit.hand_over import HandOver
 from tryst.common.parties import Role, Side
 
 
@@ -45,6 +46,18 @@ class NewEpoch:
     epoch: int
     member: str
     reason: str
+    signature: bytes = field(repr=False)
+    at: int = 0
+    """Milliseconds since 1970, set by Carole."""
+
+
+@dataclass(frozen=True)
+class PendingHandOver:
+    """A signed offer of a project, which its successor has not taken over yet."""
+
+    statement: HandOver
+    member: str
+    """Who has signed it: the owner, or a steward."""
     signature: bytes = field(repr=False)
     at: int = 0
     """Milliseconds since 1970, set by Carole."""
@@ -115,11 +128,30 @@ class PolicyDecision:
 
 
 @dataclass(frozen=True)
+class ReleaseSignature:
+    """A steward's signature about a held result: on its release, where others must sign too, or on its refusal."""
+
+    run: str
+    member: str
+    identity: str
+    """By which it was made, in hexadecimal: of a member that has another one since, it counts no more."""
+    report: bytes
+    """SHA-256 of the report that the steward has read."""
+    signature: bytes = field(repr=False)
+    at: int = 0
+    """Milliseconds since 1970, set by Carole."""
+
+
+@dataclass(frozen=True)
 class RestoreDecision:
     """A party's decision on a restored log, in a project.
 
     Attributes
     ----------
+    signatures
+        How many stewards must sign the release of a held result.
+    release_signatures
+        Of the held result's release, oldest first, while others are awaited.
     restoration
         Sequence number of the restoration's entry in the audit log.
     role, member
@@ -132,6 +164,8 @@ class RestoreDecision:
         The runs that it knows to have been released.
     fetched
         Those of which it has proven, by the digest of its sealed share, that Carole had released them to it.
+    decides
+        Whether it counts in the project: not that of a coordinator that the project did not belong to.
     """
 
     restoration: int
@@ -141,6 +175,7 @@ class RestoreDecision:
     reason: str = ""
     released: frozenset[str] = frozenset()
     fetched: frozenset[str] = frozenset()
+    decides: bool = True
 
 
 @dataclass(frozen=True)
@@ -153,6 +188,10 @@ class Project:
         Identity of the project. An epoch is one agreed seed.
     grants
         What the specification grants each recipient, by role: Alice's, Bob's and the coordinator's.
+    owner
+        The coordinator that it belongs to, in the membership list; empty where that is not known.
+    hand_over
+        The offer to another coordinator that waits to be taken.
     new_epoch
         What has opened the present epoch; None in the first.
     approvals
@@ -185,6 +224,8 @@ class Project:
     grants: Mapping[Role, Grant]
     state: State = State.DRAFT
     epoch: int = 1
+    owner: str = ""
+    hand_over: PendingHandOver | None = None
     new_epoch: NewEpoch | None = None
     approvals: Mapping[Role, Approval] = field(default_factory=lambda: MappingProxyType({}))
     declines: Mapping[Side, Decline] = field(default_factory=lambda: MappingProxyType({}))
@@ -195,6 +236,8 @@ class Project:
     runs: tuple[Run, ...] = ()
     acknowledged: frozenset[Side] = frozenset()
     policy: Policy = Policy.NONE
+    signatures: int = 1
+    release_signatures: tuple[ReleaseSignature, ...] = ()
     restoration: int = 0
     restore_decisions: tuple[RestoreDecision, ...] = ()
 

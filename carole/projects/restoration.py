@@ -25,8 +25,9 @@ def required(project: Project) -> tuple[Role, ...]:
 
 
 def decision_of(project: Project, role: Role) -> RestoreDecision | None:
-    """A party's decision on the newest restoration that concerns the project."""
-    mine = (one for one in project.restore_decisions if (one.restoration, one.role) == (project.restoration, role))
+    """A party's decision on the newest restoration that concerns the project; for coordinators its owner decides."""
+    counted = (one for one in project.restore_decisions if one.decides)
+    mine = (one for one in counted if (one.restoration, one.role) == (project.restoration, role))
     return next(mine, None) if project.restoration else None
 
 
@@ -37,8 +38,10 @@ def awaited(project: Project) -> tuple[Role, ...]:
     return tuple(role for role in required(project) if decision_of(project, role) is None)
 
 
-def concerns(project: Project, role: Role) -> bool:
-    """Whether the project waits for a party's decision, or has waited for it."""
+def concerns(project: Project, role: Role, member: str) -> bool:
+    """Whether the project waits for a party's decision, or has waited for it; no coordinator's but its owner's."""
+    if role is Role.COORDINATOR and member != project.owner:
+        return False
     return role in awaited(project) or decision_of(project, role) is not None
 
 
@@ -74,7 +77,9 @@ def refuse_standstill(project: Project) -> None:
 
 def lost_runs(project: Project) -> tuple[str, ...]:
     """Runs that a party knows to have been released, and whose result the restored store does not have."""
-    named = frozenset[str]().union(*(decision.released for decision in project.restore_decisions if decision.accepted))
+    named = frozenset[str]().union(
+        *(decision.released for decision in project.restore_decisions if decision.accepted and decision.decides)
+    )
     return tuple(sorted(name for name in named if not _is_done(project, name)))
 
 

@@ -14,6 +14,7 @@ from tryst.carole.projects.operations import key_mismatch
 from tryst.carole.projects.project import Project
 from tryst.carole.projects.restoration import no_further_run, standstill
 from tryst.carole.projects.state import Grant, MessageKind, RunState, State
+from tryst.common.message_words import listed
 from tryst.common.parties import Side
 
 
@@ -88,10 +89,18 @@ def blocking_error(project: Project) -> str:
     if project.state is State.ASSESSED:
         return "the result was refused: its disclosure risk is above a limit; the report shows what would lower it"
     if project.state is State.HELD:
-        return "the result waits for a steward: its disclosure risk is above a limit"
+        return f"the result waits for {_stewards(project)}: its disclosure risk is above a limit"
     if project.state in (State.DRAFT, State.APPROVED, State.KEYED, State.CONTRIBUTED):
         return no_further_run(project)
     return ""
+
+
+def _stewards(project: Project) -> str:
+    if project.signatures == 1:
+        return "a steward"
+    signed = [one.member for one in project.release_signatures]
+    by = f" ({listed(signed)} has signed its release)" if signed else ""
+    return f"{project.signatures} stewards, who must both sign its release{by}"
 
 
 def _can_agree(project: Project, side: Side) -> bool:

@@ -19,6 +19,9 @@ from tryst.common.parties import CUSTODIANS, Role, Side
 SYSTEM = "system"
 """Carole herself, as the actor of what no party requests: a run's end, a release, an expiry."""
 
+OWNER = "owner"
+"""The coordinator that the project belongs to, as `ownership.acting` finds it."""
+
 Actor = Role | str
 
 
@@ -30,6 +33,8 @@ class Action(StrEnum):
     APPROVE = "approve"
     DECLINE = "decline"
     NEW_EPOCH = "new-epoch"
+    HAND_OVER = "hand-over"
+    TAKE_OVER = "take-over"
     POST_MESSAGE = "post-letter"
     REPORT_KEYS = "report-keys"
     BEGIN_UPLOAD = "begin-upload"
@@ -135,9 +140,10 @@ _ONE_IS_MISSING = Condition("a contribution is missing", lambda project: not _co
 
 _CUSTODIANS: frozenset[Actor] = frozenset(CUSTODIANS)
 _COORDINATOR: frozenset[Actor] = frozenset({Role.COORDINATOR})
+_OWNER: frozenset[Actor] = frozenset({OWNER})
 _STEWARD: frozenset[Actor] = frozenset({Role.STEWARD})
 _SYSTEM: frozenset[Actor] = frozenset({SYSTEM})
-_EVERYONE = _CUSTODIANS | _COORDINATOR | _STEWARD
+_EVERYONE = _CUSTODIANS | _OWNER | _STEWARD
 _UNERASED = frozenset(State) - {State.ERASED}
 
 
@@ -158,7 +164,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     *(
         _row(
             Action.APPROVE,
-            _COORDINATOR | _CUSTODIANS,
+            _OWNER | _CUSTODIANS,
             {State.DRAFT},
             arrives,
             "consented to the specification",
@@ -182,7 +188,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     # Signed and sent data stay valid: only their use is agreed again.
     _row(
         Action.AMEND,
-        _COORDINATOR,
+        _OWNER,
         {State.DRAFT, State.KEYED, State.CONTRIBUTED, State.ASSESSED, State.HELD, State.RELEASED},
         State.DRAFT,
         "proposed another specification with the same encoding, for all to consent to",
@@ -190,7 +196,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     # Other keys need another consent, and what was made under the former ones is worth nothing.
     _row(
         Action.NEW_EPOCH,
-        _COORDINATOR,
+        _OWNER,
         {State.APPROVED, State.KEYED, State.CONTRIBUTED},
         State.DRAFT,
         "opened a new epoch, with a reason and a signature: all made under the former seed was erased",
@@ -219,7 +225,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         "completed an upload",
         _BOTH_CONTRIBUTED,
     ),
-    _row(Action.START_RUN, _COORDINATOR, {State.CONTRIBUTED}, None, "requested a run"),
+    _row(Action.START_RUN, _OWNER, {State.CONTRIBUTED}, None, "requested a run"),
     _row(Action.TAKE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "started work on the run"),
     # Where a worker has died or lost its lease: queued again while attempts are left, else given up.
     _row(Action.REQUEUE_RUN, _SYSTEM, {State.CONTRIBUTED}, None, "queued the run again after losing its worker"),
@@ -240,7 +246,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _row(
         Action.RESOLVE_RUN,
-        _COORDINATOR,
+        _OWNER,
         {State.CONTRIBUTED},
         None,
         "decided as resolver which candidate pairs are links, without a signature",
@@ -257,7 +263,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     _row(Action.HOLD, _SYSTEM, {State.ASSESSED}, State.HELD, "held the result for a steward: a limit is breached"),
     _row(Action.REFUSE, _SYSTEM, {State.ASSESSED}, None, "refused to release the result: a limit is breached"),
     _row(Action.REFUSE, _STEWARD, {State.HELD}, State.ASSESSED, "refused to release the result"),
-    _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "overrode the policy, with a reason and a signature"),
+    _row(Action.OVERRIDE, _STEWARD, {State.HELD}, None, "signed a release against the policy, with a reason"),
     # From RUN only where the approved specification requests no assessment; `finish_run` ensures it.
     _row(Action.RELEASE, _SYSTEM, {State.RUN, State.ASSESSED, State.HELD}, State.RELEASED, "released the result"),
     _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),
@@ -284,14 +290,29 @@ TRANSITIONS: tuple[Transition, ...] = (
         State.ERASED,
         "erased the expired result and everything else stored for the project",
     ),
-    _row(Action.ERASE, _COORDINATOR, _UNERASED, State.ERASED, "erased everything stored for the project"),
+    _row(Action.ERASE, _OWNER, _UNERASED, State.ERASED, "erased everything stored for the project"),
+    _row(Action.HAND_OVER, _OWNER | _STEWARD, _UNERASED, None, "offered the project to another coordinator, signed"),
+    _row(
+        Action.TAKE_OVER,
+        _COORDINATOR,
+        _UNERASED,
+        None,
+        "took the project over, signed, and consents in its owner's place",
+    ),
     _row(Action.ACCEPT_RESTORE, _EVERYONE, _UNERASED, None, "accepted the log as it was restored from a backup"),
     _row(Action.REFUSE_RESTORE, _EVERYONE, _UNERASED, None, "refused the log as it was restored from a backup"),
 )
 """Everything that can happen to an existing project. Any other action is refused."""
 
-_DESPITE_RESTORATION = frozenset({Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE})
-"""What parties may do in a project whose restored log not all have accepted: decide, and take their data away."""
+_DESPITE_RESTORATION = frozenset(
+    {
+        *(Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE),
+        *(Action.HAND_OVER, Action.TAKE_OVER),
+    }
+)
+"""What parties may do in a project whose restored log not all have accepted: decide, take their data away, and find
+another owner who decides.
+"""
 
 _WORKED_ON = frozenset({Action.TAKE_RUN, Action.RELEASE})
 """What Carole may not do meanwhile; she may end what can no longer go on, and erase what is due."""

@@ -34,7 +34,7 @@ from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
+from tryst.common.rpc.server import RunningServer, ServerSettings, Service, start_server
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import (
     audit_pb2_grpc,
@@ -127,13 +127,7 @@ class Application:
             self._supervisor.start()
             self._server = start_server(
                 self.configuration.listen,
-                [
-                    (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(self._service)),
-                    (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(self._service, self._trust)),
-                    (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(self._service)),
-                    (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(self._service, self._trust)),
-                    (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(self._service)),
-                ],
+                self._servicers(),
                 self._trust,
                 ServerSettings(member=self.configuration.limits.member.limits),
                 denied=Denials(self.store),
@@ -144,6 +138,16 @@ class Application:
         except BaseException:
             self.stop()
             raise
+
+    def _servicers(self) -> list[Service]:
+        service, trust = self._service, self._trust
+        return [
+            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service)),
+            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust)),
+            (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
+            (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
+            (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
+        ]
 
     def require_held(self) -> None:
         """Refuse to have ended in order where another Carole has taken over.

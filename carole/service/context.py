@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 import grpc
 
 from tryst.carole.projects import Project
+from tryst.carole.projects.ownership import require_owner
 from tryst.carole.service.conditions import Conditions
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
@@ -58,7 +60,17 @@ class ServiceContext:
             NOT_FOUND.
         """
         text = self.store.projects.specification(name)
-        return text, load_specification(text, f"specification of {name}")
+        return text, _parsed(text, name)
+
+    def require_owner(self, name: str, member: Member, doing: str) -> None:
+        """Refuse a coordinator that a project does not belong to, where nothing of the project changes.
+
+        Raises
+        ------
+        TrystError
+            NOT_ADMITTED, NOT_FOUND.
+        """
+        require_owner(self.store.projects.get(name), member.name, doing)
 
     def wait(
         self, read_project: Callable[[], Response | None], seconds: float, context: grpc.ServicerContext
@@ -77,6 +89,12 @@ class ServiceContext:
             if now != version:
                 version, found = now, read_project()
         return found
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str, name: str) -> Specification:
+    """Parsed once: calls that look at a specification are many, and of few projects."""
+    return load_specification(text, f"specification of {name}")
 
 
 def project_name(text: str) -> str:

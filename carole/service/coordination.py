@@ -1,4 +1,7 @@
-"""Carole's service for the coordinator: projects, runs and aggregates; no signature and no record."""
+"""Carole's service for the coordinators: projects, runs and aggregates; no signature and no record.
+
+Any coordinator may read the state of any project and run. What changes a project, and results, are for its owner.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ import structlog
 from tryst.carole.projects import Grant, Policy
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
+from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
+from tryst.carole.service.stewards import require_stewards, steward_names
 from tryst.carole.service.wire import run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
 from tryst.common.audit.reason import normalized_reason
@@ -21,6 +26,7 @@ from tryst.common.parties import Role
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
 
@@ -34,14 +40,16 @@ log = structlog.get_logger()
 class Coordination(coordination_pb2_grpc.CoordinationServicer):
     """The coordinator's service."""
 
-    def __init__(self, service: ServiceContext) -> None:
+    def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._service = service
+        self._trust = trust
 
     def CreateProject(  # noqa: N802
         self, request: coordination_pb2.CreateProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.CreateProjectResponse:
         """Create the project that a specification describes."""
-        project = self._service.store.projects.create(_read(request.specification), caller(context).name)
+        new = self._new(request.specification)
+        project = self._service.store.projects.create(new, caller(context).name)
         return coordination_pb2.CreateProjectResponse(status=status_to_wire(project))
 
     def ApproveProject(  # noqa: N802
@@ -49,6 +57,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ApproveProjectResponse:
         """Consent to a specification."""
         name = project_name(request.project)
+        require_stewards(self._service.store.projects.get(name).signatures, self._trust.members)
         project = approve(
             self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
         )
@@ -58,7 +67,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.AmendProjectResponse:
         """Replace a project's specification by another with the same encoding."""
-        project = self._service.store.projects.amend(_read(request.specification), caller(context).name)
+        project = self._service.store.projects.amend(self._new(request.specification), caller(context).name)
         return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
 
     def NewEpoch(  # noqa: N802
@@ -71,14 +80,32 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         project = self._service.store.projects.open_epoch(name, request.epoch, member.name, reason, request.signature)
         return coordination_pb2.NewEpochResponse(status=status_to_wire(project))
 
+    def HandOver(  # noqa: N802
+        self, request: coordination_pb2.HandOverRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.HandOverResponse:
+        """Offer a project to another coordinator."""
+        member = caller(context)
+        name = project_name(request.project)
+        project = hand_over(self._service, self._trust.members, member, name, member.name, request)
+        return coordination_pb2.HandOverResponse(status=status_to_wire(project))
+
+    def TakeOver(  # noqa: N802
+        self, request: coordination_pb2.TakeOverRequest, context: grpc.ServicerContext
+    ) -> coordination_pb2.TakeOverResponse:
+        """Become the owner of a project."""
+        project = take_over(self._service, caller(context), project_name(request.project), request)
+        return coordination_pb2.TakeOverResponse(status=status_to_wire(project))
+
     def GetProject(  # noqa: N802
         self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetProjectResponse:
         """The state of a project."""
         name = project_name(request.project)
+        project = self._service.store.projects.get(name)
         return coordination_pb2.GetProjectResponse(
-            status=status_to_wire(self._service.store.projects.get(name), self._service.conditions),
+            status=status_to_wire(project, self._service.conditions, steward_names(self._trust.members)),
             specification=self._service.store.projects.specification(name),
+            hand_over=hand_over_to_wire(project),
         )
 
     def ListProjects(  # noqa: N802
@@ -86,9 +113,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ListProjectsResponse:
         """The state of every project."""
         projects = self._service.store.projects.all()
-        conditions = self._service.conditions
+        conditions, stewards = self._service.conditions, steward_names(self._trust.members)
         return coordination_pb2.ListProjectsResponse(
-            projects=[status_to_wire(project, conditions) for project in projects]
+            projects=[status_to_wire(project, conditions, stewards) for project in projects]
         )
 
     def StartRun(  # noqa: N802
@@ -130,12 +157,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.FetchArtifactResponse:
         """A chunk of a run's resolution request, or of the handles sealed to the resolver."""
+        self._service.require_owner(project_name(request.project), caller(context), "fetch of an artifact")
         return fetch_artifact(self._service, request, None)
 
     def PutArtifact(  # noqa: N802
         self, request: resolution_pb2.PutArtifactRequest, context: grpc.ServicerContext
     ) -> resolution_pb2.PutArtifactResponse:
         """Take a chunk of the resolver's result."""
+        self._service.require_owner(project_name(request.project), caller(context), "result of the resolver")
         return put_artifact(self._service, request, caller(context), None)
 
     def GetStatistics(  # noqa: N802
@@ -143,6 +172,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.GetStatisticsResponse:
         """A chunk of the model and the aggregates of a released run."""
         name, run = project_name(request.project), known_id(request.run)
+        self._service.require_owner(name, caller(context), "fetch of results")
         chunk = self._service.store.results.fetch(name, Role.COORDINATOR, run, request.index)
         return coordination_pb2.GetStatisticsResponse(chunk=chunk.message())
 
@@ -153,6 +183,11 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         member = caller(context)
         project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
         return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
+
+    def _new(self, text: str) -> NewProject:
+        new = _read(text)
+        require_stewards(new.signatures, self._trust.members)
+        return new
 
 
 def _read(text: str) -> NewProject:
@@ -182,4 +217,5 @@ def new_project(text: str, spec: Specification) -> NewProject:
         policy=Policy.NONE if spec.assessment is None else Policy(spec.assessment.on_breach),
         uploads_days=spec.retention.uploads_days,
         results_days=spec.retention.results_days,
+        signatures=1 if spec.assessment is None else spec.assessment.signatures,
     )

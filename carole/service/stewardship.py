@@ -6,11 +6,15 @@ import hashlib
 
 import grpc
 
-from tryst.carole.projects import State
+from tryst.carole.projects import ReleaseSignature, State
 from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.carole.service.ownership import hand_over
+from tryst.carole.service.stewards import steward_names
 from tryst.carole.service.wire import entry_to_wire, status_to_wire
 from tryst.common.audit.steward_decision import verify_decision
+from tryst.common.parties import Role
 from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 
@@ -22,38 +26,57 @@ _JUDGED = (State.ASSESSED, State.HELD, State.RELEASED)
 class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     """The steward's service."""
 
-    def __init__(self, service: ServiceContext) -> None:
+    def __init__(self, service: ServiceContext, trust: Trust) -> None:
+        self._service = service
         self._store = service.store
+        self._trust = trust
 
     def ListAssessed(  # noqa: N802
         self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.ListAssessedResponse:
         """Every project whose result has been assessed, or released without an assessment."""
-        found = [status_to_wire(project) for project in self._store.projects.all() if project.state in _JUDGED]
+        stewards = steward_names(self._trust.members)
+        judged = [project for project in self._store.projects.all() if project.state in _JUDGED]
+        found = [status_to_wire(project, stewards=stewards) for project in judged]
         return stewardship_pb2.ListAssessedResponse(projects=found)
 
     def GetReport(  # noqa: N802
         self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.GetReportResponse:
-        """A chunk of the report on a run."""
+        """A chunk of the report on a run; of coordinators, for the project's owner."""
+        member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
+        if member.role is Role.COORDINATOR:
+            self._service.require_owner(name, member, "fetch of the report")
         chunk = self._store.results.report(name, run, request.index)
         return stewardship_pb2.GetReportResponse(chunk=chunk.message())
 
     def Decide(  # noqa: N802
         self, request: stewardship_pb2.DecideRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.DecideResponse:
-        """Release a held result, or refuse it."""
+        """Sign the release of a held result, or refuse it."""
         member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
         report = hashlib.sha256(self._store.results.whole_report(name, run)).digest()
         verify_decision(
             member.identity, request.signature, name, run, report, release=request.release, reason=request.reason
         )
-        project = self._store.runs.decide(
-            name, member.name, run, request.reason, request.signature, release=request.release
-        )
-        return stewardship_pb2.DecideResponse(status=status_to_wire(project))
+        given = ReleaseSignature(run, member.name, member.identity.hex, report, request.signature)
+        members = self._trust.members
+        if request.release:
+            stewards = {steward.name: steward.identity.hex for steward in members.with_role(Role.STEWARD)}
+            project = self._store.runs.override(name, given, request.reason, stewards)
+        else:
+            project = self._store.runs.refuse(name, given, request.reason)
+        return stewardship_pb2.DecideResponse(status=status_to_wire(project, stewards=steward_names(members)))
+
+    def HandOver(  # noqa: N802
+        self, request: stewardship_pb2.StewardHandOverRequest, context: grpc.ServicerContext
+    ) -> stewardship_pb2.StewardHandOverResponse:
+        """Offer the project of an owner that is no longer a member to another coordinator."""
+        member, name = caller(context), project_name(request.project)
+        project = hand_over(self._service, self._trust.members, member, name, request.former, request)
+        return stewardship_pb2.StewardHandOverResponse(status=status_to_wire(project))
 
     def ListEntries(  # noqa: N802
         self, request: stewardship_pb2.ListEntriesRequest, context: grpc.ServicerContext

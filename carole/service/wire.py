@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tryst.carole.projects import NewEpoch, Project, Run
+from tryst.carole.projects import NewEpoch, Project, Run, State
 from tryst.carole.projects.operations.outcome import Detail
 from tryst.carole.projects.restoration import awaited, name_of
 from tryst.carole.projects.tasks import blocking_error
@@ -21,9 +21,18 @@ from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2, 
 _LONGEST_ERROR = 2000
 
 
-def status_to_wire(project: Project, conditions: Conditions | None = None) -> project_pb2.ProjectStatus:
-    """The state of a project, without record-level data; for the coordinator, with what the custodians report."""
+def status_to_wire(
+    project: Project, conditions: Conditions | None = None, stewards: Iterable[str] = ()
+) -> project_pb2.ProjectStatus:
+    """The state of a project, without record-level data; for coordinators, with what the custodians report.
+
+    Parameters
+    ----------
+    stewards
+        The members of this role; for coordinators and stewards, who are shown which of them a held result waits for.
+    """
     run = project.newest_run
+    signed = [one.member for one in project.release_signatures]
     return project_pb2.ProjectStatus(
         project=project.name,
         state=project_pb2.ProjectState.Name(int(project.state)),
@@ -52,6 +61,11 @@ def status_to_wire(project: Project, conditions: Conditions | None = None) -> pr
         ],
         blocking_error=blocking_error(project),
         restore_awaits=[name_of(role) for role in awaited(project)],
+        owner=project.owner,
+        successor="" if project.hand_over is None else project.hand_over.statement.successor,
+        signatures=project.signatures,
+        signed=signed,
+        signers=[name for name in stewards if project.state is State.HELD and name not in signed],
         run=None if run is None else run_to_wire(run),
         sides=[_side_to_wire(project, side, conditions) for side in Side],
     )

@@ -6,7 +6,8 @@ not in it. The rows are read in one transaction; a chunk is on the disk before i
 there, unless its content was erased since, and then the backup is refused: it would hold a key that was destroyed.
 
 What is restored ends with an entry of the audit log. Whoever has seen a longer log notices, as they must, and decides
-(see `restoring`).
+(see `restoring`). A backup of an older version is put back as it is and then upgraded, in the same transaction; the
+backup itself stays what it was.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, MetaData, select, text
 
 from tryst.carole.store import audit, audit_check
 from tryst.carole.store.blobs import Blobs
@@ -27,14 +28,18 @@ from tryst.carole.store.clock_guard import believe
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.migrations import migrate, schema_version
-from tryst.carole.store.provision import claimed, new_place, require_unused
+from tryst.carole.store.provision import claimed, new_place, record_upgrade, require_unused
 from tryst.carole.store.restoring import record_restoration
-from tryst.carole.store.tables import chunks, meta, metadata, tenure
+from tryst.carole.store.tables import chunks, metadata
 from tryst.common.durable import sync_folder, whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.identity import Identity
+from tryst.common.versions import STORE
 
 DATABASE, BLOBS, MANIFEST = "carole.db", "blobs", "backup.json"
+OLDEST = 6
+"""The first version of the schema of which there are backups."""
+
 _ROWS = 1000
 
 
@@ -80,8 +85,7 @@ def back_up(url: str, folder: Path, target: Path, clock: Clock) -> Manifest:
         with source.read() as connection:
 
             def prepare(written: Connection, where: str) -> None:
-                migrate(written)
-                _copy(connection, written)
+                _copy(connection, written, STORE)
 
             Database(f"sqlite:///{target / DATABASE}", prepare=prepare, create=True).close()
             files = _files(connection)
@@ -104,20 +108,22 @@ def back_up(url: str, folder: Path, target: Path, clock: Clock) -> Manifest:
     return manifest
 
 
-def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clock) -> Manifest:
-    """Put a backup back into an empty database and an empty folder of blobs.
+def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[Manifest, int]:
+    """Put a backup back into an empty database and an empty folder of blobs; its manifest, and its schema's version.
 
     Raises
     ------
     TrystError
-        DATABASE if the place is not empty, or the backup is not complete or of another version; AUDIT if its log is not
-        intact under Carole's key. The database is then as it was; files of blobs may remain, and a repetition goes on.
+        DATABASE if the place is not empty, or the backup is not complete, or of a version newer than this program or
+        older than `OLDEST`; AUDIT if its log is not intact under Carole's key. The database is then as it was; files of
+        blobs may remain, and a repetition goes on.
 
     Notes
     -----
-    The blobs come first, then the database in one transaction, then the folder's identity.
+    The blobs come first, then the database in one transaction, then the folder's identity. The entry about an upgrade
+    follows that about the restoration, which has the log as it was put back.
     """
-    with _opened(source) as (manifest, connection):
+    with _opened(source) as (manifest, connection, version):
         found = audit_check.verify(connection, identity.public)
         if not found.intact:
             raise TrystError(ErrorCode.AUDIT, found.finding, where=str(source), remedy="use another backup")
@@ -133,10 +139,12 @@ def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clo
                     remedy="name a new one in the configuration, or move this one elsewhere",
                 )
             require_unused(blobs, where, {payload for payload, _ in files})
+            _copy(connection, written, version)
             migrate(written)
-            _copy(connection, written)
             believe(written, clock())
             record_restoration(written, manifest.made_at, clock())
+            if version < STORE:
+                record_upgrade(written, version, clock())
 
         blobs = Blobs(folder)
         blobs.create()
@@ -146,11 +154,26 @@ def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clo
             seal = partial(audit.seal, identity=identity, clock=clock)
             Database(url, seal, prepare=prepare, create=True).close()
             blobs.identify(manifest.store)
-    return manifest
+    return manifest, version
 
 
 @contextmanager
-def _opened(source: Path) -> Iterator[tuple[Manifest, Connection]]:
+def _opened(source: Path) -> Iterator[tuple[Manifest, Connection, int]]:
+    version = STORE
+
+    def prepare(connection: Connection, where: str) -> None:
+        nonlocal version
+        found = schema_version(connection)
+        if found is None or not OLDEST <= found <= STORE:
+            raise TrystError(
+                ErrorCode.DATABASE,
+                f"a backup must have schema version {OLDEST} to {STORE}",
+                where=str(source),
+                got="none" if found is None else str(found),
+                remedy="restore it with the version of Tryst that wrote it",
+            )
+        version = found
+
     try:
         manifest = Manifest(**json.loads((source / MANIFEST).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -161,26 +184,35 @@ def _opened(source: Path) -> Iterator[tuple[Manifest, Connection]]:
             got=f"no {MANIFEST} that can be read",
             remedy="name the folder that 'tryst carole backup' wrote",
         ) from None
-    database = Database(f"sqlite:///{source / DATABASE}")
+    database = Database(f"sqlite:///{source / DATABASE}", prepare=prepare)
     try:
         with database.read() as connection:
-            yield manifest, connection
+            yield manifest, connection, version
     finally:
         database.close()
 
 
-def _copy(source: Connection, target: Connection) -> None:
-    """Copy all rows into a new database; no one holds the copy."""
-    for table in (meta, tenure):  # with the rows that the migrations made
+def _copy(source: Connection, target: Connection, version: int) -> None:
+    """Make the tables of a version in an empty database and copy all rows into them; no one holds the copy."""
+    migrate(target, version)
+    tables = metadata if version == STORE else _reflected(source)
+    for table in (tables.tables["meta"], tables.tables["tenure"]):  # with the rows that the migrations made
         target.execute(table.delete())
-    for table in metadata.sorted_tables:
+    for table in tables.sorted_tables:
         found = source.execute(select(table), execution_options={"yield_per": _ROWS})
         for rows in found.mappings().partitions():
             target.execute(table.insert(), [dict(row) for row in rows])
-    target.execute(tenure.update().values(holder="", place="", until=0))
+    target.execute(tables.tables["tenure"].update().values(holder="", place="", until=0))
     if target.dialect.name == "postgresql":
         last = "(SELECT max(id) FROM projects)"
         target.execute(text(f"SELECT setval(pg_get_serial_sequence('projects', 'id'), {last})"))
+
+
+def _reflected(connection: Connection) -> MetaData:
+    """The tables as the database has them, without that in which Alembic keeps the version."""
+    found = MetaData()
+    found.reflect(connection, only=lambda name, _: name != "alembic_version")
+    return found
 
 
 def _files(connection: Connection) -> list[tuple[str, str]]:

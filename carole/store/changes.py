@@ -26,10 +26,12 @@ from tryst.carole.store.tables import (
     artifacts,
     declines,
     epochs,
+    hand_overs,
     key_reports,
     messages,
     payloads,
     projects,
+    release_signatures,
     results,
     run_figures,
     runs,
@@ -117,10 +119,12 @@ class Change:
             self._replace(approvals, _approvals(before), _approvals(after))
             self._replace(declines, _declines(before), _declines(after))
             self._replace(epochs, {}, _new_epoch(after) if after.epoch != before.epoch else {})
+            self._replace(hand_overs, _hand_over(before), _hand_over(after))
             self._replace(messages, _messages(before), _messages(after), at=self.at)
             self._replace(key_reports, _reports(before), _reports(after), at=self.at)
             self._uploads(before, after, why)
             self._runs(before, after)
+            self._replace(release_signatures, _signed(before), _signed(after))
             self._acknowledged(before, after)
             if why in ("withdrawn", "superseded"):
                 # What a run has made of these uploads, and no party has received.
@@ -239,6 +243,8 @@ def project_columns(project: Project) -> dict[str, Any]:
         "specification_digest": project.specification_digest,
         "grants": grants_text(project.grants),
         "policy": str(project.policy),
+        "owner": project.owner or None,
+        "signatures": project.signatures if project.signatures > 1 else None,
     }
 
 
@@ -272,6 +278,35 @@ def _new_epoch(project: Project) -> dict[Row, dict[str, Any]]:
     assert new is not None  # noqa: S101 - an epoch after the first was opened by it
     values = {"member": new.member, "reason": new.reason, "signature": new.signature, "at": new.at}
     return {(("epoch", new.epoch),): values}
+
+
+def _hand_over(project: Project) -> dict[Row, dict[str, Any]]:
+    pending = project.hand_over
+    if pending is None:
+        return {}
+    statement = pending.statement
+    values = {
+        "former": statement.former,
+        "successor": statement.successor,
+        "member": pending.member,
+        "reason": statement.reason,
+        "checkpoint": statement.seen.to_text(),
+        "signature": pending.signature,
+        "at": pending.at,
+    }
+    return {(): values}
+
+
+def _signed(project: Project) -> dict[Row, dict[str, Any]]:
+    return {
+        (("run", one.run), ("member", one.member)): {
+            "identity": one.identity,
+            "report": one.report,
+            "signature": one.signature,
+            "at": one.at,
+        }
+        for one in project.release_signatures
+    }
 
 
 def _messages(project: Project) -> dict[Row, dict[str, Any]]:

@@ -118,8 +118,7 @@ def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[i
         holder = tenure.take(connection, blobs.place, where)
         store = audit.log_name(connection)
         _require_pair(connection, blobs, store)
-        details: dict[str, Detail] = {"from": before, "to": STORE, "store": store}
-        audit.append(connection, clock(), "", [Entry(SYSTEM, Action.UPGRADE, details)])
+        record_upgrade(connection, before, clock())
         tenure.release(connection, holder)
 
     with claimed(blobs), _opened(url, prepare, identity, clock) as database:
@@ -130,6 +129,12 @@ def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[i
                 blobs.identify(store)
         blobs.require(store)
     return before, STORE
+
+
+def record_upgrade(connection: Connection, before: int, at: int) -> None:
+    """Record that the schema, of version `before`, has become the newest."""
+    details: dict[str, Detail] = {"from": before, "to": STORE, "store": audit.log_name(connection)}
+    audit.append(connection, at, "", [Entry(SYSTEM, Action.UPGRADE, details)])
 
 
 def confirm_clock(url: str, folder: Path, identity: Identity, clock: Clock) -> int:

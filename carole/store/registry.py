@@ -28,7 +28,7 @@ from tryst.carole.store.changes import Changes, project_columns
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.tables import projects
-from tryst.carole.store.view import all_held, read_project
+from tryst.carole.store.view import all_held, not_found, read_project
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -45,6 +45,7 @@ class NewProject:
     policy: Policy
     uploads_days: int
     results_days: int
+    signatures: int = 1
 
 
 class Registry:
@@ -56,12 +57,12 @@ class Registry:
         self._clock = clock
 
     def create(self, new: NewProject, member: str) -> Project:
-        """Create a project in DRAFT. The same specification again is harmless.
+        """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
 
         Raises
         ------
         TrystError
-            EXISTS if there is a project of this name with another specification.
+            EXISTS if there is a project of this name with another specification, or of another coordinator.
         """
         with self._database.write() as connection:
             if connection.execute(select(projects.c.id).where(projects.c.name == new.name)).first() is None:
@@ -78,6 +79,14 @@ class Registry:
                 where=new.name,
                 remedy="give the new project another name: an agreed specification is not replaced",
             )
+        if project.owner != member:
+            raise TrystError(
+                ErrorCode.EXISTS,
+                "a project of this name belongs to another coordinator",
+                where=new.name,
+                got=f"owner {project.owner}" if project.owner else "no owner",
+                remedy="give the new project another name",
+            )
         return project
 
     def amend(self, new: NewProject, member: str) -> Project:
@@ -87,7 +96,13 @@ class Registry:
         """
         with self._changes.of(new.name) as change:
             outcome = operations.amend(
-                change.project, member, new.specification_digest, new.encoding_digest, new.grants, new.policy
+                change.project,
+                member,
+                new.specification_digest,
+                new.encoding_digest,
+                new.grants,
+                new.policy,
+                new.signatures,
             )
             change.apply(outcome)
             if outcome.changed:
@@ -119,8 +134,10 @@ class Registry:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            read_project(connection, name)
-            return str(connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar_one())
+            found = connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar()
+        if found is None:
+            raise not_found()
+        return str(found)
 
     def version(self) -> int:
         """A number that grows whenever any project changes: cheap to poll."""
@@ -178,7 +195,14 @@ class Registry:
     def _insert(self, connection: Connection, new: NewProject, member: str) -> None:
         now = self._clock()
         project = Project(
-            new.name, new.specification_digest, new.encoding_digest, new.grants, policy=new.policy, state=State.DRAFT
+            new.name,
+            new.specification_digest,
+            new.encoding_digest,
+            new.grants,
+            policy=new.policy,
+            signatures=new.signatures,
+            state=State.DRAFT,
+            owner=member,
         )
         names = {"name": new.name, "encoding_digest": new.encoding_digest, "created_at": now}
         connection.execute(insert(projects).values(**names, **project_columns(project), **_kept(new)))

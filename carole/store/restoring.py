@@ -138,7 +138,8 @@ class Restorations:
         """Store a party's decision, whose signature has been verified; the project after it, if there is one.
 
         A party may accept the log also where no project waits for it: one that the store has lost, or one made since.
-        That is recorded, and what it names as released is not released again under the project's name.
+        That is recorded, and what it names as released is not released again under the project's name. So may a
+        coordinator that the project does not belong to: it reads on, and decides nothing for the project.
 
         Raises
         ------
@@ -162,8 +163,9 @@ class Restorations:
             fetched,
         )
         details = _details(made, decision, signature)
-        if made.accepted and (held is None or not concerns(held, role)):
-            self._record(decision.project, made, details)
+        if made.accepted and (held is None or not concerns(held, role, member)):
+            foreign = held is not None and role is Role.COORDINATOR and member != held.owner
+            self._record(decision.project, made, {**details, "owner": held.owner} if held and foreign else details)
             return held
         return self._changes.apply(decision.project, lambda project, _: decide_restore(project, made, details))
 

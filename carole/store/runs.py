@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 
-from tryst.carole.projects import JoinedBy, PolicyDecision, Project, Run, RunState, State, operations
+from tryst.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
 from tryst.carole.projects.operations import Interruption
 from tryst.carole.projects.restoration import standstill
 from tryst.carole.store.artifacts import Artifacts
@@ -197,8 +197,9 @@ class Runs:
             change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
             write(change.connection, lease.run)
 
-    def decide(self, name: str, member: str, run: str, reason: str, signature: bytes, *, release: bool) -> Project:
-        """Store a steward's decision on a held result, whose signature has been verified.
+    def override(self, name: str, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Project:
+        """Store a steward's signature on the release of a held result, which has been verified; the last one that is
+        required releases it.
 
         Raises
         ------
@@ -206,8 +207,13 @@ class Runs:
             NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
         return self._changes.apply(
-            name, lambda project, _: operations.decide(project, member, run, reason, signature, release=release)
+            name,
+            lambda project, now: operations.override(project, replace(given, at=now), reason, stewards),
         )
+
+    def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
+        """Store a steward's refusal of a held result, whose signature has been verified; errors as `override`."""
+        return self._changes.apply(name, lambda project, _: operations.refuse(project, given, reason))
 
     def fail(self, lease: Lease, error: str) -> None:
         """Fail the run; `error` holds no record's value.

@@ -17,6 +17,7 @@ from tryst.carole.store.clock_guard import ClockGuard
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
 from tryst.carole.store.monitoring import Monitoring
+from tryst.carole.store.ownership import Ownership
 from tryst.carole.store.registry import Registry
 from tryst.carole.store.restoring import Restorations
 from tryst.carole.store.results import Results
@@ -55,7 +56,7 @@ class Store:
 
     Attributes
     ----------
-    projects, uploads, runs, results, artifacts, retention, clock_guard, audit, restorations, monitoring
+    projects, ownership, uploads, runs, results, artifacts, retention, clock_guard, audit, restorations, monitoring
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
@@ -87,6 +88,7 @@ class Store:
         self.artifacts = Artifacts(self._database, self._payloads, changes)
         self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
         self.projects = Registry(self._database, changes, clock)
+        self.ownership = Ownership(self._database, changes)
         self.clock_guard = ClockGuard(self._database, clock)
         self.retention = Retention(self._database, changes, self.clock_guard, clock)
         self.sweep = Sweeping(self._database, self._payloads, changes).sweep

@@ -56,7 +56,24 @@ projects = Table(
     Column("state", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("owner", String(64)),
+    Column("signatures", Integer),
 )
+"""`owner` is null where it is not known which coordinator created a project; `signatures` where one steward decides."""
+
+hand_overs = Table(
+    "hand_overs",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("former", String(64), nullable=False),
+    Column("successor", String(64), nullable=False),
+    Column("member", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("checkpoint", Text, nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""Offers of projects to other coordinators that wait to be taken; `member` has signed, at a checkpoint of the log."""
 
 approvals = Table(
     "approvals",
@@ -196,6 +213,19 @@ run_figures = Table(
     Column("value", Double, nullable=False),
 )
 """Seconds of a run's stages and the sizes of its work, for those who run Carole; no number of links (see `runs`)."""
+
+release_signatures = Table(
+    "release_signatures",
+    metadata,
+    Column("project", ForeignKey("projects.id"), primary_key=True),
+    Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
+    Column("member", String(64), primary_key=True),
+    Column("identity", String(64), nullable=False),
+    Column("report", LargeBinary(32), nullable=False),
+    Column("signature", LargeBinary(64), nullable=False),
+    Column("at", BigInteger, nullable=False),
+)
+"""Stewards' signatures on the release of a held result, while others are awaited."""
 
 results = Table(
     "results",

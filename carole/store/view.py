@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import BindParameter, Connection, Row, Select, Table, bindparam, func, select
 
 from tryst.carole.projects import (
     Approval,
@@ -17,8 +17,10 @@ from tryst.carole.projects import (
     KeyReport,
     MessageKind,
     NewEpoch,
+    PendingHandOver,
     Policy,
     Project,
+    ReleaseSignature,
     RestoreDecision,
     Run,
     RunState,
@@ -33,20 +35,75 @@ from tryst.carole.store.tables import (
     chunks,
     declines,
     epochs,
+    hand_overs,
     key_reports,
     messages,
     meta,
     payloads,
     projects,
+    release_signatures,
     results,
     runs,
     uploads,
 )
+from tryst.common.audit import Checkpoint
+from tryst.common.audit.hand_over import HandOver
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import SIDE_OF_ROLE, Role, Side
 
 RESTORED = "restored"
 """The row of `meta` with the sequence number of the newest restoration's entry; none if nothing was restored."""
+
+
+# Statements are made once: every call reads projects, and making a statement costs as much as its execution.
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+
+
+def _of(table: Table, *order: Any) -> Select[Any]:
+    return select(table).where(table.c.project.in_(_IDS)).order_by(*order)
+
+
+_APPROVALS = _of(approvals, approvals.c.at)
+_DECLINES = _of(declines)
+_EPOCHS = _of(epochs)
+_HAND_OVERS = _of(hand_overs)
+_MESSAGES = _of(messages)
+_REPORTS = _of(key_reports)
+_UPLOADS = _of(uploads, uploads.c.sequence)
+_RUNS = _of(runs, runs.c.sequence)
+_SIGNATURES = _of(release_signatures, release_signatures.c.at, release_signatures.c.member)
+
+_RECEIVED = (
+    select(chunks.c.payload, func.sum(chunks.c.size))
+    .join(uploads, uploads.c.payload == chunks.c.payload)
+    .where(uploads.c.project.in_(_IDS))
+    .group_by(chunks.c.payload)
+)
+
+_RELEASED_LAST = (
+    select(runs.c.project, func.max(runs.c.sequence).label("sequence"))
+    .where(runs.c.project.in_(_IDS), runs.c.released == 1)
+    .group_by(runs.c.project)
+    .subquery()
+)
+
+_ACKNOWLEDGED = (
+    select(runs.c.project, results.c.recipient)
+    .join(results, results.c.run == runs.c.run)
+    .join(_RELEASED_LAST, (_RELEASED_LAST.c.project == runs.c.project) & (_RELEASED_LAST.c.sequence == runs.c.sequence))
+    .where(results.c.acknowledged_at.is_not(None))
+)
+
+_SIDE_OF_HANDLES = {f"handles-{side}": side for side in Side}
+
+_HANDLES = (
+    select(artifacts.c.run, artifacts.c.name)
+    .join(runs, runs.c.run == artifacts.c.run)
+    .join(payloads, payloads.c.id == artifacts.c.payload)
+    .where(runs.c.project.in_(_IDS), payloads.c.complete == 1, artifacts.c.name.in_(_SIDE_OF_HANDLES))
+)
+
+_NEWEST_RESTORATION = select(meta.c.value).where(meta.c.key == RESTORED)
 
 
 @dataclass(frozen=True)
@@ -121,20 +178,22 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     if not ids:
         return []
 
-    def of(table: Any, *order: Any) -> dict[int, list[Any]]:
+    def of(statement: Select[Any]) -> dict[int, list[Any]]:
         found: dict[int, list[Any]] = defaultdict(list)
-        for row in connection.execute(select(table).where(table.c.project.in_(ids)).order_by(*order)):
+        for row in connection.execute(statement, {"ids": ids}):
             found[row.project].append(row)
         return found
 
-    consents = of(approvals, approvals.c.at)
-    refusals = of(declines)
-    openings = of(epochs)
-    mailbox = of(messages)
-    reports = of(key_reports)
-    contributions = of(uploads, uploads.c.sequence)
-    received = _received(connection, ids)
-    attempts = of(runs, runs.c.sequence)
+    consents = of(_APPROVALS)
+    refusals = of(_DECLINES)
+    openings = of(_EPOCHS)
+    offers = of(_HAND_OVERS)
+    mailbox = of(_MESSAGES)
+    reports = of(_REPORTS)
+    contributions = of(_UPLOADS)
+    received = {payload: int(size) for payload, size in connection.execute(_RECEIVED, {"ids": ids})}
+    attempts = of(_RUNS)
+    signed = of(_SIGNATURES)
     acknowledged = _acknowledged(connection, ids)
     handles_received_from = _handles_received_from(connection, ids)
     restorations, decisions = _restored(connection, [row.name for row in rows])
@@ -149,6 +208,8 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 grants={Role(role): Grant(grant) for role, grant in json.loads(row.grants).items()},
                 state=State(row.state),
                 epoch=row.epoch,
+                owner=row.owner or "",
+                hand_over=next((_hand_over(row.name, offer) for offer in offers[row.id]), None),
                 approvals={
                     Role(consent.role): Approval(
                         consent.member, consent.digest, consent.signature, consent.at, row.epoch
@@ -176,6 +237,11 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 pending=_pending(contributions[row.id], received),
                 runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
+                signatures=row.signatures or 1,
+                release_signatures=tuple(
+                    ReleaseSignature(one.run, one.member, one.identity, one.report, one.signature, one.at)
+                    for one in signed[row.id]
+                ),
                 restoration=restorations.get(row.name, 0),
                 restore_decisions=tuple(decisions[row.name]),
             ),
@@ -186,7 +252,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
 
 def newest_restoration(connection: Connection) -> int:
     """Sequence number of the newest restoration's entry; 0 if there was none."""
-    return int(connection.execute(select(meta.c.value).where(meta.c.key == RESTORED)).scalar() or 0)
+    return int(connection.execute(_NEWEST_RESTORATION).scalar() or 0)
 
 
 def _restored(connection: Connection, names: Sequence[str]) -> tuple[dict[str, int], dict[str, list[RestoreDecision]]]:
@@ -211,9 +277,16 @@ def _restored(connection: Connection, names: Sequence[str]) -> tuple[dict[str, i
                 details.get("reason", ""),
                 frozenset(part.partition(":")[0] for part in details["released"].split()),
                 frozenset(details["fetched"].split()),
+                decides=details.get("owner", row.actor) == row.actor,
             )
         )
     return {name: newest for name, number in began.items() if number < newest}, decisions
+
+
+def _hand_over(project: str, row: Row[Any]) -> PendingHandOver:
+    seen = Checkpoint.from_text(row.checkpoint, "offers of projects")
+    statement = HandOver(project, row.former, row.successor, seen, row.reason)
+    return PendingHandOver(statement, row.member, bytes(row.signature), row.at)
 
 
 def _report(row: Row[Any]) -> KeyReport:
@@ -221,48 +294,19 @@ def _report(row: Row[Any]) -> KeyReport:
     return KeyReport(row.key_check_value, row.canary_digest, parts)
 
 
-def _received(connection: Connection, ids: list[int]) -> dict[str, int]:
-    query = (
-        select(chunks.c.payload, func.sum(chunks.c.size))
-        .join(uploads, uploads.c.payload == chunks.c.payload)
-        .where(uploads.c.project.in_(ids))
-        .group_by(chunks.c.payload)
-    )
-    return {payload: int(size) for payload, size in connection.execute(query)}
-
-
 def _acknowledged(connection: Connection, ids: list[int]) -> dict[int, list[Side]]:
     """Per project the sides that have confirmed their share of the run released last."""
-    newest = (
-        select(runs.c.project, func.max(runs.c.sequence).label("sequence"))
-        .where(runs.c.project.in_(ids), runs.c.released == 1)
-        .group_by(runs.c.project)
-        .subquery()
-    )
-    query = (
-        select(runs.c.project, results.c.recipient)
-        .join(results, results.c.run == runs.c.run)
-        .join(newest, (newest.c.project == runs.c.project) & (newest.c.sequence == runs.c.sequence))
-        .where(results.c.acknowledged_at.is_not(None))
-    )
     found: dict[int, list[Side]] = defaultdict(list)
-    for project, recipient in connection.execute(query):
+    for project, recipient in connection.execute(_ACKNOWLEDGED, {"ids": ids}):
         found[project].append(SIDE_OF_ROLE[Role(recipient)])
     return found
 
 
 def _handles_received_from(connection: Connection, ids: list[int]) -> dict[str, list[Side]]:
     """By run the sides whose handles are stored."""
-    names = {f"handles-{side}": side for side in Side}
-    query = (
-        select(artifacts.c.run, artifacts.c.name)
-        .join(runs, runs.c.run == artifacts.c.run)
-        .join(payloads, payloads.c.id == artifacts.c.payload)
-        .where(runs.c.project.in_(ids), payloads.c.complete == 1, artifacts.c.name.in_(names))
-    )
     found: dict[str, list[Side]] = defaultdict(list)
-    for run, name in connection.execute(query):
-        found[run].append(names[name])
+    for run, name in connection.execute(_HANDLES, {"ids": ids}):
+        found[run].append(_SIDE_OF_HANDLES[name])
     return found
 
 

@@ -70,10 +70,12 @@ class CustodianService:
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             command = f"tryst {party.name} accept-restore"
             reader = LogReader(connection, keyring.identity, keyring.linker.identity, state, command)
-            context = StepContext(
-                party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping, gate
-            )
             trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
+            context = StepContext(
+                *(party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping),
+                trust,
+                gate,
+            )
             self._observation, count_step = observe(context, trust, lambda: self._thread.is_alive())
             agent = Agent(context, count_step)
             self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)

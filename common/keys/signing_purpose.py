@@ -30,3 +30,7 @@ class SigningPurpose(StrEnum):
     """A custodian does not take part under a specification, or no longer."""
     NEW_EPOCH = "open-epoch"
     """The coordinator opens a project's next epoch."""
+    HAND_OVER = "hand-over-project"
+    """A project is offered to another coordinator: by its owner, or by a steward where that one has left."""
+    TAKE_OVER = "take-over-project"
+    """A coordinator becomes the owner of a project."""

@@ -198,6 +198,28 @@ class Members:
             )
         return found[0]
 
+    def with_role(self, role: Role) -> tuple[Member, ...]:
+        """The members in a role that several may have: coordinators, stewards."""
+        return tuple(member for member in self._members if member.role is role)
+
+    def with_sealing_key(self, digits: str) -> Member:
+        """The member with this public sealing key, in hexadecimal.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        for member in self._members:
+            if member.sealing.hex == digits:
+                return member
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "no member has this sealing key",
+            where="membership list",
+            remedy="get the current membership list, or restore the key folder's keys",
+        )
+
     def with_certificate(self, fingerprint: str) -> Member | None:
         """The member whose certificate has this public key."""
         return self._by_certificate.get(fingerprint)

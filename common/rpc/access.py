@@ -34,6 +34,8 @@ _COORDINATION = (
     "ApproveProject",
     "AmendProject",
     "NewEpoch",
+    "HandOver",
+    "TakeOver",
     "GetProject",
     "ListProjects",
     "StartRun",
@@ -46,7 +48,7 @@ _COORDINATION = (
 )
 _AUDIT = ("Witness",)
 _RESTORATION = ("GetRestoration", "DecideRestoration")
-_STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "ListEntries")
+_STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "HandOver", "ListEntries")
 _OPERATOR = (
     "Status",
     "Profile",

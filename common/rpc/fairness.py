@@ -12,13 +12,16 @@ the calls worked on    waits until one of the member's own ends
 the waiting calls      is answered at once with what there is
 =====================  =========================================================================================
 
-A refusal (TOO_MANY_CALLS, with the seconds after which to try again) is held back for up to a second, at the cost of no
-thread: a caller that repeats its call at once is slowed by it. Callers who are no members share one share.
+A refusal (TOO_MANY_CALLS, with the seconds after which to try again) is held back for about a second, at the cost of no
+thread: a caller that repeats its call at once is slowed by it. The times differ at random, or refusals that came
+together would come again together, and other members' calls wait behind the wave. Callers who are no members share one
+share.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -50,19 +53,25 @@ LONG_POLLS = frozenset(
 )
 """Methods that hold a call until there is news."""
 
-CHUNK_CALLS = frozenset(
-    {
-        "/linkage.v1.Custody/PutChunk",
-        "/linkage.v1.Custody/FetchArtifact",
-        "/linkage.v1.Custody/PutArtifact",
-        "/linkage.v1.Custody/FetchResult",
-        "/linkage.v1.Coordination/FetchArtifact",
-        "/linkage.v1.Coordination/PutArtifact",
-    }
-)
-"""Methods that carry a chunk of up to 1 MiB: a large file is thousands of them."""
+COSTS = {
+    **dict.fromkeys(
+        (
+            "/linkage.v1.Custody/PutChunk",
+            "/linkage.v1.Custody/FetchArtifact",
+            "/linkage.v1.Custody/PutArtifact",
+            "/linkage.v1.Custody/FetchResult",
+            "/linkage.v1.Coordination/FetchArtifact",
+            "/linkage.v1.Coordination/PutArtifact",
+        ),
+        0.25,
+    ),
+    "/linkage.v1.Custody/BeginUpload": 5.0,
+}
+"""What a call takes of its member's rate, where that is not 1.
 
-_CHUNK_COST = 0.25
+A large file is thousands of calls that each carry a chunk of up to 1 MiB; an upload begins with a manifest to be parsed
+and a commit.
+"""
 
 log = structlog.get_logger()
 
@@ -74,7 +83,8 @@ class MemberLimits:
     Attributes
     ----------
     calls_per_second, burst
-        Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter.
+        Sustained rate, and how many calls may come at once after a pause. A call with a chunk counts a quarter, the
+        beginning of an upload five.
     pending
         Calls that have come and are not answered yet.
     working
@@ -142,8 +152,7 @@ class MemberShare:
         """
         if self._pending >= self._limits.pending:
             await self._refuse(f"more than {self._limits.pending} calls at a time", HOLD_SECONDS)
-        cost = _CHUNK_COST if method in CHUNK_CALLS else 1.0
-        taken, seconds = self._bucket.take(LONGEST_TURN_SECONDS, cost)
+        taken, seconds = self._bucket.take(LONGEST_TURN_SECONDS, COSTS.get(method, 1.0))
         if not taken:
             await self._refuse(f"more than {self._limits.calls_per_second:g} calls a second", seconds)
         self._pending += 1
@@ -159,7 +168,7 @@ class MemberShare:
         if self._held < MAX_HELD:
             self._held += 1
             try:
-                await asyncio.sleep(min(seconds, HOLD_SECONDS))
+                await asyncio.sleep(min(seconds, HOLD_SECONDS) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             finally:
                 self._held -= 1
         raise TrystError(

@@ -38,6 +38,8 @@ class Client:
         The party's keys.
     linker
         Whose signature the audit log's checkpoints must have.
+    members
+        The membership list in the folder.
     memory, log
         What the party has seen of the log, and what reads on.
     """
@@ -46,6 +48,7 @@ class Client:
     identity: Identity
     folder: PartyFolder
     linker: PublicIdentity
+    members: Members
     memory: FileMemory
     log: LogReader
 
@@ -80,12 +83,13 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     share = settings.observability.share_request_ids
     with connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection:
         identity = Identity.load(folder.identity)
-        linker = Members.load(folder.members).in_role(Role.LINKER).identity
+        members = Members.load(folder.members)
+        linker = members.in_role(Role.LINKER).identity
         memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
         log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")
         if checked:
             log.check()
-        yield Client(connection, identity, folder, linker, memory, log)
+        yield Client(connection, identity, folder, linker, members, memory, log)
 
 
 def connection_of(

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tryst.common.custodian.configuration import Source
 from tryst.common.custodian.source.csv_form import form_line
+from tryst.common.message_words import listed
 from tryst.common.pki.certificates import load_certificate
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import ending
@@ -73,13 +74,13 @@ def show_form(*sources: Source) -> None:
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     """A table of projects and where they stand, and below it the custodians that they wait for."""
-    table = Table("project", "state", "alice", "bob", "run", "error", header_style="bold")
+    table = Table("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
-        waits += condition_lines(status)
+        waits += [*condition_lines(status), *_signing(status)]
         sides = {side.side: side for side in status.sides}
         table.add_row(
-            status.project,
+            f"{status.project}\n{_owner(status)}",
             _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
             _run(status),
@@ -87,6 +88,21 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
         )
     console.print(table)
     show_notes(waits)
+
+
+def _signing(status: project_pb2.ProjectStatus) -> list[str]:
+    """Who has signed the release of a held result, and who is awaited, where more than one must."""
+    if status.state != project_pb2.PROJECT_STATE_HELD or status.signatures < 2:
+        return []
+    missing = status.signatures - len(status.signed)
+    signed = f"{listed(status.signed)} has signed" if status.signed else "no steward has signed"
+    awaited = listed(status.signers) if status.signers else "a steward who is not yet a member"
+    return [f"{status.project}: {signed} the release of the held result; it awaits {missing} more of {awaited}"]
+
+
+def _owner(status: project_pb2.ProjectStatus) -> str:
+    owner = f"of {status.owner}" if status.owner else "of no owner"
+    return f"{owner}, handed over to {status.successor}" if status.successor else owner
 
 
 def _state(status: project_pb2.ProjectStatus) -> str:

@@ -117,12 +117,50 @@ def new_epoch(
     console.print("Next: each custodian's operator runs `tryst alice approve` (or bob), which shows your reason.")
 
 
+@app.command("hand-over")
+def hand_over(
+    project: Project,
+    successor: Annotated[str, typer.Option("--to", help="A coordinator, by its name in the membership list.")],
+    reason: Annotated[str, typer.Option(help="Why, in 10 to 1000 characters: the successor reads it, and auditors.")],
+    config: Config = DEFAULT_CONFIG,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+) -> None:
+    """Offer a project of yours to another coordinator. It stays yours until that one takes it over.
+
+    Another offer takes the place of this one; one to yourself withdraws it.
+    """
+    from tryst.common.parties import Role
+    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.terminal import show_projects
+
+    if not yes:
+        typer.confirm(f"Offer {project} to {successor}?", abort=True)
+    show_projects([hand_over(config, Role.COORDINATOR, project, successor, reason)])
+
+
+@app.command("take-over")
+def take_over(
+    project: Project,
+    config: Config = DEFAULT_CONFIG,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+) -> None:
+    """Become the owner of a project that was handed over to you, or that has no owner.
+
+    You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
+    the resolver ends: start another.
+    """
+    from tryst.coordinator.client.ownership import take_over
+    from tryst.coordinator.client.terminal import show_projects
+
+    show_projects([take_over(config, project, yes=yes)])
+
+
 @app.command()
 def status(
     project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
     config: Config = DEFAULT_CONFIG,
 ) -> None:
-    """Show the states of projects, and what blocks them."""
+    """Show the states of projects, whose they are, and what blocks them."""
     from tryst.coordinator.client.terminal import show_projects
 
     with _coordinator(config) as coordinator:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from tryst.common.pki.members import Members
+    from tryst.common.specification import Specification
     from tryst.common.specification.model.defaults import Mode
 
 EncodingOption = Annotated[
@@ -32,12 +34,16 @@ app = typer.Typer(
 @app.command()
 def check(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+    members: Annotated[
+        Path | None, typer.Option(help="The membership list: warns if it lacks a member that the specification needs.")
+    ] = None,
 ) -> None:
     """Report every issue at once, by path and with its remedy; then explain what the specification means.
 
     A specification that is in order but could not be estimated, since it compares too little, is refused too.
     """
     from tryst.carole.engine.specified import refuse_unidentified
+    from tryst.common.pki.members import Members
     from tryst.common.specification import (
         encoding_digest,
         read_specification,
@@ -53,8 +59,24 @@ def check(
     )
     show_mode(spec)
     show_notes(specification_notes(spec))
+    if members is not None:
+        show_notes(_lacking(spec, Members.load(members)))
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
+
+
+def _lacking(spec: Specification, members: Members) -> list[str]:
+    """What the membership list lacks for this specification; Carole refuses to create its project then."""
+    from tryst.common.parties import Role
+
+    stewards = len(members.with_role(Role.STEWARD))
+    signatures = 1 if spec.assessment is None else spec.assessment.signatures
+    if stewards >= signatures or signatures == 1:
+        return []
+    return [
+        f"WARNING: assessment.signatures: {signatures} stewards must sign, and the membership list has {stewards}:"
+        " Carole refuses the project. Make another steward a member, or set `signatures: 1`."
+    ]
 
 
 @app.command()

@@ -73,6 +73,25 @@ def refuse(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, ye
     _decide(project, reason, config, yes, release=False)
 
 
+@app.command("hand-over")
+def hand_over(
+    project: Project,
+    former: Annotated[str, typer.Option("--from", help="The owner, which is no longer a member.")],
+    successor: Annotated[str, typer.Option("--to", help="A coordinator, by its name in the membership list.")],
+    reason: Reason,
+    config: Config = DEFAULT_CONFIG,
+    yes: Yes = False,
+) -> None:
+    """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
+    from tryst.common.parties import Role
+    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.terminal import show_projects
+
+    if not yes:
+        typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
+    show_projects([hand_over(config, Role.STEWARD, project, successor, reason, former=former)])
+
+
 @app.command()
 def log(
     project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,

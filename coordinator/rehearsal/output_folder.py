@@ -337,12 +337,12 @@ def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
 
 
 def _shown(spec: Specification) -> Specification:
-    """The specification as it is rehearsed: its player sees all pairs, and decides as steward on what is held."""
+    """The specification as it is rehearsed: its player sees all pairs, and decides alone on what is held."""
     update: dict[str, Any] = {
         "release": spec.release.model_copy(update={"alice": "pairs", "bob": "pairs", "coordinator": "statistics"})
     }
     if spec.assessment is not None:
-        update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold"})
+        update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 1})
     return spec.model_copy(update=update)
 
 

@@ -20,15 +20,17 @@ from tryst.carole.store import Store
 from tryst.carole.store.provision import initialise
 from tryst.carole.store.store import milliseconds
 from tryst.common.audit.custodian_decline import sign_decline
+from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.encoding import SignatureSet, layout_of, to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.check import key_check_value
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import server_name
-from tryst.common.pki.provisioning import PARTIES, Provisioned
+from tryst.common.pki.provisioning import Provisioned
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.transfer import Fetch
@@ -36,7 +38,13 @@ from tryst.common.specification import encoding_digest, load_specification, spec
 from tryst.common.wire import Manifest, chunk_slices, manifest_to_wire, root_digest, side_to_wire
 from tryst.common.wire.chunks import Chunk
 from tryst.coordinator.client.coordinator_client import Coordinator
-from tryst.protos.linkage.v1 import contribution_pb2, coordination_pb2_grpc, custody_pb2, custody_pb2_grpc
+from tryst.protos.linkage.v1 import (
+    contribution_pb2,
+    coordination_pb2,
+    coordination_pb2_grpc,
+    custody_pb2,
+    custody_pb2_grpc,
+)
 
 SPECIFICATION = (
     heading("trial")
@@ -124,7 +132,7 @@ class Deployment:
 
     def connect(self, party: str, address: str | None = None) -> Connection:
         folder = self.parties.parties[party].path
-        credentials = channel_credentials(folder, PARTIES[party])
+        credentials = channel_credentials(folder, self.parties.members.named(party).role)
         self._connections.append(Connection(address or self.address, server_name(Role.LINKER), credentials))
         return self._connections[-1]
 
@@ -132,9 +140,31 @@ class Deployment:
         identity = Identity.load(self.parties.parties[str(side)].identity)
         return Custodian(side, self.connect(str(side)), identity, project)
 
-    def coordinator(self) -> Coordinator:
-        identity = Identity.load(self.parties.parties["coordinator"].identity)
-        return Coordinator(self.connect("coordinator"), identity)
+    def coordinator(self, party: str = "coordinator") -> Coordinator:
+        identity = Identity.load(self.parties.parties[party].identity)
+        return Coordinator(self.connect(party), identity)
+
+    def hand_over(self, project: str, former: str, successor: str, epoch: int = 1) -> None:
+        """A project of one coordinator becomes another's, by the two acts over the wire."""
+        seen, reason = self.store.audit.checkpoint(), "she leaves for the ministry"
+        identities = {who: Identity.load(self.parties.parties[who].identity) for who in (former, successor)}
+        offer = HandOver(project, former, successor, seen, reason).sign(identities[former])
+        connection = self.connect(former)
+        request = coordination_pb2.HandOverRequest(
+            project=project, successor=successor, reason=reason, seen=seen.size, signature=offer
+        )
+        connection.call(coordination(connection).HandOver, request, deadline=20.0)
+        mine, connection = identities[successor], self.connect(successor)
+        taken = coordination_pb2.TakeOverRequest(
+            project=project,
+            seen=seen.size,
+            signature=TakeOver(project, former, successor, seen, offer).sign(mine),
+            specification_digest=DIGEST,
+            approval=mine.sign(SigningPurpose.APPROVAL, *approval_parts(project, DIGEST, epoch)),
+            epoch=epoch,
+        )
+        for _ in range(2):  # its reply may have been lost
+            connection.call(coordination(connection).TakeOver, taken, deadline=20.0)
 
     def keyed(self, project: str = "trial") -> None:
         """Bring the trial project, or one like it, to KEYED, over the wire."""

@@ -69,9 +69,9 @@ def keyed(store: Store, new: NewProject | None = None) -> None:
         store.projects.report_keys(new.name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
 
 
-def contributed(store: Store, contributions: dict[Side, Contribution]) -> None:
+def contributed(store: Store, contributions: dict[Side, Contribution], new: NewProject | None = None) -> None:
     """Bring a new project to CONTRIBUTED."""
-    keyed(store)
+    keyed(store, new)
     for side, given in contributions.items():
         upload = UPLOADS[side]
         store.uploads.begin(PROJECT, side, str(side), upload, given.layout)

@@ -246,6 +246,8 @@ def require() -> None:
         raise Unavailable(f"this machine lacks {', '.join(missing) or SYSTEMD}")
     if not _groups().is_dir():
         raise Unavailable("this machine has no control groups of version 2")
+    if Path(sysconfig.get_path("purelib")).stat().st_mode & 0o005 != 0o005:
+        raise Unavailable("the packages of the tests' environment may be read by its owner only")
     _remove_strays()
 
 

@@ -41,7 +41,7 @@ CUSTODIANS = ("alice", "bob")
 NEVER = " ".join(["0000"] * 16)
 SOURCE = "/opt/source"
 RECEIVED = "/opt/received"
-NO_SOURCE = (".*", "__pycache__", "build", "tests", "docs", "demo")
+NO_SOURCE = (".*", "*.egg-info", "__pycache__", "benchmarks", "build", "tests", "docs", "demo")
 PATIENCE = 180.0
 PEOPLE, COMMON = 60, 40
 
@@ -81,7 +81,7 @@ class Estate:
             machine = self.machines[party] = Machine(party, self.folder / party, neighbour)
             machine.start()
             source = machine.disk / SOURCE.lstrip("/")
-            shutil.copytree(REPOSITORY, source, ignore=shutil.ignore_patterns(*NO_SOURCE))
+            shutil.copytree(REPOSITORY, source, symlinks=True, ignore=shutil.ignore_patterns(*NO_SOURCE))
             made = machine.disk / "opt/tryst"
             if neighbour is None:
                 machine.run(environment)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -103,19 +104,28 @@ class Deployment:
         Texts that both custodians' policies approve.
     files
         The custodians' records; by default `people()`.
+    more
+        Parties besides the usual ones: a second coordinator, a second steward.
     """
 
     def __init__(
-        self, root: Path, specifications: Iterable[str], files: dict[Side, pl.DataFrame] | None = None
+        self,
+        root: Path,
+        specifications: Iterable[str],
+        files: dict[Side, pl.DataFrame] | None = None,
+        more: Mapping[str, Role] = MappingProxyType({}),
     ) -> None:
         self.root = root
         self.made = provision(
-            root / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=2))
+            root / "parties",
+            linker_names=["127.0.0.1"],
+            validity=Validity.lasting(timedelta(hours=2)),
+            parties={**PARTIES, **more},
         )
         self.address = f"127.0.0.1:{_free_port()}"
         self.logs = root / "logs"
         self.logs.mkdir()
-        self.folders = {name: self.made.parties[name].path for name in PARTIES}
+        self.folders = {name: folder.path for name, folder in self.made.parties.items()}
         self.files = {side: root / "data" / f"{side}.csv" for side in Side}
         self.good: dict[Side, bytes] = {}
         (root / "data").mkdir()
@@ -127,8 +137,7 @@ class Deployment:
         configured = load_carole(self.carole_yaml).store
         identity = Identity.load(self.made.parties["carole"].identity)
         initialise(configured.database, configured.blobs, identity, milliseconds)
-        self.coordinator_yaml = self.folders["coordinator"] / "coordinator.yaml"
-        self.coordinator_yaml.write_text(coordinator_template(self.address))
+        self.coordinator_yaml = self.client_yaml("coordinator")
         digests = tuple(digest_of(text).hex() for text in specifications)
         self.configs = {side: self.folders[side] / f"{side}.yaml" for side in Side}
         for side, party in CUSTODIANS.items():
@@ -175,6 +184,12 @@ class Deployment:
         text = self.configs[side].read_text()
         assert old in text
         self.configs[side].write_text(text.replace(old, new))
+
+    def client_yaml(self, party: str) -> Path:
+        """The configuration of a coordinator's or a steward's commands."""
+        config = self.folders[party] / f"{party}.yaml"
+        config.write_text(coordinator_template(self.address))
+        return config
 
     # Services
 

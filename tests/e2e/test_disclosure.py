@@ -1,4 +1,6 @@
-"""Three projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
+"""Four projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
+
+For one steward, or for two.
 
 The steward and Carole's operator type their commands; all else is requested over the wire.
 """
@@ -18,8 +20,7 @@ from typer.testing import CliRunner
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.coordinator.client.client_configuration import steward_template
+from tryst.common.parties import Role, Side
 from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 
@@ -51,16 +52,19 @@ TEXTS = {
     "passes": judged_by("passes", 1.0, "refuse"),
     "refused": judged_by("refused", 0.0, "refuse"),
     "held": judged_by("held", 0.0, "hold"),
+    "twice": judged_by("twice", 0.0, "hold\n  signatures: 2"),
 }
 
 
 @dataclass
 class Judged:
-    """The deployment when all three runs have been judged."""
+    """The deployment when all runs have been judged."""
 
     made: Deployment
     runs: dict[str, str]
     steward: Path
+    second: Path
+    """Another steward's configuration."""
     custodians: list[ServiceProcess]
 
     def types(self, *words: str | Path) -> str:
@@ -69,9 +73,9 @@ class Judged:
         assert result.exit_code == 0, result.output
         return result.output
 
-    def decides(self, project: str, decision: str) -> str:
-        """What the steward's command prints; raises what Carole refuses with."""
-        words = ["steward", decision, project, "--reason", REASON, "--yes", "--config", str(self.steward)]
+    def decides(self, project: str, decision: str, config: Path | None = None) -> str:
+        """What a steward's command prints; raises what Carole refuses with."""
+        words = ["steward", decision, project, "--reason", REASON, "--yes", "--config", str(config or self.steward)]
         result = CliRunner().invoke(app, words)
         if result.exception is not None:
             raise result.exception
@@ -84,10 +88,12 @@ class Judged:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
-    """All three linked, none decided on."""
+    """All linked, none decided on."""
     files = people()
     both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
-    made = Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), dict(zip(Side, both, strict=True)))
+    given = dict(zip(Side, both, strict=True))
+    more = {"second": Role.STEWARD}
+    made = Deployment(tmp_path_factory.mktemp("judged") / "d", TEXTS.values(), given, more)
     try:
         _, *custodians = made.processes("carole", "alice", "bob")
         runs = {}
@@ -96,12 +102,11 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         for project in TEXTS:
             made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
             runs[project] = made.coordinator.start(project).run
-        steward = made.folders["steward"] / "steward.yaml"
-        steward.write_text(steward_template(made.address))
+        steward, second = (made.client_yaml(party) for party in ("steward", "second"))
         ends = {STATE.PROJECT_STATE_RELEASED, STATE.PROJECT_STATE_ASSESSED, STATE.PROJECT_STATE_HELD}
         for project in TEXTS:
             made.eventually(lambda project=project: made.status(project).state in ends, lambda: str(runs))
-        yield Judged(made, runs, steward, custodians)
+        yield Judged(made, runs, steward, second, custodians)
     finally:
         made.close()
 
@@ -165,6 +170,30 @@ def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(jud
         assert reported["override"]["reason"] == REASON
         assert reported["override"]["run"] == run
         assert reported["assess"]["report"] == hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest()
+
+
+def test_what_two_must_sign_is_released_by_the_second(judged: Judged) -> None:
+    made = judged.made
+    for _ in range(2):  # the same steward again is the same signature
+        shown = " ".join(judged.decides("twice", "release").split())
+        assert "twice: steward has signed the release of the held result; it awaits 1 more of second" in shown
+        assert made.status("twice").state == STATE.PROJECT_STATE_HELD
+    assert not any(judged.fetched(side, "twice") for side in Side)
+    for command, config in (("project", made.coordinator_yaml), ("steward", judged.second)):
+        listing = "status" if command == "project" else "list"
+        assert "awaits 1 more of second" in " ".join(judged.types(command, listing, "--config", config).split())
+    assert "awaits" not in judged.decides("twice", "release", judged.second)
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("twice").sides))
+    assert all(judged.fetched(side, "twice") for side in Side)
+    entries = [
+        json.loads(line)
+        for line in judged.types("steward", "log", "twice", "--config", judged.second).splitlines()
+        if line.startswith("{")
+    ]
+    signed = [(entry["actor"], entry["details"]["signatures"]) for entry in entries if entry["action"] == "override"]
+    assert signed == [("steward", 1), ("second", 2)]
+    (released,) = [entry["details"]["assessment"] for entry in entries if entry["action"] == "release"]
+    assert released == "overridden by the stewards steward and second"
 
 
 def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Carole's store is put back from a backup while three projects are open: who notices, who accepts, what goes on.
+"""Carole's store is put back from a backup while four projects are open: who notices, who accepts, what goes on.
 
-After the backup one project was linked and its result fetched; the others were only contributed to. All services are
-processes, and all that a person decides is typed, as the documents have it.
+After the backup one project was linked and its result fetched; of another, in mode block_keyed, the steward released
+the result that the backup has as held; the others were only contributed to. All services are processes, and all that a
+person decides is typed, as the documents have it.
 """
 
 from __future__ import annotations
@@ -25,29 +26,52 @@ from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.coordinator.client.client_configuration import steward_template
+from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 
 COMMON = 30
 RELEASED, ENDED, REFUSED = (specification(name, bits=512) for name in ("released", "ended", "refused"))
+HELD = specification(
+    "held",
+    bits=512,
+    more="""\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+variables:
+  - {name: ward, holder: alice, role: key, categories: [n, s]}
+  - {name: work, holder: bob, role: key, categories: [day, night]}
+assessment:
+  fractions: {alice: 0.05, bob: 0.05, combined: 0.025}
+  limits: {correct_matches: 0}
+  on_breach: hold
+leakage: {limit: 1.0}
+release: {assessment: policy, alice: links, bob: links, coordinator: statistics}
+""",
+).replace("mode: open", "mode: block_keyed")
 REASON = "the backup is older than what our agreement allows"
+AGREED = "agreed by the board"
 
 
 def clean_people() -> dict[Side, pl.DataFrame]:
     """Two files without an error, so that the links do not depend on drawn keys."""
     ours, theirs = two_files(50, 50, COMMON, 0.0, np.random.default_rng(5))
+    ours = ours.with_columns(ward=pl.Series(["n", "s"] * 25))
+    theirs = theirs.with_columns(work=pl.Series(["day", "night"] * 25))
     return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
 
 
 @dataclass
 class Site:
-    """The deployment once the backup is back; `run` was released and fetched after it was made."""
+    """The deployment once the backup is back; `run` and the held links were released and fetched after it was made."""
 
     made: Deployment
     files: dict[Side, pl.DataFrame]
     steward: Path
     carole: ServiceProcess
     run: str
+    held_links: set[tuple[str, str]]
 
     def types(self, *words: object, fails: bool = False) -> str:
         """What a command prints, in one line."""
@@ -122,21 +146,26 @@ def documented(guide: str, heading: str) -> list[str]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     files = clean_people()
-    made = Deployment(tmp_path_factory.mktemp("restored"), [RELEASED, ENDED, REFUSED], files)
+    made = Deployment(tmp_path_factory.mktemp("restored"), [RELEASED, ENDED, REFUSED, HELD], files)
     steward = made.folders["steward"] / "steward.yaml"
     steward.write_text(steward_template(made.address))
     try:
         (carole,) = made.processes("carole")
         made.processes("alice", "bob")
-        for text in (RELEASED, ENDED, REFUSED):
+        for text in (RELEASED, ENDED, REFUSED, HELD):
             made.create(text)
-        for name in ("released", "ended", "refused"):
+        for name in ("released", "ended", "refused", "held"):
             made.wait_for(name, STATE.PROJECT_STATE_CONTRIBUTED)
-        site = Site(made, files, steward, carole, "")
+        site = Site(made, files, steward, carole, "", set())
+        follow_run(made.coordinator, "held", made.coordinator.start("held").run)
+        assert made.status("held").state == STATE.PROJECT_STATE_HELD
         site.types("carole", "backup", made.root / "backup")
         site.run = made.coordinator.start("released").run
         made.wait_for("released", STATE.PROJECT_STATE_RELEASED)
-        made.eventually(lambda: all(side.result_acknowledged for side in made.status("released").sides))
+        site.types("steward", "release", "held", "--reason", AGREED, "--yes")
+        for name in ("released", "held"):
+            made.eventually(lambda name=name: all(side.result_acknowledged for side in made.status(name).sides))
+        site.held_links = site.links("held")
         assert "released" in site.types("project", "status")
         assert "released" in site.types("steward", "list")
         follow_linkage_unit(site)
@@ -190,6 +219,24 @@ def test_what_was_released_after_the_backup_is_not_released_again(site: Site) ->
     assert refused in site.types("project", "status", "released")
     assert "start-run" not in [action for action, _ in site.audited("released")]
     assert len(site.links("released")) == COMMON  # what was fetched stays with those who fetched it
+
+
+def test_what_a_steward_released_after_the_backup_stays_released_by_the_digests_of_who_fetched_it(site: Site) -> None:
+    """In mode block_keyed: the backup has the result as held, and the steward has no second decision to make."""
+    made = site.made
+    assert made.status("held").state == STATE.PROJECT_STATE_HELD
+    site.accept("held", "alice", "bob", "project")
+    assert "waits for the acceptance of the restored log by steward" in site.types("project", "status", "held")
+    assert made.status("held").state == STATE.PROJECT_STATE_HELD
+    assert "waits for no party any more" in site.accept("held", "steward")
+    made.wait_for("held", STATE.PROJECT_STATE_RELEASED)
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("held").sides))
+    assert len(site.held_links) >= COMMON // 2
+    assert site.links("held") == site.held_links
+    actions = [action for action, _ in site.audited("held")]
+    assert (actions.count("finish-run"), actions.count("release")) == (1, 1)
+    again = site.types("steward", "release", "held", "--reason", AGREED, "--yes", fails=True)
+    assert "RELEASED" in again
 
 
 def test_refused_by_one_custodian_nothing_moves(site: Site) -> None:

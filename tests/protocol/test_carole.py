@@ -4,7 +4,7 @@ What is not a failure: a call that is refused with a typed error; a call made ag
 after which nothing that was acknowledged is missing. What is a failure: INTERNAL; an acknowledged chunk that is
 missing, or counts as another than was sent; a commit that is acknowledged while a chunk is missing or wrong; a project
 in another state than follows from what was acknowledged; a share that any party but its owner, or any party before the
-release, can fetch; an audit log with a gap.
+release, can fetch; an audit log with a gap; what counts though it is of a former epoch, or its custodian has declined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.carole.deployment import (
     DIGEST,
+    ENCODING,
     KEY_CHECK,
     SPECIFICATION,
     Deployment,
@@ -37,15 +38,19 @@ from tryst.carole.projects import RunState
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
 from tryst.carole.projects.transitions import Action
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 from tryst.common.pki.certificates import Validity
-from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2
 
 SHARES = {str(side.role): f"the sealed share of {side}".encode() for side in Side}
 CHUNKS = 3
 
 ROOT = Path(tempfile.mkdtemp(prefix="tryst-protocol-"))
+
+OTHER_COORDINATOR = {"coordinator": "successor", "successor": "coordinator"}
 
 sides = st.sampled_from(list(Side))
 either = st.integers(0, 1)
@@ -59,7 +64,12 @@ def _tidy() -> Iterator[None]:
 
 @cache
 def parties() -> Provisioned:
-    return provision(ROOT / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=6)))
+    return provision(
+        ROOT / "parties",
+        linker_names=["127.0.0.1"],
+        validity=Validity.lasting(timedelta(hours=6)),
+        parties={**PARTIES, "successor": Role.COORDINATOR},
+    )
 
 
 @cache
@@ -81,7 +91,10 @@ class Parties(RuleBasedStateMachine):
     @initialize(far=st.booleans(), steps=st.integers(0, 6))
     def begin(self, far: bool, steps: int) -> None:
         self.deployment = Deployment(parties(), Path(tempfile.mkdtemp(dir=ROOT)) / "carole")
+        self.epoch = 1
+        self.owner = "coordinator"
         self.approved: set[Role] = set()
+        self.declined: set[Side] = set()
         self.keyed: dict[Side, bytes] = {}
         # Acknowledged chunks, and whether they are the right ones.
         self.have: dict[tuple[Side, int], dict[int, bool]] = {}
@@ -103,8 +116,13 @@ class Parties(RuleBasedStateMachine):
     def connect(self, start: Callable[[], object]) -> None:
         start()
         self.custodians = {side: self.deployment.custodian(side) for side in Side}
-        self.connection = self.deployment.connect("coordinator")
-        self.coordinator = self.deployment.coordinator()
+        self.connections = {name: self.deployment.connect(name) for name in OTHER_COORDINATOR}
+        self.coordinators = {name: self.deployment.coordinator(name) for name in OTHER_COORDINATOR}
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """Whose the project is."""
+        return self.coordinators[self.owner]
 
     def teardown(self) -> None:
         self.deployment.stop()
@@ -128,11 +146,13 @@ class Parties(RuleBasedStateMachine):
             return project_pb2.PROJECT_STATE_ERASED
         if self.released:
             return project_pb2.PROJECT_STATE_RELEASED
+        if len(self.approved) < 3:
+            return project_pb2.PROJECT_STATE_DRAFT
         if len(self.committed) == len(Side):
             return project_pb2.PROJECT_STATE_CONTRIBUTED
         if len(self.keyed) == len(Side) and len(set(self.keyed.values())) == 1:
             return project_pb2.PROJECT_STATE_KEYED
-        return project_pb2.PROJECT_STATE_APPROVED if len(self.approved) == 3 else project_pb2.PROJECT_STATE_DRAFT
+        return project_pb2.PROJECT_STATE_APPROVED
 
     @rule(side=sides, which=either)
     def step(self, side: Side, which: int) -> None:
@@ -161,22 +181,96 @@ class Parties(RuleBasedStateMachine):
         assert not refused(self.attempt(self.coordinator.create, SPECIFICATION))
         self.created = True
 
+    @precondition(lambda self: self.created)
+    @rule()
+    def hand_over(self) -> None:
+        successor = OTHER_COORDINATOR[self.owner]
+        answer = self.attempt(self.deployment.hand_over, "trial", self.owner, successor, self.epoch)
+        assert refused(answer) == self.erased
+        if not refused(answer):
+            self.owner = successor
+
+    @precondition(lambda self: self.created)
+    @rule(what=st.sampled_from(["create", "approve", "start", "erase", "take"]))
+    def another_coordinator(self, what: str) -> None:
+        """It is refused in every state, and changes nothing."""
+        other = OTHER_COORDINATOR[self.owner]
+        rival = self.coordinators[other]
+        calls: dict[str, Callable[[], object]] = {
+            "create": lambda: rival.create(SPECIFICATION),
+            "approve": lambda: rival.approve("trial", DIGEST, self.epoch),
+            "start": lambda: rival.start("trial"),
+            "erase": lambda: rival.erase("trial"),
+            "take": lambda: self.deployment.hand_over("trial", other, other, self.epoch),
+        }
+        answer = self.attempt(calls[what])
+        assert refused(answer)
+        assert answer.code is (ErrorCode.EXISTS if what == "create" else ErrorCode.NOT_ADMITTED)
+        assert self.coordinator.get("trial")[0].owner == self.owner
+
     @rule(role=st.sampled_from([Role.COORDINATOR, *sorted(CUSTODIANS)]))
     def approve(self, role: Role) -> None:
         if role is Role.COORDINATOR:
-            answer = self.attempt(self.coordinator.approve, "trial", DIGEST)
+            answer = self.attempt(self.coordinator.approve, "trial", DIGEST, self.epoch)
         else:
-            answer = self.attempt(self.custodians[SIDE_OF_ROLE[role]].approve)
+            approve = partial(self.custodians[SIDE_OF_ROLE[role]].approve, epoch=self.epoch)
+            answer = self.attempt(approve)
         assert refused(answer) == (self.erased or not self.created)
         if not refused(answer):
             self.approved.add(role)
+            self.declined.discard(SIDE_OF_ROLE.get(role))
+
+    @rule(side=sides)
+    def consent_to_a_former_epoch(self, side: Side) -> None:
+        if self.created and self.epoch > 1:
+            answer = self.attempt(partial(self.custodians[side].approve, epoch=self.epoch - 1))
+            assert refused(answer)
+
+    @rule(side=sides, seldom=st.integers(0, 5))
+    def decline(self, side: Side, seldom: int) -> None:
+        if seldom != 3:
+            return
+        answer = self.attempt(self.custodians[side].decline, "the committee has not agreed")
+        assert refused(answer) == (not self.created or self.erased or self.released)
+        # The same refusal again, made already, changes nothing.
+        if not refused(answer) and side not in self.declined:
+            self.declined.add(side)
+            self.approved.discard(side.role)
+            self.forget(side)
+            event("declined")
+
+    @rule(seldom=st.integers(0, 5))
+    def open_epoch(self, seldom: int) -> None:
+        if seldom != 3:
+            return
+        reason = "the seed of one of them is lost"
+        answer = self.attempt(self.coordinator.open_epoch, "trial", self.epoch + 1, ENCODING, reason)
+        never = not self.created or self.erased or self.released or self.epoch == MAX_EPOCHS
+        assert refused(answer) == (never or len(self.approved) < 3 or self.run_active)
+        if not refused(answer):
+            self.epoch += 1
+            self.approved = {Role.COORDINATOR}
+            self.keyed.clear()
+            for side in Side:
+                self.forget(side)
+            event(f"epoch {self.epoch}")
+
+    def forget(self, side: Side) -> None:
+        """What a side has uploaded is erased, and a run that compared it has ended."""
+        self.run_active = False
+        for of in (self.under_way, self.committed):
+            of.pop(side, None)
+        for which in (0, 1):
+            self.have.pop((side, which), None)
 
     @rule(side=sides, check=st.sampled_from([KEY_CHECK, KEY_CHECK, b"x" * 8]))
     def report(self, side: Side, check: bytes) -> None:
         before = self.expected
-        answer = self.attempt(self.custodians[side].report_keys, check)
-        if not self.created or before in (project_pb2.PROJECT_STATE_DRAFT, project_pb2.PROJECT_STATE_ERASED):
+        answer = self.attempt(partial(self.custodians[side].report_keys, check, epoch=self.epoch))
+        if not self.created or before == project_pb2.PROJECT_STATE_ERASED:
             assert refused(answer)
+        elif before == project_pb2.PROJECT_STATE_DRAFT:
+            assert refused(answer) == (check != self.keyed.get(side) or len(set(self.keyed.values())) > 1)
         elif before == project_pb2.PROJECT_STATE_APPROVED:
             self.keyed[side] = check
             assert refused(answer) == (len(set(self.keyed.values())) > 1)
@@ -186,7 +280,7 @@ class Parties(RuleBasedStateMachine):
     @rule(side=sides, which=either)
     def begin_upload(self, side: Side, which: int) -> None:
         upload = upload_of(side, which)
-        upload.manifest.key_check_value = self.keyed.get(side, KEY_CHECK)
+        upload.manifest.key_check_value, upload.manifest.epoch = self.keyed.get(side, KEY_CHECK), self.epoch
         answer = self.attempt(self.custodians[side].begin, upload)
         if refused(answer):
             return
@@ -236,14 +330,15 @@ class Parties(RuleBasedStateMachine):
     @rule(request=st.sampled_from(["r", "s"]))
     def start_run(self, request: str) -> None:
         message = coordination_pb2.StartRunRequest(project="trial", request=request)
-        stub = coordination(self.connection)
-        answer = self.attempt(lambda: self.connection.call(stub.StartRun, message, deadline=20))
-        if not refused(answer):
-            assert len(self.committed) == len(Side)
-            if request not in self.requests:
-                assert not self.run_active
-                self.requests.add(request)
-                self.run_active, self.deaths = True, 0
+        connection = self.connections[self.owner]
+        stub = coordination(connection)
+        answer = self.attempt(lambda: connection.call(stub.StartRun, message, deadline=20))
+        # A request that was granted before is answered by its run, whatever has become of that.
+        if not refused(answer) and request not in self.requests:
+            assert self.expected in (project_pb2.PROJECT_STATE_CONTRIBUTED, project_pb2.PROJECT_STATE_RELEASED)
+            assert not self.run_active
+            self.requests.add(request)
+            self.run_active, self.deaths = True, 0
 
     @precondition(lambda self: self.requests)
     @rule()

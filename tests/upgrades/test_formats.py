@@ -12,6 +12,7 @@ import pytest
 
 from tests.architecture.tree import REPOSITORY
 from tests.vectors.make_formats import DRAWN, FIXED, FORMATS, PATH
+from tryst.carole.store.backup import OLDEST as OLDEST_BACKUP
 from tryst.carole.store.migrations import FIRST as FIRST_STORE
 from tryst.common import versions
 from tryst.common.custodian.state.migrations import FIRST as FIRST_STATE
@@ -94,3 +95,4 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     assert not custodians | others
     assert table["CUSTODIAN_STATE"][1].startswith(f"from {FIRST_STATE};")
     assert table["STORE"][1].startswith(f"from {FIRST_STORE};")
+    assert f"A backup from {OLDEST_BACKUP};" in table["STORE"][1]

@@ -25,6 +25,7 @@ from tryst.carole.store.backup import Manifest as BackupManifest
 from tryst.common.audit.checkpoint import Checkpoint
 from tryst.common.audit.custodian_decline import sign_decline
 from tryst.common.audit.entry import AuditEntry, canonical
+from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.audit.resolver_result import sign_result
 from tryst.common.audit.restoration import RestorationDecision
 from tryst.common.audit.steward_decision import sign_decision
@@ -68,6 +69,8 @@ SEED = Seed(bytes(range(32)))
 DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
 CONTEXT = SealContext("golden", RUN, "alice")
 ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
+SEEN = Checkpoint(RUN, 5, DIGEST, 1_800_000_000_000, bytes(64))
+HANDED = HandOver("golden", "alice", "bob", SEEN, "she leaves")
 TERMS = Terms("golden", DIGEST, 1)
 
 
@@ -235,6 +238,8 @@ FIXED: Mapping[str, Format] = {
     ),
     "custodian's refusal": (lambda: sign_decline(ALICE, "golden", DIGEST, "not agreed"), _hex),
     "new epoch": (lambda: sign_new_epoch(ALICE, "golden", DIGEST, 2, "not the same"), _hex),
+    "project handed over": (lambda: HANDED.sign(ALICE), _hex),
+    "project taken over": (lambda: TakeOver("golden", "alice", "bob", SEEN, b"signature").sign(BOB), _hex),
     "approval in a later epoch": (
         lambda: ALICE.sign(SigningPurpose.APPROVAL, *approval_parts("golden", DIGEST, 2)),
         _hex,

@@ -27,6 +27,7 @@ from tryst.carole.projects.operations.linking import (
     take_run,
 )
 from tryst.carole.projects.operations.outcome import Detail, Entry, Outcome
+from tryst.carole.projects.operations.ownership import hand_over, take_over
 from tryst.carole.projects.operations.resolving import (
     join_rows,
     request_row_handles,
@@ -35,7 +36,7 @@ from tryst.carole.projects.operations.resolving import (
     submit_row_handles,
 )
 from tryst.carole.projects.operations.restoring import decide_restore
-from tryst.carole.projects.operations.stewardship import decide
+from tryst.carole.projects.operations.stewardship import override, refuse
 
 __all__ = [
     "MAX_ATTEMPTS",
@@ -49,7 +50,6 @@ __all__ = [
     "approve",
     "begin_upload",
     "commit_upload",
-    "decide",
     "decide_restore",
     "decline",
     "erase",
@@ -57,10 +57,13 @@ __all__ = [
     "expire_upload",
     "fail_run",
     "finish_run",
+    "hand_over",
     "join_rows",
     "key_mismatch",
     "open_epoch",
+    "override",
     "post_message",
+    "refuse",
     "report_keys",
     "request_row_handles",
     "requeue_run",
@@ -68,5 +71,6 @@ __all__ = [
     "resolve_run",
     "start_run",
     "submit_row_handles",
+    "take_over",
     "take_run",
 ]

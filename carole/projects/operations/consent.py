@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tryst.carole.projects.operations.linking import give_up_waiting
 from tryst.carole.projects.operations.outcome import Outcome, move
+from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import Approval, KeyReport, Project
 from tryst.carole.projects.state import Grant, MessageKind, Policy, State
 from tryst.carole.projects.transitions import Action, permit
@@ -22,8 +23,10 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
     Raises
     ------
     TrystError
-        SPECIFICATION if the consent is to another specification; NOT_ADMITTED, WRONG_STATE.
+        SPECIFICATION if the consent is to another specification; NOT_ADMITTED, also for a coordinator that is not the
+        owner; WRONG_STATE.
     """
+    actor = acting(project, role, approval.member, Action.APPROVE)
     if approval.digest != project.specification_digest:
         raise TrystError(
             ErrorCode.SPECIFICATION,
@@ -36,7 +39,7 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
         _same_epoch(project, approval.epoch)
     if project.state is not State.ERASED and role in project.approvals:
         return Outcome(project)
-    row = permit(project, role, Action.APPROVE)
+    row = permit(project, actor, Action.APPROVE)
     after = replace(
         project,
         approvals={**project.approvals, role: approval},
@@ -46,7 +49,13 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
 
 
 def amend(
-    project: Project, member: str, digest: bytes, encoding: bytes, grants: Mapping[Role, Grant], policy: Policy
+    project: Project,
+    member: str,
+    digest: bytes,
+    encoding: bytes,
+    grants: Mapping[Role, Grant],
+    policy: Policy,
+    signatures: int = 1,
 ) -> Outcome:
     """Replace the project's specification by another with the same encoding; all must consent to it again.
 
@@ -57,9 +66,10 @@ def amend(
     TrystError
         ENCODING_MISMATCH if it needs other signatures; RUN_ACTIVE; NOT_ADMITTED, WRONG_STATE.
     """
+    actor = acting(project, Role.COORDINATOR, member, Action.AMEND)
     if digest == project.specification_digest and project.state is not State.ERASED:
         return Outcome(project)
-    row = permit(project, Role.COORDINATOR, Action.AMEND)
+    row = permit(project, actor, Action.AMEND)
     if encoding != project.encoding_digest:
         raise TrystError(
             ErrorCode.ENCODING_MISMATCH,
@@ -82,7 +92,13 @@ def amend(
         "policy": str(policy),
     }
     after = replace(
-        given_up.project, specification_digest=digest, grants=grants, policy=policy, approvals={}, declines={}
+        given_up.project,
+        specification_digest=digest,
+        grants=grants,
+        policy=policy,
+        signatures=signatures,
+        approvals={},
+        declines={},
     )
     return given_up.then(move(row, after, member, details))
 

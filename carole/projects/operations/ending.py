@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tryst.carole.projects.operations.outcome import Outcome, move
+from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import Project
 from tryst.carole.projects.state import RunState, State
 from tryst.carole.projects.transitions import SYSTEM, Action, Actor, permit
@@ -47,14 +48,15 @@ def erase(project: Project, role: Actor, member: str) -> Outcome:
     TrystError
         NOT_ADMITTED.
     """
+    actor = acting(project, role, member, Action.ERASE)
     if project.state is State.ERASED and role == Role.COORDINATOR:
         return Outcome(project)
-    return move(permit(project, role, Action.ERASE), _erased(project), member, {})
+    return move(permit(project, actor, Action.ERASE), _erased(project), member, {})
 
 
 def _erased(project: Project) -> Project:
     ended = fail_active_runs(project, "the project was erased")
-    return replace(ended, messages={}, reports={}, uploads={}, pending={}, declines={})
+    return replace(ended, messages={}, reports={}, uploads={}, pending={}, declines={}, hand_over=None)
 
 
 def fail_active_runs(project: Project, error: str) -> Project:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tryst.carole.projects.operations.consent import key_mismatch
 from tryst.carole.projects.operations.linking import give_up_waiting
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import NewEpoch, Project
 from tryst.carole.projects.state import State
 from tryst.carole.projects.transitions import Action, permit
@@ -26,10 +27,11 @@ def open_epoch(project: Project, new: NewEpoch) -> Outcome:
         EPOCH_MISMATCH for any but the next epoch, or one too many; RUN_ACTIVE; WRONG_STATE, also once a result was
         released; NOT_ADMITTED.
     """
+    actor = acting(project, Role.COORDINATOR, new.member, Action.NEW_EPOCH)
     known = project.new_epoch
     if known is not None and known.signature == new.signature and project.state is not State.ERASED:
         return Outcome(project)
-    row = permit(project, Role.COORDINATOR, Action.NEW_EPOCH)
+    row = permit(project, actor, Action.NEW_EPOCH)
     if new.epoch != project.epoch + 1:
         raise TrystError(
             ErrorCode.EPOCH_MISMATCH,

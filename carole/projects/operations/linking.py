@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import PolicyDecision, Project, Run
 from tryst.carole.projects.state import Policy, RunState
 from tryst.carole.projects.transitions import SYSTEM, Action, permit
@@ -49,9 +50,10 @@ def start_run(project: Project, member: str, request: str, name: str, call: str 
     TrystError
         RUN_ACTIVE if another run is queued or running; NOT_ADMITTED, WRONG_STATE.
     """
+    actor = acting(project, Role.COORDINATOR, member, Action.START_RUN)
     if any(run.request == request for run in project.runs):
         return Outcome(project)
-    row = permit(project, Role.COORDINATOR, Action.START_RUN)
+    row = permit(project, actor, Action.START_RUN)
     given_up = give_up_waiting(project, "another run was requested while it waited")
     project = given_up.project
     active = project.active_run

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tryst.carole.projects.project import Project
+from tryst.carole.projects.state import State
 from tryst.carole.projects.transitions import Action, Transition, arrive
 
 Detail = str | int | float | bool
@@ -44,4 +45,6 @@ def move(row: Transition, after: Project, actor: str, details: Mapping[str, Deta
     described = dict(details)
     if state is not after.state:
         described["state"] = state.name
-    return Outcome(replace(after, state=state), (Entry(actor, row.action, described),))
+    # A release that is signed in part is one of a held result: whatever ends that ends these.
+    signed = after.release_signatures if state is State.HELD else ()
+    return Outcome(replace(after, state=state, release_signatures=signed), (Entry(actor, row.action, described),))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from tryst.carole.projects.operations.linking import active_run, require_worked_on, with_run
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import Project, Run
 from tryst.carole.projects.state import JoinedBy, RunState
 from tryst.carole.projects.transitions import SYSTEM, Action, permit
@@ -76,8 +77,9 @@ def resolve_run(project: Project, member: str, name: str, root: str, signature: 
     TrystError
         WRONG_STATE if the run does not wait for the resolver.
     """
+    actor = acting(project, Role.COORDINATOR, member, Action.RESOLVE_RUN)
     run = require_waiting(project, active_run(project, name))
-    row = permit(project, Role.COORDINATOR, Action.RESOLVE_RUN)
+    row = permit(project, actor, Action.RESOLVE_RUN)
     if run.stage != WAITS_FOR_RESOLVER:
         raise TrystError(
             ErrorCode.WRONG_STATE,

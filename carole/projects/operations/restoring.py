@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tryst.carole.projects.operations.linking import fail_run, release_run
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
+from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import Project, RestoreDecision
 from tryst.carole.projects.restoration import awaited, decision_of, no_further_run, released_before, standstill
 from tryst.carole.projects.transitions import Action, permit
@@ -30,10 +31,12 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
         WRONG_STATE if another restoration is the newest, no decision is awaited of this party, or it has decided
         otherwise.
     """
+    action = Action.ACCEPT_RESTORE if decision.accepted else Action.REFUSE_RESTORE
+    actor = acting(project, decision.role, decision.member, action)
     former = decision_of(project, decision.role)
     if former is not None and (former.restoration, former.accepted) == (decision.restoration, decision.accepted):
         return Outcome(project)
-    row = permit(project, decision.role, Action.ACCEPT_RESTORE if decision.accepted else Action.REFUSE_RESTORE)
+    row = permit(project, actor, action)
     if decision.restoration != project.restoration or decision.role not in awaited(project):
         raise TrystError(
             ErrorCode.WRONG_STATE,

@@ -26,8 +26,6 @@ class Keyring:
     """The other custodian's identity, as its configuration and the membership list agree on it."""
     linker: Member
     """Carole, whose identity signs her audit log."""
-    resolver: Member
-    """The coordinator, whose process resolves rows to records in mode block_keyed."""
     identity: Identity = field(repr=False)
     sealing: SealingKey = field(repr=False)
     vault: Vault = field(repr=False)
@@ -63,8 +61,7 @@ class Keyring:
                 )
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
         linker = members.in_role(Role.LINKER)
-        resolver = members.in_role(Role.COORDINATOR)
-        return cls(member, peer, linker, resolver, identity, sealing, vault, tls)
+        return cls(member, peer, linker, identity, sealing, vault, tls)
 
 
 def _checked(configured: Peer, listed: Member, where: str) -> PublicIdentity:

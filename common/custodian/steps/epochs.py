@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.custodian.state.state_tables import Project
+from tryst.common.custodian.steps.owner import listed_owner
 from tryst.common.custodian.steps.seed_agreement import AGREEMENT, SEED
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
@@ -49,7 +50,12 @@ def enter_epoch(context: StepContext, task: Task) -> None:
         )
     reason = normalized_reason(new.reason)
     verify_new_epoch(
-        context.keyring.resolver.identity, new.signature, task.project, task.encoding_digest, new.epoch, reason
+        listed_owner(context.trust.members, task).identity,
+        new.signature,
+        task.project,
+        task.encoding_digest,
+        new.epoch,
+        reason,
     )
     context.state.keep_secret(task.project, task.epoch, REASON, reason.encode())
     context.state.uploads.erase_payloads(task.project)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tryst.common.custodian.state.row_map import unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
+from tryst.common.custodian.steps.owner import owner_of
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
@@ -72,10 +73,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             reported[DECOYS] = np.array([different_among(decoys, rows)], dtype=np.uint32)
         if task.spec.assessment is not None:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
-        reader = context.keyring.resolver
+        # Whether Carole joins is decided by the approved specification alone.
+        reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
         if task.spec.resolution.joined:
-            # Decided by the approved specification alone; nothing that Carole sends can change the reader.
-            reader = context.keyring.linker
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
         about = About(

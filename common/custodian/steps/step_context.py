@@ -17,6 +17,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.leakage_report import Gate
 from tryst.common.parties import Party
 from tryst.common.rpc.client import CONTROL_SECONDS, Connection
+from tryst.common.rpc.trust import Trust
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.common.witnessing.log_reader import LogReader
 from tryst.protos.linkage.v1 import custody_pb2, custody_pb2_grpc, project_pb2
@@ -54,6 +55,8 @@ class StepContext:
     log_reader: LogReader
     """Reads her audit log."""
     stopping: threading.Event
+    trust: Trust
+    """The newest membership list."""
     gate: Gate | None = None
     """Measures what Carole could learn; a program that has none contributes unmeasured."""
 
@@ -94,6 +97,10 @@ class Task:
     """The custodian's upload that a run's rows are of; empty from a Carole of a former release."""
     new_epoch: project_pb2.NewEpoch | None = None
     """What has opened the epoch; None in the first."""
+    owner: str = ""
+    """The coordinator that the project belongs to, as Carole names it; empty from a Carole of a former release."""
+    approvals: Sequence[project_pb2.Approval] = ()
+    """Of the specification, as Carole shows them."""
 
     @classmethod
     def read(cls, message: custody_pb2.NextTaskResponse) -> Task:
@@ -130,6 +137,8 @@ class Task:
             run=message.run,
             upload=message.upload,
             new_epoch=message.new_epoch if message.HasField("new_epoch") else None,
+            owner=status.owner,
+            approvals=tuple(status.approvals),
         )
 
 

@@ -83,3 +83,6 @@ class AssessmentSpec(Section):
     on_breach: Literal["refuse", "hold"] = "refuse"
     """What happens when a limit is breached. refuse: there is no release; hold: the result waits for a steward, who
     may release it with a reason and a signature, or refuse it."""
+    signatures: int = Field(default=1, ge=1, le=2)
+    """With `on_breach: hold`, how many stewards must sign the release of a held result, each with a reason; a refusal
+    by one is enough."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tryst.common.message_words import listed
 from tryst.common.parties import Side
+from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.categorisation import CommonCategory, Span
 from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.variables import VariableSpec
@@ -65,8 +66,19 @@ def _released(spec: Specification) -> Iterator[str]:
             yield "The combined output is released without an assessment of its disclosure risk (assessment: none)."
         return
     limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.limits.given.items())
-    breach = "nothing is released" if spec.assessment.on_breach == "refuse" else "the result waits for a steward"
+    breach = _breach(spec.assessment)
     yield f"The combined output is assessed before its release: {limits}. Above any of these {breach}."
+
+
+def _breach(assessment: AssessmentSpec) -> str:
+    if assessment.on_breach == "refuse":
+        return "nothing is released"
+    if assessment.signatures == 1:
+        return "the result waits for a steward"
+    return (
+        f"the result waits for {assessment.signatures} stewards: it is released only when two different members of the"
+        " role steward have signed, and refused as soon as one refuses; the membership list must have two"
+    )
 
 
 def _drawn(spec: Specification) -> Iterator[str]:

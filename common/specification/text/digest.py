@@ -61,14 +61,18 @@ def encoding_digest(spec: Specification) -> bytes:
 def specification_digest(spec: Specification) -> bytes:
     """SHA-256 over the whole specification, all defaults filled in.
 
-    Comments, the order of keys and whether a default was written out do not change it.
+    Comments, the order of keys and whether a default was written out do not change it. An option that is newer than
+    the digest enters only where it is not its default, so that what was signed before stays signed.
 
     Returns
     -------
     bytes
         32 bytes.
     """
-    return hashlib.sha256(_SPECIFICATION + canonical_json(spec.model_dump(mode="json"))).digest()
+    content = spec.model_dump(mode="json")
+    if spec.assessment is not None and spec.assessment.signatures == 1:
+        del content["assessment"]["signatures"]
+    return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 
 def canonical_json(content: object) -> bytes:

@@ -50,6 +50,13 @@ def assessment_issues(
             "none",
             "drop this line, or the section",
         )
+    if assessment.signatures > 1 and assessment.on_breach == "refuse":
+        yield ValidationIssue(
+            (*path, "signatures"),
+            "no result is ever held for stewards to sign: above a limit the release is refused",
+            str(assessment.signatures),
+            "set `on_breach: hold`, or drop this line",
+        )
     if not assessment.limits.given:
         yield ValidationIssue(
             (*path, "limits"), "no limit is set: every release would pass", remedy="limit at least one measure"

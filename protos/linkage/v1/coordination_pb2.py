@@ -22,60 +22,71 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from tryst.protos.linkage.v1 import audit_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
 from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/coordination.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a(tryst/protos/linkage/v1/resolution.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"-\n\x14\x43reateProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"B\n\x15\x43reateProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\",\n\x13\x41mendProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"A\n\x14\x41mendProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"h\n\x15\x41pproveProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\r\n\x05\x65poch\x18\x04 \x01(\r\"C\n\x16\x41pproveProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"T\n\x0fNewEpochRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"=\n\x10NewEpochResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"$\n\x11GetProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"V\n\x12GetProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x02 \x01(\t\"\x15\n\x13ListProjectsRequest\"C\n\x14ListProjectsResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"3\n\x0fStartRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\t\"6\n\x10StartRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"-\n\rGetRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"4\n\x0eGetRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"/\n\x0fWatchRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"C\n\x14GetStatisticsRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"9\n\x15GetStatisticsResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"&\n\x13\x45raseProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"A\n\x14\x45raseProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus2\x90\x08\n\x0c\x43oordination\x12T\n\rCreateProject\x12 .linkage.v1.CreateProjectRequest\x1a!.linkage.v1.CreateProjectResponse\x12W\n\x0e\x41pproveProject\x12!.linkage.v1.ApproveProjectRequest\x1a\".linkage.v1.ApproveProjectResponse\x12Q\n\x0c\x41mendProject\x12\x1f.linkage.v1.AmendProjectRequest\x1a .linkage.v1.AmendProjectResponse\x12\x45\n\x08NewEpoch\x12\x1b.linkage.v1.NewEpochRequest\x1a\x1c.linkage.v1.NewEpochResponse\x12K\n\nGetProject\x12\x1d.linkage.v1.GetProjectRequest\x1a\x1e.linkage.v1.GetProjectResponse\x12Q\n\x0cListProjects\x12\x1f.linkage.v1.ListProjectsRequest\x1a .linkage.v1.ListProjectsResponse\x12\x45\n\x08StartRun\x12\x1b.linkage.v1.StartRunRequest\x1a\x1c.linkage.v1.StartRunResponse\x12?\n\x06GetRun\x12\x19.linkage.v1.GetRunRequest\x1a\x1a.linkage.v1.GetRunResponse\x12@\n\x08WatchRun\x12\x1b.linkage.v1.WatchRunRequest\x1a\x15.linkage.v1.RunStatus0\x01\x12T\n\rFetchArtifact\x12 .linkage.v1.FetchArtifactRequest\x1a!.linkage.v1.FetchArtifactResponse\x12N\n\x0bPutArtifact\x12\x1e.linkage.v1.PutArtifactRequest\x1a\x1f.linkage.v1.PutArtifactResponse\x12T\n\rGetStatistics\x12 .linkage.v1.GetStatisticsRequest\x1a!.linkage.v1.GetStatisticsResponse\x12Q\n\x0c\x45raseProject\x12\x1f.linkage.v1.EraseProjectRequest\x1a .linkage.v1.EraseProjectResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/coordination.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a(tryst/protos/linkage/v1/resolution.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"-\n\x14\x43reateProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"B\n\x15\x43reateProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\",\n\x13\x41mendProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"A\n\x14\x41mendProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"h\n\x15\x41pproveProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\r\n\x05\x65poch\x18\x04 \x01(\r\"C\n\x16\x41pproveProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"T\n\x0fNewEpochRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"=\n\x10NewEpochResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"f\n\x0fHandOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x11\n\tsuccessor\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04seen\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"=\n\x10HandOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"\x9a\x01\n\x08HandOver\x12\x0e\n\x06\x66ormer\x18\x01 \x01(\t\x12\x11\n\tsuccessor\x18\x02 \x01(\t\x12\x0e\n\x06member\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12$\n\x04seen\x18\x05 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tsignature\x18\x06 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x07 \x01(\x03\"\x82\x01\n\x0fTakeOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0c\n\x04seen\x18\x02 \x01(\x04\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x1c\n\x14specification_digest\x18\x04 \x01(\x0c\x12\x10\n\x08\x61pproval\x18\x05 \x01(\x0c\x12\r\n\x05\x65poch\x18\x06 \x01(\r\"=\n\x10TakeOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"$\n\x11GetProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x7f\n\x12GetProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\'\n\thand_over\x18\x03 \x01(\x0b\x32\x14.linkage.v1.HandOver\"\x15\n\x13ListProjectsRequest\"C\n\x14ListProjectsResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"3\n\x0fStartRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\t\"6\n\x10StartRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"-\n\rGetRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"4\n\x0eGetRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"/\n\x0fWatchRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"C\n\x14GetStatisticsRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"9\n\x15GetStatisticsResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"&\n\x13\x45raseProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"A\n\x14\x45raseProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus2\x9e\t\n\x0c\x43oordination\x12T\n\rCreateProject\x12 .linkage.v1.CreateProjectRequest\x1a!.linkage.v1.CreateProjectResponse\x12W\n\x0e\x41pproveProject\x12!.linkage.v1.ApproveProjectRequest\x1a\".linkage.v1.ApproveProjectResponse\x12Q\n\x0c\x41mendProject\x12\x1f.linkage.v1.AmendProjectRequest\x1a .linkage.v1.AmendProjectResponse\x12\x45\n\x08NewEpoch\x12\x1b.linkage.v1.NewEpochRequest\x1a\x1c.linkage.v1.NewEpochResponse\x12\x45\n\x08HandOver\x12\x1b.linkage.v1.HandOverRequest\x1a\x1c.linkage.v1.HandOverResponse\x12\x45\n\x08TakeOver\x12\x1b.linkage.v1.TakeOverRequest\x1a\x1c.linkage.v1.TakeOverResponse\x12K\n\nGetProject\x12\x1d.linkage.v1.GetProjectRequest\x1a\x1e.linkage.v1.GetProjectResponse\x12Q\n\x0cListProjects\x12\x1f.linkage.v1.ListProjectsRequest\x1a .linkage.v1.ListProjectsResponse\x12\x45\n\x08StartRun\x12\x1b.linkage.v1.StartRunRequest\x1a\x1c.linkage.v1.StartRunResponse\x12?\n\x06GetRun\x12\x19.linkage.v1.GetRunRequest\x1a\x1a.linkage.v1.GetRunResponse\x12@\n\x08WatchRun\x12\x1b.linkage.v1.WatchRunRequest\x1a\x15.linkage.v1.RunStatus0\x01\x12T\n\rFetchArtifact\x12 .linkage.v1.FetchArtifactRequest\x1a!.linkage.v1.FetchArtifactResponse\x12N\n\x0bPutArtifact\x12\x1e.linkage.v1.PutArtifactRequest\x1a\x1f.linkage.v1.PutArtifactResponse\x12T\n\rGetStatistics\x12 .linkage.v1.GetStatisticsRequest\x1a!.linkage.v1.GetStatisticsResponse\x12Q\n\x0c\x45raseProject\x12\x1f.linkage.v1.EraseProjectRequest\x1a .linkage.v1.EraseProjectResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.coordination_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CREATEPROJECTREQUEST']._serialized_start=179
-  _globals['_CREATEPROJECTREQUEST']._serialized_end=224
-  _globals['_CREATEPROJECTRESPONSE']._serialized_start=226
-  _globals['_CREATEPROJECTRESPONSE']._serialized_end=292
-  _globals['_AMENDPROJECTREQUEST']._serialized_start=294
-  _globals['_AMENDPROJECTREQUEST']._serialized_end=338
-  _globals['_AMENDPROJECTRESPONSE']._serialized_start=340
-  _globals['_AMENDPROJECTRESPONSE']._serialized_end=405
-  _globals['_APPROVEPROJECTREQUEST']._serialized_start=407
-  _globals['_APPROVEPROJECTREQUEST']._serialized_end=511
-  _globals['_APPROVEPROJECTRESPONSE']._serialized_start=513
-  _globals['_APPROVEPROJECTRESPONSE']._serialized_end=580
-  _globals['_NEWEPOCHREQUEST']._serialized_start=582
-  _globals['_NEWEPOCHREQUEST']._serialized_end=666
-  _globals['_NEWEPOCHRESPONSE']._serialized_start=668
-  _globals['_NEWEPOCHRESPONSE']._serialized_end=729
-  _globals['_GETPROJECTREQUEST']._serialized_start=731
-  _globals['_GETPROJECTREQUEST']._serialized_end=767
-  _globals['_GETPROJECTRESPONSE']._serialized_start=769
-  _globals['_GETPROJECTRESPONSE']._serialized_end=855
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=857
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=878
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=880
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=947
-  _globals['_STARTRUNREQUEST']._serialized_start=949
-  _globals['_STARTRUNREQUEST']._serialized_end=1000
-  _globals['_STARTRUNRESPONSE']._serialized_start=1002
-  _globals['_STARTRUNRESPONSE']._serialized_end=1056
-  _globals['_GETRUNREQUEST']._serialized_start=1058
-  _globals['_GETRUNREQUEST']._serialized_end=1103
-  _globals['_GETRUNRESPONSE']._serialized_start=1105
-  _globals['_GETRUNRESPONSE']._serialized_end=1157
-  _globals['_WATCHRUNREQUEST']._serialized_start=1159
-  _globals['_WATCHRUNREQUEST']._serialized_end=1206
-  _globals['_GETSTATISTICSREQUEST']._serialized_start=1208
-  _globals['_GETSTATISTICSREQUEST']._serialized_end=1275
-  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1277
-  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1334
-  _globals['_ERASEPROJECTREQUEST']._serialized_start=1336
-  _globals['_ERASEPROJECTREQUEST']._serialized_end=1374
-  _globals['_ERASEPROJECTRESPONSE']._serialized_start=1376
-  _globals['_ERASEPROJECTRESPONSE']._serialized_end=1441
-  _globals['_COORDINATION']._serialized_start=1444
-  _globals['_COORDINATION']._serialized_end=2484
+  _globals['_CREATEPROJECTREQUEST']._serialized_start=216
+  _globals['_CREATEPROJECTREQUEST']._serialized_end=261
+  _globals['_CREATEPROJECTRESPONSE']._serialized_start=263
+  _globals['_CREATEPROJECTRESPONSE']._serialized_end=329
+  _globals['_AMENDPROJECTREQUEST']._serialized_start=331
+  _globals['_AMENDPROJECTREQUEST']._serialized_end=375
+  _globals['_AMENDPROJECTRESPONSE']._serialized_start=377
+  _globals['_AMENDPROJECTRESPONSE']._serialized_end=442
+  _globals['_APPROVEPROJECTREQUEST']._serialized_start=444
+  _globals['_APPROVEPROJECTREQUEST']._serialized_end=548
+  _globals['_APPROVEPROJECTRESPONSE']._serialized_start=550
+  _globals['_APPROVEPROJECTRESPONSE']._serialized_end=617
+  _globals['_NEWEPOCHREQUEST']._serialized_start=619
+  _globals['_NEWEPOCHREQUEST']._serialized_end=703
+  _globals['_NEWEPOCHRESPONSE']._serialized_start=705
+  _globals['_NEWEPOCHRESPONSE']._serialized_end=766
+  _globals['_HANDOVERREQUEST']._serialized_start=768
+  _globals['_HANDOVERREQUEST']._serialized_end=870
+  _globals['_HANDOVERRESPONSE']._serialized_start=872
+  _globals['_HANDOVERRESPONSE']._serialized_end=933
+  _globals['_HANDOVER']._serialized_start=936
+  _globals['_HANDOVER']._serialized_end=1090
+  _globals['_TAKEOVERREQUEST']._serialized_start=1093
+  _globals['_TAKEOVERREQUEST']._serialized_end=1223
+  _globals['_TAKEOVERRESPONSE']._serialized_start=1225
+  _globals['_TAKEOVERRESPONSE']._serialized_end=1286
+  _globals['_GETPROJECTREQUEST']._serialized_start=1288
+  _globals['_GETPROJECTREQUEST']._serialized_end=1324
+  _globals['_GETPROJECTRESPONSE']._serialized_start=1326
+  _globals['_GETPROJECTRESPONSE']._serialized_end=1453
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=1455
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=1476
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=1478
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=1545
+  _globals['_STARTRUNREQUEST']._serialized_start=1547
+  _globals['_STARTRUNREQUEST']._serialized_end=1598
+  _globals['_STARTRUNRESPONSE']._serialized_start=1600
+  _globals['_STARTRUNRESPONSE']._serialized_end=1654
+  _globals['_GETRUNREQUEST']._serialized_start=1656
+  _globals['_GETRUNREQUEST']._serialized_end=1701
+  _globals['_GETRUNRESPONSE']._serialized_start=1703
+  _globals['_GETRUNRESPONSE']._serialized_end=1755
+  _globals['_WATCHRUNREQUEST']._serialized_start=1757
+  _globals['_WATCHRUNREQUEST']._serialized_end=1804
+  _globals['_GETSTATISTICSREQUEST']._serialized_start=1806
+  _globals['_GETSTATISTICSREQUEST']._serialized_end=1873
+  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1875
+  _globals['_GETSTATISTICSRESPONSE']._serialized_end=1932
+  _globals['_ERASEPROJECTREQUEST']._serialized_start=1934
+  _globals['_ERASEPROJECTREQUEST']._serialized_end=1972
+  _globals['_ERASEPROJECTRESPONSE']._serialized_start=1974
+  _globals['_ERASEPROJECTRESPONSE']._serialized_end=2039
+  _globals['_COORDINATION']._serialized_start=2042
+  _globals['_COORDINATION']._serialized_end=3224
 # @@protoc_insertion_point(module_scope)

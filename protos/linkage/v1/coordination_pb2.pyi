@@ -1,3 +1,4 @@
+from tryst.protos.linkage.v1 import audit_pb2 as _audit_pb2
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
 from tryst.protos.linkage.v1 import resolution_pb2 as _resolution_pb2
 from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
@@ -69,6 +70,66 @@ class NewEpochResponse(_message.Message):
     status: _project_pb2.ProjectStatus
     def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
 
+class HandOverRequest(_message.Message):
+    __slots__ = ("project", "successor", "reason", "seen", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    successor: str
+    reason: str
+    seen: int
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., successor: _Optional[str] = ..., reason: _Optional[str] = ..., seen: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class HandOverResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
+class HandOver(_message.Message):
+    __slots__ = ("former", "successor", "member", "reason", "seen", "signature", "at_unix_ms")
+    FORMER_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSOR_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    former: str
+    successor: str
+    member: str
+    reason: str
+    seen: _audit_pb2.Checkpoint
+    signature: bytes
+    at_unix_ms: int
+    def __init__(self, former: _Optional[str] = ..., successor: _Optional[str] = ..., member: _Optional[str] = ..., reason: _Optional[str] = ..., seen: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
+
+class TakeOverRequest(_message.Message):
+    __slots__ = ("project", "seen", "signature", "specification_digest", "approval", "epoch")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    APPROVAL_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    seen: int
+    signature: bytes
+    specification_digest: bytes
+    approval: bytes
+    epoch: int
+    def __init__(self, project: _Optional[str] = ..., seen: _Optional[int] = ..., signature: _Optional[bytes] = ..., specification_digest: _Optional[bytes] = ..., approval: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class TakeOverResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
 class GetProjectRequest(_message.Message):
     __slots__ = ("project",)
     PROJECT_FIELD_NUMBER: _ClassVar[int]
@@ -76,12 +137,14 @@ class GetProjectRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ...) -> None: ...
 
 class GetProjectResponse(_message.Message):
-    __slots__ = ("status", "specification")
+    __slots__ = ("status", "specification", "hand_over")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
+    HAND_OVER_FIELD_NUMBER: _ClassVar[int]
     status: _project_pb2.ProjectStatus
     specification: str
-    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ...) -> None: ...
+    hand_over: HandOver
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., hand_over: _Optional[_Union[HandOver, _Mapping]] = ...) -> None: ...
 
 class ListProjectsRequest(_message.Message):
     __slots__ = ()

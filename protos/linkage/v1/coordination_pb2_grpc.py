@@ -56,6 +56,16 @@ class CoordinationStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
                 _registered_method=True)
+        self.HandOver = channel.unary_unary(
+                '/linkage.v1.Coordination/HandOver',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.FromString,
+                _registered_method=True)
+        self.TakeOver = channel.unary_unary(
+                '/linkage.v1.Coordination/TakeOver',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.FromString,
+                _registered_method=True)
         self.GetProject = channel.unary_unary(
                 '/linkage.v1.Coordination/GetProject',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.GetProjectRequest.SerializeToString,
@@ -128,6 +138,20 @@ class CoordinationServicer:
     def NewEpoch(self, request, context):
         """Open the project's next epoch: all that was made under the former seed is erased, both custodians consent to the
         epoch and agree on another seed. Not after a release, and for a few epochs only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HandOver(self, request, context):
+        """Offer a project of one's own to another coordinator, signed. To oneself: withdraw the offer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TakeOver(self, request, context):
+        """Become the owner of a project that was handed over to the caller, or that has none, signed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -213,6 +237,16 @@ def add_CoordinationServicer_to_server(servicer, server):
                     servicer.NewEpoch,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.SerializeToString,
+            ),
+            'HandOver': grpc.unary_unary_rpc_method_handler(
+                    servicer.HandOver,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.SerializeToString,
+            ),
+            'TakeOver': grpc.unary_unary_rpc_method_handler(
+                    servicer.TakeOver,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.SerializeToString,
             ),
             'GetProject': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProject,
@@ -368,6 +402,60 @@ class Coordination:
             '/linkage.v1.Coordination/NewEpoch',
             tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.NewEpochResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HandOver(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Coordination/HandOver',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.HandOverResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TakeOver(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Coordination/TakeOver',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_coordination__pb2.TakeOverResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -24,31 +24,31 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%tryst/protos/linkage/v1/project.proto\x12\nlinkage.v1\"_\n\x08\x41pproval\x12\x0e\n\x06member\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x04 \x01(\x03\"\xea\x02\n\rProjectStatus\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\x1c\n\x14specification_digest\x18\x03 \x01(\x0c\x12\x17\n\x0f\x65ncoding_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12\'\n\tapprovals\x18\x06 \x03(\x0b\x32\x14.linkage.v1.Approval\x12\x35\n\rcontributions\x18\x07 \x03(\x0b\x32\x1e.linkage.v1.ContributionStatus\x12\x16\n\x0e\x62locking_error\x18\x08 \x01(\t\x12\"\n\x03run\x18\t \x01(\x0b\x32\x15.linkage.v1.RunStatus\x12%\n\x05sides\x18\n \x03(\x0b\x32\x16.linkage.v1.SideStatus\x12\x16\n\x0erestore_awaits\x18\x0b \x03(\t\"`\n\x08NewEpoch\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12\x0e\n\x06member\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x05 \x01(\x03\"\x98\x02\n\nSideStatus\x12\x1e\n\x04side\x18\x01 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x10\n\x08\x61pproved\x18\x02 \x01(\x08\x12\r\n\x05keyed\x18\x03 \x01(\x08\x12\x13\n\x0b\x63ontributed\x18\x04 \x01(\x08\x12\x1b\n\x13result_acknowledged\x18\x05 \x01(\x08\x12\x10\n\x08\x64\x65\x63lined\x18\t \x01(\x08\x12\x31\n\tcondition\x18\x06 \x01(\x0e\x32\x1e.linkage.v1.CustodianCondition\x12\x1f\n\x17\x63ondition_since_unix_ms\x18\x07 \x01(\x03\x12\x19\n\x11last_poll_unix_ms\x18\x08 \x01(\x03\x12\x16\n\x0e\x64\x65\x63line_reason\x18\n \x01(\t\"\x85\x01\n\x12\x43ontributionStatus\x12\x1e\n\x04side\x18\x01 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\x16\n\x0e\x62ytes_expected\x18\x03 \x01(\x04\x12\x16\n\x0e\x62ytes_received\x18\x04 \x01(\x04\x12\x11\n\tcommitted\x18\x05 \x01(\x08\"\x8d\x01\n\tRunStatus\x12\x0b\n\x03run\x18\x01 \x01(\t\x12#\n\x05state\x18\x02 \x01(\x0e\x32\x14.linkage.v1.RunState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\r\n\x05links\x18\x06 \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\r*\x9b\x02\n\x0cProjectState\x12\x1d\n\x19PROJECT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13PROJECT_STATE_DRAFT\x10\x01\x12\x1a\n\x16PROJECT_STATE_APPROVED\x10\x02\x12\x17\n\x13PROJECT_STATE_KEYED\x10\x03\x12\x1d\n\x19PROJECT_STATE_CONTRIBUTED\x10\x04\x12\x15\n\x11PROJECT_STATE_RUN\x10\x05\x12\x1a\n\x16PROJECT_STATE_ASSESSED\x10\x06\x12\x16\n\x12PROJECT_STATE_HELD\x10\x07\x12\x1a\n\x16PROJECT_STATE_RELEASED\x10\x08\x12\x18\n\x14PROJECT_STATE_ERASED\x10\t*:\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x0e\n\nSIDE_ALICE\x10\x01\x12\x0c\n\x08SIDE_BOB\x10\x02*\xe9\x02\n\x12\x43ustodianCondition\x12#\n\x1f\x43USTODIAN_CONDITION_UNSPECIFIED\x10\x00\x12 \n\x1c\x43USTODIAN_CONDITION_APPROVAL\x10\x01\x12\x1f\n\x1b\x43USTODIAN_CONDITION_LEAKAGE\x10\x02\x12\x1e\n\x1a\x43USTODIAN_CONDITION_SOURCE\x10\x03\x12%\n!CUSTODIAN_CONDITION_CONFIGURATION\x10\x04\x12$\n CUSTODIAN_CONDITION_INSTALLATION\x10\x05\x12\x1f\n\x1b\x43USTODIAN_CONDITION_STORAGE\x10\x06\x12\x1d\n\x19\x43USTODIAN_CONDITION_AUDIT\x10\x07\x12\x1d\n\x19\x43USTODIAN_CONDITION_OTHER\x10\x08\x12\x1f\n\x1b\x43USTODIAN_CONDITION_RESTORE\x10\t*\x95\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x12\n\x0eRUN_STATE_DONE\x10\x03\x12\x14\n\x10RUN_STATE_FAILED\x10\x04\x12\x17\n\x13RUN_STATE_RESOLVING\x10\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%tryst/protos/linkage/v1/project.proto\x12\nlinkage.v1\"_\n\x08\x41pproval\x12\x0e\n\x06member\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x04 \x01(\x03\"\xc1\x03\n\rProjectStatus\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\x1c\n\x14specification_digest\x18\x03 \x01(\x0c\x12\x17\n\x0f\x65ncoding_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12\'\n\tapprovals\x18\x06 \x03(\x0b\x32\x14.linkage.v1.Approval\x12\x35\n\rcontributions\x18\x07 \x03(\x0b\x32\x1e.linkage.v1.ContributionStatus\x12\x16\n\x0e\x62locking_error\x18\x08 \x01(\t\x12\"\n\x03run\x18\t \x01(\x0b\x32\x15.linkage.v1.RunStatus\x12%\n\x05sides\x18\n \x03(\x0b\x32\x16.linkage.v1.SideStatus\x12\x16\n\x0erestore_awaits\x18\x0b \x03(\t\x12\r\n\x05owner\x18\x0c \x01(\t\x12\x11\n\tsuccessor\x18\r \x01(\t\x12\x12\n\nsignatures\x18\x0e \x01(\r\x12\x0e\n\x06signed\x18\x0f \x03(\t\x12\x0f\n\x07signers\x18\x10 \x03(\t\"`\n\x08NewEpoch\x12\r\n\x05\x65poch\x18\x01 \x01(\r\x12\x0e\n\x06member\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x05 \x01(\x03\"\x98\x02\n\nSideStatus\x12\x1e\n\x04side\x18\x01 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x10\n\x08\x61pproved\x18\x02 \x01(\x08\x12\r\n\x05keyed\x18\x03 \x01(\x08\x12\x13\n\x0b\x63ontributed\x18\x04 \x01(\x08\x12\x1b\n\x13result_acknowledged\x18\x05 \x01(\x08\x12\x10\n\x08\x64\x65\x63lined\x18\t \x01(\x08\x12\x31\n\tcondition\x18\x06 \x01(\x0e\x32\x1e.linkage.v1.CustodianCondition\x12\x1f\n\x17\x63ondition_since_unix_ms\x18\x07 \x01(\x03\x12\x19\n\x11last_poll_unix_ms\x18\x08 \x01(\x03\x12\x16\n\x0e\x64\x65\x63line_reason\x18\n \x01(\t\"\x85\x01\n\x12\x43ontributionStatus\x12\x1e\n\x04side\x18\x01 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\x16\n\x0e\x62ytes_expected\x18\x03 \x01(\x04\x12\x16\n\x0e\x62ytes_received\x18\x04 \x01(\x04\x12\x11\n\tcommitted\x18\x05 \x01(\x08\"\x8d\x01\n\tRunStatus\x12\x0b\n\x03run\x18\x01 \x01(\t\x12#\n\x05state\x18\x02 \x01(\x0e\x32\x14.linkage.v1.RunState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\r\n\x05\x65rror\x18\x05 \x01(\t\x12\r\n\x05links\x18\x06 \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\r*\x9b\x02\n\x0cProjectState\x12\x1d\n\x19PROJECT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13PROJECT_STATE_DRAFT\x10\x01\x12\x1a\n\x16PROJECT_STATE_APPROVED\x10\x02\x12\x17\n\x13PROJECT_STATE_KEYED\x10\x03\x12\x1d\n\x19PROJECT_STATE_CONTRIBUTED\x10\x04\x12\x15\n\x11PROJECT_STATE_RUN\x10\x05\x12\x1a\n\x16PROJECT_STATE_ASSESSED\x10\x06\x12\x16\n\x12PROJECT_STATE_HELD\x10\x07\x12\x1a\n\x16PROJECT_STATE_RELEASED\x10\x08\x12\x18\n\x14PROJECT_STATE_ERASED\x10\t*:\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x0e\n\nSIDE_ALICE\x10\x01\x12\x0c\n\x08SIDE_BOB\x10\x02*\xe9\x02\n\x12\x43ustodianCondition\x12#\n\x1f\x43USTODIAN_CONDITION_UNSPECIFIED\x10\x00\x12 \n\x1c\x43USTODIAN_CONDITION_APPROVAL\x10\x01\x12\x1f\n\x1b\x43USTODIAN_CONDITION_LEAKAGE\x10\x02\x12\x1e\n\x1a\x43USTODIAN_CONDITION_SOURCE\x10\x03\x12%\n!CUSTODIAN_CONDITION_CONFIGURATION\x10\x04\x12$\n CUSTODIAN_CONDITION_INSTALLATION\x10\x05\x12\x1f\n\x1b\x43USTODIAN_CONDITION_STORAGE\x10\x06\x12\x1d\n\x19\x43USTODIAN_CONDITION_AUDIT\x10\x07\x12\x1d\n\x19\x43USTODIAN_CONDITION_OTHER\x10\x08\x12\x1f\n\x1b\x43USTODIAN_CONDITION_RESTORE\x10\t*\x95\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x12\n\x0eRUN_STATE_DONE\x10\x03\x12\x14\n\x10RUN_STATE_FAILED\x10\x04\x12\x17\n\x13RUN_STATE_RESOLVING\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.project_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PROJECTSTATE']._serialized_start=1177
-  _globals['_PROJECTSTATE']._serialized_end=1460
-  _globals['_SIDE']._serialized_start=1462
-  _globals['_SIDE']._serialized_end=1520
-  _globals['_CUSTODIANCONDITION']._serialized_start=1523
-  _globals['_CUSTODIANCONDITION']._serialized_end=1884
-  _globals['_RUNSTATE']._serialized_start=1887
-  _globals['_RUNSTATE']._serialized_end=2036
+  _globals['_PROJECTSTATE']._serialized_start=1264
+  _globals['_PROJECTSTATE']._serialized_end=1547
+  _globals['_SIDE']._serialized_start=1549
+  _globals['_SIDE']._serialized_end=1607
+  _globals['_CUSTODIANCONDITION']._serialized_start=1610
+  _globals['_CUSTODIANCONDITION']._serialized_end=1971
+  _globals['_RUNSTATE']._serialized_start=1974
+  _globals['_RUNSTATE']._serialized_end=2123
   _globals['_APPROVAL']._serialized_start=53
   _globals['_APPROVAL']._serialized_end=148
   _globals['_PROJECTSTATUS']._serialized_start=151
-  _globals['_PROJECTSTATUS']._serialized_end=513
-  _globals['_NEWEPOCH']._serialized_start=515
-  _globals['_NEWEPOCH']._serialized_end=611
-  _globals['_SIDESTATUS']._serialized_start=614
-  _globals['_SIDESTATUS']._serialized_end=894
-  _globals['_CONTRIBUTIONSTATUS']._serialized_start=897
-  _globals['_CONTRIBUTIONSTATUS']._serialized_end=1030
-  _globals['_RUNSTATUS']._serialized_start=1033
-  _globals['_RUNSTATUS']._serialized_end=1174
+  _globals['_PROJECTSTATUS']._serialized_end=600
+  _globals['_NEWEPOCH']._serialized_start=602
+  _globals['_NEWEPOCH']._serialized_end=698
+  _globals['_SIDESTATUS']._serialized_start=701
+  _globals['_SIDESTATUS']._serialized_end=981
+  _globals['_CONTRIBUTIONSTATUS']._serialized_start=984
+  _globals['_CONTRIBUTIONSTATUS']._serialized_end=1117
+  _globals['_RUNSTATUS']._serialized_start=1120
+  _globals['_RUNSTATUS']._serialized_end=1261
 # @@protoc_insertion_point(module_scope)

@@ -27,7 +27,7 @@ from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/stewardship.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"\x15\n\x13ListAssessedRequest\"C\n\x14ListAssessedResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"?\n\x10GetReportRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"5\n\x11GetReportResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"a\n\rDecideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0f\n\x07release\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x11\n\tsignature\x18\x05 \x01(\x0c\";\n\x0e\x44\x65\x63ideResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"4\n\x12ListEntriesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\"j\n\x13ListEntriesResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.linkage.v1.AuditEntry\x12*\n\ncheckpoint\x18\x02 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\"\x93\x01\n\nAuditEntry\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x12\n\nat_unix_ms\x18\x02 \x01(\x03\x12\x0f\n\x07project\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x05 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x06 \x01(\t\x12\x0c\n\x04salt\x18\x07 \x01(\x0c\x12\x10\n\x08included\x18\x08 \x03(\x0c\x32\xbb\x02\n\x0bStewardship\x12Q\n\x0cListAssessed\x12\x1f.linkage.v1.ListAssessedRequest\x1a .linkage.v1.ListAssessedResponse\x12H\n\tGetReport\x12\x1c.linkage.v1.GetReportRequest\x1a\x1d.linkage.v1.GetReportResponse\x12?\n\x06\x44\x65\x63ide\x12\x19.linkage.v1.DecideRequest\x1a\x1a.linkage.v1.DecideResponse\x12N\n\x0bListEntries\x12\x1e.linkage.v1.ListEntriesRequest\x1a\x1f.linkage.v1.ListEntriesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/stewardship.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"\x15\n\x13ListAssessedRequest\"C\n\x14ListAssessedResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\"?\n\x10GetReportRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"5\n\x11GetReportResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"a\n\rDecideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0f\n\x07release\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x11\n\tsignature\x18\x05 \x01(\x0c\";\n\x0e\x44\x65\x63ideResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"}\n\x16StewardHandOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06\x66ormer\x18\x02 \x01(\t\x12\x11\n\tsuccessor\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04seen\x18\x05 \x01(\x04\x12\x11\n\tsignature\x18\x06 \x01(\x0c\"D\n\x17StewardHandOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"4\n\x12ListEntriesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\"j\n\x13ListEntriesResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.linkage.v1.AuditEntry\x12*\n\ncheckpoint\x18\x02 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\"\x93\x01\n\nAuditEntry\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x12\n\nat_unix_ms\x18\x02 \x01(\x03\x12\x0f\n\x07project\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x05 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x06 \x01(\t\x12\x0c\n\x04salt\x18\x07 \x01(\x0c\x12\x10\n\x08included\x18\x08 \x03(\x0c\x32\x90\x03\n\x0bStewardship\x12Q\n\x0cListAssessed\x12\x1f.linkage.v1.ListAssessedRequest\x1a .linkage.v1.ListAssessedResponse\x12H\n\tGetReport\x12\x1c.linkage.v1.GetReportRequest\x1a\x1d.linkage.v1.GetReportResponse\x12?\n\x06\x44\x65\x63ide\x12\x19.linkage.v1.DecideRequest\x1a\x1a.linkage.v1.DecideResponse\x12S\n\x08HandOver\x12\".linkage.v1.StewardHandOverRequest\x1a#.linkage.v1.StewardHandOverResponse\x12N\n\x0bListEntries\x12\x1e.linkage.v1.ListEntriesRequest\x1a\x1f.linkage.v1.ListEntriesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,12 +46,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DECIDEREQUEST']._serialized_end=482
   _globals['_DECIDERESPONSE']._serialized_start=484
   _globals['_DECIDERESPONSE']._serialized_end=543
-  _globals['_LISTENTRIESREQUEST']._serialized_start=545
-  _globals['_LISTENTRIESREQUEST']._serialized_end=597
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=599
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=705
-  _globals['_AUDITENTRY']._serialized_start=708
-  _globals['_AUDITENTRY']._serialized_end=855
-  _globals['_STEWARDSHIP']._serialized_start=858
-  _globals['_STEWARDSHIP']._serialized_end=1173
+  _globals['_STEWARDHANDOVERREQUEST']._serialized_start=545
+  _globals['_STEWARDHANDOVERREQUEST']._serialized_end=670
+  _globals['_STEWARDHANDOVERRESPONSE']._serialized_start=672
+  _globals['_STEWARDHANDOVERRESPONSE']._serialized_end=740
+  _globals['_LISTENTRIESREQUEST']._serialized_start=742
+  _globals['_LISTENTRIESREQUEST']._serialized_end=794
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=796
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=902
+  _globals['_AUDITENTRY']._serialized_start=905
+  _globals['_AUDITENTRY']._serialized_end=1052
+  _globals['_STEWARDSHIP']._serialized_start=1055
+  _globals['_STEWARDSHIP']._serialized_end=1455
 # @@protoc_insertion_point(module_scope)

@@ -55,6 +55,28 @@ class DecideResponse(_message.Message):
     status: _project_pb2.ProjectStatus
     def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
 
+class StewardHandOverRequest(_message.Message):
+    __slots__ = ("project", "former", "successor", "reason", "seen", "signature")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    FORMER_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSOR_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    former: str
+    successor: str
+    reason: str
+    seen: int
+    signature: bytes
+    def __init__(self, project: _Optional[str] = ..., former: _Optional[str] = ..., successor: _Optional[str] = ..., reason: _Optional[str] = ..., seen: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class StewardHandOverResponse(_message.Message):
+    __slots__ = ("status",)
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    status: _project_pb2.ProjectStatus
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ...) -> None: ...
+
 class ListEntriesRequest(_message.Message):
     __slots__ = ("project", "after")
     PROJECT_FIELD_NUMBER: _ClassVar[int]

@@ -49,6 +49,11 @@ class StewardshipStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
                 _registered_method=True)
+        self.HandOver = channel.unary_unary(
+                '/linkage.v1.Stewardship/HandOver',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.FromString,
+                _registered_method=True)
         self.ListEntries = channel.unary_unary(
                 '/linkage.v1.Stewardship/ListEntries',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.ListEntriesRequest.SerializeToString,
@@ -73,7 +78,15 @@ class StewardshipServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Decide(self, request, context):
-        """Release a held result against the policy, or refuse it: signed, with a reason.
+        """Release a held result against the policy, or refuse it: signed, with a reason. Where the specification requires two
+        signatures, the second one of another steward releases it; the same steward again changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HandOver(self, request, context):
+        """Offer a project to another coordinator, signed, where its owner is no longer a member.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -103,6 +116,11 @@ def add_StewardshipServicer_to_server(servicer, server):
                     servicer.Decide,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.SerializeToString,
+            ),
+            'HandOver': grpc.unary_unary_rpc_method_handler(
+                    servicer.HandOver,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.SerializeToString,
             ),
             'ListEntries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEntries,
@@ -191,6 +209,33 @@ class Stewardship:
             '/linkage.v1.Stewardship/Decide',
             tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.DecideResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HandOver(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Stewardship/HandOver',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2.StewardHandOverResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -22,6 +22,7 @@ from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.common.cleaning import clean
+from tryst.common.documents.linkage_document import Counts
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
@@ -73,11 +74,18 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def lie(result: ResolutionResult, links: np.ndarray) -> ResolutionResult:
-    """The links that a resolver would like, all certain, in a document that says so."""
+    """The links that a resolver would like, all certain, in a document that counts them."""
     pairs = replace(
         result.pairs, link_probability=np.where(np.isin(np.arange(result.pairs.weight.size), links), 1.0, 0)
     )
-    linkage = result.document.linkage.model_copy(update={"links": len(links)})
+    former = result.document.linkage
+    assert former.records is not None
+    counted = {
+        "links": len(links),
+        "unlinked": Counts(**{side: max(0, number - len(links)) for side, number in former.records}),
+        "histogram": former.histogram.model_copy(update={"links": [len(links)]}),
+    }
+    linkage = former.model_copy(update=counted)
     return replace(result, pairs=pairs, links=links, document=result.document.model_copy(update={"linkage": linkage}))
 
 

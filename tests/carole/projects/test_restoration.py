@@ -10,7 +10,7 @@ from tests.carole.projects.test_rules import BAD, contributed
 from tryst.carole.projects import Policy, Project, RestoreDecision, RunState, State, operations
 from tryst.carole.projects.restoration import awaited, lost_runs, required, standstill
 from tryst.carole.projects.tasks import blocking_error, next_task
-from tryst.carole.projects.transitions import SYSTEM, Action, permit
+from tryst.carole.projects.transitions import OWNER, SYSTEM, Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -74,8 +74,9 @@ def test_until_all_have_accepted_there_is_only_the_erasure() -> None:
     words = "project p waits for the acceptance of the restored log by alice, bob, coordinator"
     assert blocking_error(project) == words
     free = {Action.ACCEPT_RESTORE, Action.REFUSE_RESTORE, Action.DECLINE, Action.ERASE}
+    free |= {Action.HAND_OVER, Action.TAKE_OVER}
     for state in frozenset(State) - {State.ERASED}:
-        for role in ALL:
+        for role in (*ALL, OWNER):
             for action in frozenset(Action) - free:
                 with pytest.raises(TrystError) as caught:
                     permit(replace(project, state=state), role, action)
@@ -90,7 +91,7 @@ def test_after_one_refusal_it_never_goes_on() -> None:
     project = decide(put_back(contributed()), Role.CUSTODIAN_B, accepted=False).project
     for role in (Role.CUSTODIAN_A, Role.COORDINATOR):
         project = decide(project, role).project
-    assert "bob has refused the restored log" in refused(project, Role.COORDINATOR, Action.START_RUN)
+    assert "bob has refused the restored log" in refused(project, OWNER, Action.START_RUN)
     with pytest.raises(TrystError, match="a decision is there"):
         decide(project, Role.CUSTODIAN_B)
     assert not awaited(operations.erase(project, Role.COORDINATOR, "coordinator").project)
@@ -114,7 +115,7 @@ def test_a_run_released_after_the_backup_is_neither_repeated_nor_followed() -> N
     for other in (project, accepted(put_back(contributed()), "unknown")):
         assert lost_runs(other)
         assert "was released before Carole's store was restored" in blocking_error(other)
-        for actor, action in ((Role.COORDINATOR, Action.START_RUN), (SYSTEM, Action.TAKE_RUN)):
+        for actor, action in ((OWNER, Action.START_RUN), (SYSTEM, Action.TAKE_RUN)):
             assert "was released before Carole's store was restored" in refused(other, actor, action)
         assert lost_runs(accepted(replace(other, restoration=SEQUENCE + 1))) == lost_runs(other)
 

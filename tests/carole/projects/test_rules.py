@@ -8,6 +8,7 @@ a change; a state that goes back, but for a contribution that has expired; anyth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -23,9 +24,12 @@ from tryst.carole.projects import (
     KeyReport,
     MessageKind,
     NewEpoch,
+    PendingHandOver,
     Policy,
     PolicyDecision,
     Project,
+    ReleaseSignature,
+    RestoreDecision,
     RunState,
     State,
     Upload,
@@ -34,13 +38,17 @@ from tryst.carole.projects import (
 from tryst.carole.projects.diagram import state_diagram
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
 from tryst.carole.projects.tasks import TaskKind, blocking_error, choose, next_task
-from tryst.carole.projects.transitions import SYSTEM, TRANSITIONS, Action, permit
+from tryst.carole.projects.transitions import OWNER, SYSTEM, TRANSITIONS, Action, permit
+from tryst.common.audit import Checkpoint
+from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS, Role, Side
 
 DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
 GOOD, BAD = PolicyDecision({"risk": 0.1}, (), b"r" * 32), PolicyDecision({"risk": 0.5}, ("risk",), b"r" * 32)
 GRANTS = dict.fromkeys(CUSTODIANS, Grant.LINKS) | {Role.COORDINATOR: Grant.STATISTICS}
+
+SEEN = Checkpoint("ab" * 16, 3, bytes(32), 1, b"s")
 
 sides = st.sampled_from(list(Side))
 roles = st.sampled_from(list(Role))
@@ -49,7 +57,7 @@ REPORTS = [KeyReport(b"k" * 8, b"c" * 32), KeyReport(b"x" * 8, b"c" * 32), KeyRe
 
 
 def new(**changes: object) -> Project:
-    return replace(Project("p", DIGEST, OTHER, GRANTS), **changes)  # type: ignore[arg-type]
+    return replace(Project("p", DIGEST, OTHER, GRANTS, owner="coordinator"), **changes)  # type: ignore[arg-type]
 
 
 def refusal(side: Side, digest: bytes = DIGEST) -> Decline:
@@ -60,11 +68,55 @@ def opened(epoch: int) -> NewEpoch:
     return NewEpoch(epoch, "coordinator", "their canaries differ", f"signed {epoch}".encode())
 
 
+def offered(project: Project, to: str, member: str) -> PendingHandOver:
+    """An offer of the project; the same one is the same, however often it is made."""
+    statement = HandOver(project.name, project.owner, to, SEEN, "she leaves for the ministry")
+    return PendingHandOver(statement, member, f"{member} to {to}".encode())
+
+
+def taken(project: Project, member: str) -> tuple[TakeOver, bytes, Approval]:
+    offer = b"" if project.hand_over is None else project.hand_over.signature
+    consent = Approval(member, project.specification_digest, b"c", epoch=project.epoch)
+    return TakeOver(project.name, project.owner, member, SEEN, offer), b"t", consent
+
+
+COORDINATORS: dict[Action, Callable[[Project, str], Outcome]] = {
+    Action.APPROVE: lambda known, who: operations.approve(
+        known, Role.COORDINATOR, Approval(who, known.specification_digest, b"s", epoch=known.epoch)
+    ),
+    Action.AMEND: lambda known, who: operations.amend(known, who, THIRD, OTHER, GRANTS, known.policy),
+    Action.NEW_EPOCH: lambda known, who: operations.open_epoch(known, replace(opened(known.epoch + 1), member=who)),
+    Action.START_RUN: lambda known, who: operations.start_run(known, who, "another", "run-another"),
+    Action.RESOLVE_RUN: lambda known, who: operations.resolve_run(known, who, "run-one", "ab", "cd"),
+    Action.ERASE: lambda known, who: operations.erase(known, Role.COORDINATOR, who),
+    Action.HAND_OVER: lambda known, who: operations.hand_over(known, Role.COORDINATOR, offered(known, who, who)),
+    Action.ACCEPT_RESTORE: lambda known, who: operations.decide_restore(
+        known, RestoreDecision(known.restoration, Role.COORDINATOR, who, True), {}
+    ),
+    Action.REFUSE_RESTORE: lambda known, who: operations.decide_restore(
+        known, RestoreDecision(known.restoration, Role.COORDINATOR, who, False, "a reason"), {}
+    ),
+}
+"""Everything that a project's owner may do, as its operation by a coordinator of this name."""
+
+
+STEWARDS = {"steward": "aa", "second": "bb"}
+"""Those of the membership list, and their identities."""
+
+
+def decided(project: Project, member: str, reason: str, name: str = "run", *, release: bool) -> Outcome:
+    """A steward's decision, whose signature has been verified."""
+    given = ReleaseSignature(name, member, STEWARDS[member], b"r" * 32, b"s")
+    if release:
+        return operations.override(project, given, reason, STEWARDS)
+    return operations.refuse(project, given, reason)
+
+
 class AnyOrder(RuleBasedStateMachine):
-    @initialize(far=st.booleans(), policy=st.sampled_from(Policy))
-    def begin(self, far: bool, policy: Policy) -> None:
+    @initialize(far=st.booleans(), policy=st.sampled_from(Policy), signatures=st.sampled_from([1, 2]))
+    def begin(self, far: bool, policy: Policy, signatures: int) -> None:
         # Half of the sequences start where both have contributed: few random ones would get that far.
-        self.project = contributed(policy) if far else new(policy=policy)
+        self.project = replace(contributed(policy) if far else new(policy=policy), signatures=signatures)
         self.entries: list[Entry] = []
 
     def attempt(self, operation: object, *arguments: object) -> Outcome | None:
@@ -84,6 +136,9 @@ class AnyOrder(RuleBasedStateMachine):
         again = self.repeated(operation, *arguments)
         assert again is None or not again.changed or outcome.entries[0].action in _SILENT
         return outcome
+
+    def member(self, role: Role) -> str:
+        return self.project.owner if role is Role.COORDINATOR else str(role)
 
     def repeated(self, operation: object, *arguments: object) -> Outcome | None:
         try:
@@ -113,12 +168,12 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(role=roles, digest=st.sampled_from([DIGEST, DIGEST, THIRD, OTHER]))
     def approve(self, role: Role, digest: bytes) -> None:
-        self.attempt(operations.approve, role, Approval(str(role), digest, b"s", epoch=self.project.epoch))
+        self.attempt(operations.approve, role, Approval(self.member(role), digest, b"s", epoch=self.project.epoch))
 
     @rule(role=roles, epoch=st.sampled_from([1, 2]))
     def approve_in(self, role: Role, epoch: int) -> None:
         other = epoch != self.project.epoch
-        outcome = self.attempt(operations.approve, role, Approval(str(role), DIGEST, b"s", epoch=epoch))
+        outcome = self.attempt(operations.approve, role, Approval(self.member(role), DIGEST, b"s", epoch=epoch))
         assert not other or outcome is None or self.project.state is State.ERASED
 
     @rule(side=sides, digest=st.sampled_from([DIGEST, DIGEST, THIRD]), often=names)
@@ -144,7 +199,7 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(epoch=st.sampled_from([2, 2, 3, 4]), often=names)
     def open_epoch(self, epoch: int, often: str) -> None:
         if often == "one":
-            outcome = self.attempt(operations.open_epoch, opened(epoch))
+            outcome = self.attempt(operations.open_epoch, replace(opened(epoch), member=self.project.owner))
             if outcome is not None and outcome.changed:
                 project = outcome.project
                 assert (project.state, project.epoch) == (State.DRAFT, epoch)
@@ -162,7 +217,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(request=names)
     def start(self, request: str) -> None:
-        self.attempt(operations.start_run, "coordinator", request, f"run-{request}")
+        self.attempt(operations.start_run, self.project.owner, request, f"run-{request}")
 
     @rule(name=names)
     def take(self, name: str) -> None:
@@ -200,20 +255,29 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(name=names)
     def resolve(self, name: str) -> None:
-        self.attempt(operations.resolve_run, "coordinator", f"run-{name}", "ab", "cd")
+        self.attempt(operations.resolve_run, self.project.owner, f"run-{name}", "ab", "cd")
 
     @rule(name=names, policy_decision=st.sampled_from([None, GOOD, BAD, BAD]))
     def finish(self, name: str, policy_decision: PolicyDecision | None) -> None:
         self.attempt(operations.finish_run, f"run-{name}", 3, policy_decision)
 
-    @rule(name=names, release=st.booleans(), reason=st.sampled_from(["", "the minister has asked for it twice"]))
-    def decide(self, name: str, release: bool, reason: str) -> None:
-        self.attempt(partial(operations.decide, release=release), "steward", f"run-{name}", reason, b"s")
+    @rule(
+        name=names,
+        member=st.sampled_from([*STEWARDS]),
+        release=st.booleans(),
+        reason=st.sampled_from(["", "the minister has asked for it twice"]),
+    )
+    def decide(self, name: str, member: str, release: bool, reason: str) -> None:
+        before = {one.member for one in self.project.release_signatures}
+        outcome = self.attempt(partial(decided, release=release), member, reason, f"run-{name}")
+        if outcome is not None and Action.RELEASE in [entry.action for entry in outcome.entries]:
+            assert len(before | {member}) == self.project.signatures
 
     @rule(digest=st.sampled_from([DIGEST, THIRD]), encoding=st.sampled_from([OTHER, OTHER, DIGEST]), often=names)
     def amend(self, digest: bytes, encoding: bytes, often: str) -> None:
         if often == "one":
-            self.attempt(operations.amend, "coordinator", digest, encoding, GRANTS, self.project.policy)
+            kept = GRANTS, self.project.policy, self.project.signatures
+            self.attempt(operations.amend, self.project.owner, digest, encoding, *kept)
 
     @rule(side=sides)
     def acknowledge(self, side: Side) -> None:
@@ -226,12 +290,42 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(role=roles, often=st.integers(0, 9))
     def erase(self, role: Role, often: int) -> None:
         if often == 0 or role is not Role.COORDINATOR:
-            self.attempt(operations.erase, role, str(role))
+            self.attempt(operations.erase, role, self.member(role))
 
     @rule(often=st.integers(0, 9))
     def expire_result(self, often: int) -> None:
         if often == 0:
             self.attempt(operations.expire_result)
+
+    @rule(by=st.sampled_from(["owner", "rival", "steward"]), to=st.sampled_from(["rival", "coordinator"]))
+    def hand_over(self, by: str, to: str) -> None:
+        before = self.project
+        role = Role.STEWARD if by == "steward" else Role.COORDINATOR
+        member = before.owner if by == "owner" else by
+        offer = offered(before, to, member)
+        outcome = self.attempt(operations.hand_over, role, offer)
+        if outcome is not None:
+            assert member == before.owner or role is Role.STEWARD
+            assert outcome.project.owner == before.owner
+            assert outcome.project.hand_over == (None if to == before.owner else offer)
+
+    @rule(member=st.sampled_from(["rival", "coordinator"]))
+    def take_over(self, member: str) -> None:
+        before = self.project
+        outcome = self.attempt(operations.take_over, *taken(before, member))
+        if outcome is not None and outcome.changed:
+            assert before.hand_over is not None
+            assert (before.hand_over.statement.successor, outcome.project.owner) == (member, member)
+            assert outcome.project.hand_over is None
+            assert (Role.COORDINATOR in before.approvals) == (Role.COORDINATOR in outcome.project.approvals)
+
+    @rule(number=st.integers(0, len(COORDINATORS) - 1))
+    def by_another(self, number: int) -> None:
+        """A coordinator that the project does not belong to."""
+        rival = "rival" if self.project.owner == "coordinator" else "coordinator"
+        with pytest.raises(TrystError) as caught:
+            [*COORDINATORS.values()][number](self.project, rival)
+        assert caught.value.code is ErrorCode.NOT_ADMITTED
 
     @invariant()
     def the_state_is_what_it_stands_for(self) -> None:
@@ -259,6 +353,9 @@ class AnyOrder(RuleBasedStateMachine):
             assert done[-1].released is (project.state is State.RELEASED)
         assert all(run.state is RunState.DONE for run in project.runs if run.released)
         assert project.policy is Policy.HOLD or project.state is not State.HELD
+        assert project.state is State.HELD or not project.release_signatures
+        assert len({one.member for one in project.release_signatures}) == len(project.release_signatures)
+        assert len(project.release_signatures) < project.signatures
         assert sum(run.state.active for run in project.runs) <= (project.state is State.CONTRIBUTED)
 
     @invariant()
@@ -312,7 +409,7 @@ def test_every_action_has_a_row_and_every_row_an_actor() -> None:
 
 
 @pytest.mark.parametrize("action", sorted(set(Action) - WITHOUT_ROW))
-@pytest.mark.parametrize("actor", [*Role, SYSTEM])
+@pytest.mark.parametrize("actor", [*Role, OWNER, SYSTEM])
 def test_only_those_in_the_table_may(action: Action, actor: str) -> None:
     rows = [row for row in TRANSITIONS if row.action is action]
     for state in State:
@@ -378,7 +475,7 @@ def test_a_custodian_may_decline_until_the_release_and_approve_what_is_amended()
     taken = operations.take_run(project, "run").project
     held = operations.finish_run(taken, "run", 3, BAD).project
     assert operations.decline(held, Side.BOB, refusal(Side.BOB)).project.state is State.DRAFT
-    released = operations.decide(held, "steward", "run", "the minister has asked for it", b"s", release=True).project
+    released = decided(held, "steward", "the minister has asked for it", release=True).project
     with pytest.raises(TrystError, match="cannot be taken back") as caught:
         operations.decline(released, Side.BOB, refusal(Side.BOB))
     assert caught.value.code is ErrorCode.WRONG_STATE
@@ -596,7 +693,7 @@ def test_an_older_result_is_acknowledged_to_no_effect() -> None:
 
 def test_nothing_granted_nothing_offered() -> None:
     grants = {**GRANTS, Role.CUSTODIAN_B: Grant.NOTHING}
-    project = operations.start_run(replace(contributed(), grants=grants), "c", "r", "run").project
+    project = operations.start_run(replace(contributed(), grants=grants), "coordinator", "r", "run").project
     project = operations.finish_run(operations.take_run(project, "run").project, "run", 1).project
     assert next_task(project, Side.ALICE) is not None
     assert next_task(project, Side.BOB) is None
@@ -660,15 +757,15 @@ def test_no_assessment_no_release(policy: Policy, policy_decision: PolicyDecisio
 def test_a_steward_decides_on_a_held_result() -> None:
     held = finished(Policy.HOLD, BAD).project
     with pytest.raises(TrystError, match="needs a reason"):
-        operations.decide(held, "steward", "run", "  ok  \n", b"s", release=True)
-    overridden = operations.decide(held, "steward", "run", "the registry's own staff only, see May", b"s", release=True)
+        decided(held, "steward", "  ok  \n", release=True)
+    overridden = decided(held, "steward", "the registry's own staff only, see May", release=True)
     assert [entry.action for entry in overridden.entries] == [Action.OVERRIDE, Action.RELEASE]
     assert overridden.entries[0].details["signature"] == b"s".hex()
     assert overridden.project.state is State.RELEASED
-    refused = operations.decide(held, "steward", "run", "too few people in the north", b"s", release=False).project
+    refused = decided(held, "steward", "too few people in the north", release=False).project
     assert refused.state is State.ASSESSED
     with pytest.raises(TrystError):
-        operations.decide(refused, "steward", "run", "the minister has asked for it", b"s", release=True)
+        decided(refused, "steward", "the minister has asked for it", release=True)
 
 
 def test_an_amended_specification_needs_all_parties_and_continues_where_the_project_was() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -54,15 +55,33 @@ def another_match_probability(arrays: Arrays, document: dict[str, Any]) -> None:
     arrays["match_probability"][np.flatnonzero(arrays["linked"])[0]] = 0.25
 
 
-def other_numbers(arrays: Arrays, document: dict[str, Any]) -> None:
-    document["linkage"] = {**document["linkage"], "links": document["linkage"]["links"] + 1}
+def miscounted(*where: str) -> Lie:
+    """A document with one more at a place of the linkage's."""
+
+    def change(arrays: Arrays, document: dict[str, Any]) -> None:
+        part = document["linkage"] = copy.deepcopy(document["linkage"])
+        for name in where[:-1]:
+            part = part[name]
+        part[where[-1]] += 1
+
+    return change
+
+
+def another_rule(arrays: Arrays, document: dict[str, Any]) -> None:
+    document["linkage"] = copy.deepcopy(document["linkage"])
+    document["linkage"]["blocking"]["rules"][0]["name"] = "postcode"
 
 
 LIES: Mapping[str, Lie] = {
     "a link below the threshold": an_improbable_link,
     "different weights for one comparison pattern": another_weight,
     "different match probabilities for one comparison pattern": another_match_probability,
-    "a document that counts other links": other_numbers,
+    "a document that counts other links": miscounted("links"),
+    "a document that counts other records": miscounted("records", "bob"),
+    "a document that counts other kept pairs": miscounted("kept"),
+    "a document that counts other candidates": miscounted("candidates"),
+    "a document that counts other unlinked records": miscounted("unlinked", "alice"),
+    "a document that counts other candidates of rules": another_rule,
 }
 
 
@@ -82,7 +101,7 @@ def test_a_result_that_cannot_be_one_of_the_request_is_refused(
     put(carole, name, RESOLUTION_RESULT, retold(made, LIES[found]))
     taken = carole.store.runs.take("worker")
     assert taken is not None
-    with pytest.raises(TrystError, match=found) as caught:
+    with pytest.raises(TrystError, match=f"{found}[;,]") as caught:
         carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
     assert carole.store.projects.get("trial").state is State.CONTRIBUTED

@@ -6,27 +6,33 @@ import json
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from tests.carole.store.test_migrations import transaction
+from tests.carole.store.test_migrations import Former, content, transaction
 from tests.carole.store.test_provision import another_database, refused
 from tests.carole.store.test_restoring import accept
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
 from tryst.carole.projects import RunState, State
-from tryst.carole.store import Store, audit_check
-from tryst.carole.store.backup import back_up, restore
+from tryst.carole.store import Store, audit, audit_check
+from tryst.carole.store.backup import OLDEST, Manifest, back_up, restore
 from tryst.carole.store.database import Database
+from tryst.carole.store.migrations import FIRST, migrate
 from tryst.carole.store.provision import initialise
 from tryst.carole.store.store import milliseconds
+from tryst.carole.store.tables import metadata
 from tryst.common.errors import ErrorCode
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
+from tryst.common.versions import STORE
 
 
 @pytest.fixture
@@ -59,8 +65,8 @@ def test_what_is_restored_is_what_was_backed_up_and_goes_on(
     before = running.audit.entries()
     running.projects.create(replace(NEW, name="later"), "coordinator")  # is not in the backup
     place = another_database(url, request, tmp_path)
-    made = restore(backup, place, tmp_path / "restored", identity, milliseconds)
-    assert (made.entries, made.files) == (len(before), 4)
+    made, version = restore(backup, place, tmp_path / "restored", identity, milliseconds)
+    assert (made.entries, made.files, version) == (len(before), 4, STORE)
     store = Store(place, tmp_path / "restored", vault, identity)
     store.recover()
     assert [project.name for project in store.projects.all()] == [PROJECT]
@@ -151,7 +157,7 @@ def test_a_place_that_is_not_empty_is_not_restored_into(
     another = request.getfixturevalue("postgres").database()
     with refused(ErrorCode.DATABASE, "the folder of blobs is that of a store"):
         restore(backup, another, tmp_path / "used", identity, milliseconds)
-    assert restore(backup, another, tmp_path / "restored", identity, milliseconds).files == 4
+    assert restore(backup, another, tmp_path / "restored", identity, milliseconds)[0].files == 4
 
 
 def incomplete(backup: Path) -> None:
@@ -194,3 +200,51 @@ def test_a_spoilt_backup_is_refused_and_nothing_is_made(
     made, is_new = initialise(place, tmp_path / "restored", identity, milliseconds)
     assert made
     assert is_new
+
+
+def older(folder: Path, version: int) -> tuple[Path, Identity]:
+    """A backup as the release with this version of the schema wrote it, and the store's identity."""
+    folder.mkdir()
+    former = Former(f"sqlite:///{folder / 'carole.db'}", folder)
+    with transaction(former.url) as connection:
+        migrate(connection, version)
+    store = Database(former.url, prepare=lambda *_: None)
+    with store.read() as connection:
+        manifest = Manifest(audit.log_name(connection), audit.last(connection), 1, len(list(former.blobs.glob("*/*"))))
+    store.close()
+    (folder / "backup.json").write_text(json.dumps(asdict(manifest)))
+    return folder, former.identity
+
+
+@pytest.mark.parametrize("version", [OLDEST, STORE - 1])
+def test_a_backup_of_an_older_version_is_upgraded_as_it_is_put_back(version: int, url: str, tmp_path: Path) -> None:
+    backup, identity = older(tmp_path / "backup", version)
+    before = content(f"sqlite:///{backup / 'carole.db'}")
+    made, found = restore(backup, url, tmp_path / "blobs", identity, milliseconds)
+    assert found == version
+    assert content(f"sqlite:///{backup / 'carole.db'}") == before
+    with transaction(url) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    after = content(url)
+    for table in before.keys() - {"alembic_version", "meta", "projects", "tenure"}:
+        width = len(before[table][0]) if before[table] else 0  # columns that were added are the last ones
+        assert {row[:width] for row in after[table]} >= set(before[table]), table
+    store = Store(url, tmp_path / "blobs", Vault(WrappingKeys.load(backup / "wrapping.key")), identity)
+    store.recover()
+    *_, restored, upgraded = store.audit.entries()
+    assert (restored.action, restored.details["entries"]) == ("restore", made.entries)
+    assert (upgraded.action, upgraded.details) == ("upgrade", {"from": version, "to": STORE, "store": made.store})
+    assert store.uploads.read("trial", Side.ALICE)
+    store.projects.create(replace(NEW, name="next"), "coordinator")
+    store.close()
+
+
+@pytest.mark.parametrize("version", [FIRST, STORE + 1])
+def test_a_backup_of_a_version_that_is_not_known_is_refused(version: int, url: str, tmp_path: Path) -> None:
+    backup, identity = older(tmp_path / "backup", min(version, STORE))
+    if version > STORE:
+        with transaction(f"sqlite:///{backup / 'carole.db'}") as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = :version"), {"version": version})
+    with refused(ErrorCode.DATABASE, "the version of Tryst that wrote it"):
+        restore(backup, url, tmp_path / "blobs", identity, milliseconds)
+    assert initialise(url, tmp_path / "blobs", identity, milliseconds)[1]

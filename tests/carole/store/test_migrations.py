@@ -163,6 +163,18 @@ def test_an_upgrade_keeps_every_row_and_writes_an_entry(former: Former) -> None:
     assert content(former.url) == again
 
 
+@pytest.mark.parametrize(("name", "owner"), [("trial", "coordinator"), ("unknown", "")])
+def test_a_project_belongs_to_the_coordinator_that_created_it_if_the_log_has_that(
+    former: Former, name: str, owner: str
+) -> None:
+    with transaction(former.url) as connection:
+        connection.execute(text("UPDATE projects SET name = :name"), {"name": name})
+    former.upgrade()
+    store = former.open()
+    assert store.projects.get(name).owner == owner
+    store.close()
+
+
 def test_a_project_half_uploaded_under_the_former_release_ends_under_this_one(
     former: Former, parties: Provisioned
 ) -> None:

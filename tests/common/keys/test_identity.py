@@ -166,6 +166,8 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "enrolment request",
         "decline-specification",
         "open-epoch",
+        "hand-over-project",
+        "take-over-project",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
     assert [purpose for purpose in SigningPurpose if IDENTITY.public.is_signed(signed, purpose, b"x")] == [

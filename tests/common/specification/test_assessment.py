@@ -13,6 +13,7 @@ from tryst.common.specification import (
     json_schema,
     load_specification,
     specification_digest,
+    specification_notes,
 )
 
 BASE = (
@@ -37,6 +38,9 @@ assessment:
 """
 
 
+TWO = "  signatures: 2\n"
+
+
 def test_a_section_makes_the_release_depend_on_it() -> None:
     assert load_specification(BASE, "t").release.assessment == "none"
     spec = load_specification(BASE + ASSESSMENT, "t")
@@ -52,8 +56,27 @@ def test_it_changes_what_is_approved_and_not_what_is_signed() -> None:
     assert encoding_digest(without) == encoding_digest(spec)
 
 
-def test_written_back_as_it_was() -> None:
-    spec = load_specification(BASE + ASSESSMENT, "t")
+def test_what_was_signed_before_there_were_two_signatures_stays_signed() -> None:
+    """The digest is that of the release before; a release that two must sign needs consents of its own."""
+    before = bytes.fromhex("a0596a661787d7c63f845531cf2cbdd7352ea0370165ae42278ffe2c19e54ab1")
+    for written in ("", "  signatures: 1\n"):
+        assert specification_digest(load_specification(BASE + ASSESSMENT + written, "t")) == before
+    spec = load_specification(BASE + ASSESSMENT + TWO, "t")
+    assert specification_digest(spec) != before
+    assert encoding_digest(spec) == encoding_digest(load_specification(BASE + ASSESSMENT, "t"))
+
+
+def test_two_signatures_are_explained() -> None:
+    def words(more: str) -> str:
+        return " ".join(specification_notes(load_specification(BASE + ASSESSMENT + more, "t")))
+
+    assert "Above any of these the result waits for a steward." in words("")
+    assert "only when two different members of the role steward have signed" in words(TWO)
+
+
+@pytest.mark.parametrize("more", ["", "  signatures: 2\n"])
+def test_written_back_as_it_was(more: str) -> None:
+    spec = load_specification(BASE + ASSESSMENT + more, "t")
     assert load_specification(dump_specification(spec), "t") == spec
 
 
@@ -80,6 +103,9 @@ def test_every_measure_of_the_registry_can_be_limited() -> None:
         ("protection: conventional, base: 5", "protection: random", "needs a base"),
         ("  tables:\n    - {variables: [age, illness], protection: conventional, base: 5}\n", "", "no table"),
         ("on_breach: hold", "on_breach: ask", "on_breach"),
+        ("on_breach: hold", "on_breach: hold\n  signatures: 3", "signatures"),
+        ("on_breach: hold", "on_breach: hold\n  signatures: true", "signatures"),
+        ("on_breach: hold", "on_breach: refuse\n  signatures: 2", "no result is ever held"),
         ("role: sensitive", "role: other", "limits.few_values"),
         ("role: key", "role: other", "no variable has the role key"),
         ("- {name: surname, kind: name}", "- {name: illness, kind: category}", "also a compared field"),

@@ -29,11 +29,17 @@ N, COMMON = 300, 150
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Specification]:
-    """Two files, one CSV and one Parquet, and a specification as the demonstration makes it, with a policy."""
+    """Two files, one CSV and one Parquet, and a specification as the demonstration makes it, with a policy.
+
+    Two stewards must sign what breaches it.
+    """
     folder = tmp_path_factory.mktemp("files")
     rng = np.random.default_rng(11)
     alice, bob = two_files(N, N, COMMON, 0.2, rng)
     spec, _ = with_policy(*draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed", mode="block_keyed"), (N, N, COMMON))
+    assert spec.assessment is not None
+    twice = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 2})
+    spec = Specification.model_validate(spec.model_copy(update={"assessment": twice}).model_dump())
     alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(folder / "alice.csv")
     bob.write_parquet(folder / "bob.parquet")

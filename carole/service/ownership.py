@@ -1,0 +1,95 @@
+"""Signed statements by which a project goes from one coordinator to another: verified here, kept by the store."""
+
+from __future__ import annotations
+
+from tryst.carole.projects import Project
+from tryst.carole.service.context import ServiceContext
+from tryst.common.audit.hand_over import HandOver, TakeOver
+from tryst.common.audit.reason import normalized_reason
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.parties import Role
+from tryst.common.pki.members import Member, Members
+from tryst.common.wire.checkpoints import checkpoint_to_wire
+from tryst.protos.linkage.v1 import coordination_pb2, stewardship_pb2
+
+HandOverRequest = coordination_pb2.HandOverRequest | stewardship_pb2.StewardHandOverRequest
+
+
+def hand_over(
+    service: ServiceContext, members: Members, signer: Member, name: str, former: str, request: HandOverRequest
+) -> Project:
+    """Take an offer of a project.
+
+    Parameters
+    ----------
+    members
+        The newest list.
+    signer, former
+        The caller, and the owner: the same for a coordinator, another for a steward.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is a
+        member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
+    """
+    coordinators = {member.name for member in members if member.role is Role.COORDINATOR}
+    if signer.role is Role.STEWARD and former in coordinators:
+        raise TrystError(
+            ErrorCode.NOT_ADMITTED,
+            "a steward hands a project over only where its owner is no longer a member",
+            where=name,
+            got=f"{former}, which is one",
+            remedy=f"let {former} hand it over: `tryst project hand-over`",
+        )
+    if request.successor not in coordinators:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the successor must be a coordinator in the membership list",
+            where=f"hand-over of {name}",
+            got=repr(request.successor[:40]),
+            remedy="write its name as the membership list has it",
+        )
+    seen = service.store.ownership.checkpoint(request.seen)
+    statement = HandOver(name, former, request.successor, seen, normalized_reason(request.reason))
+    statement.verify(signer.identity, request.signature)
+    return service.store.ownership.hand_over(signer.role, signer.name, statement, request.signature)
+
+
+def take_over(service: ServiceContext, signer: Member, name: str, request: coordination_pb2.TakeOverRequest) -> Project:
+    """Make the caller the owner of a project that waits for it. The same again changes nothing.
+
+    Raises
+    ------
+    TrystError
+        AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.take_over`.
+    """
+    project = service.store.projects.get(name)
+    if project.owner == signer.name:
+        return project
+    offered = b"" if project.hand_over is None else project.hand_over.signature
+    seen = service.store.ownership.checkpoint(request.seen)
+    statement = TakeOver(name, project.owner, signer.name, seen, offered)
+    statement.verify(signer.identity, request.signature)
+    digest, consented = request.specification_digest, request.epoch
+    signer.identity.verify(request.approval, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
+    return service.store.ownership.take_over(statement, request.signature, digest, request.approval, consented)
+
+
+def hand_over_to_wire(project: Project) -> coordination_pb2.HandOver | None:
+    """The offer that waits for its successor."""
+    pending = project.hand_over
+    if pending is None:
+        return None
+    statement = pending.statement
+    return coordination_pb2.HandOver(
+        former=statement.former,
+        successor=statement.successor,
+        member=pending.member,
+        reason=statement.reason,
+        seen=checkpoint_to_wire(statement.seen),
+        signature=pending.signature,
+        at_unix_ms=pending.at,
+    )

@@ -1,0 +1,84 @@
+"""Projects that go from one coordinator to another: offers, and who takes them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, func, select
+
+from tryst.carole.projects import Approval, PendingHandOver, Project, operations
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store.audit import checkpoint_of
+from tryst.carole.store.changes import Changes
+from tryst.carole.store.database import Database
+from tryst.carole.store.tables import audit as entries
+from tryst.carole.store.tables import audit_checkpoints
+from tryst.common.audit import Checkpoint
+from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.audit.hand_over import HandOver, TakeOver
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+
+
+class Ownership:
+    """Offers of projects."""
+
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+
+    def checkpoint(self, size: int) -> Checkpoint:
+        """The checkpoint of the log's first `size` entries, as a party may have seen it.
+
+        Raises
+        ------
+        TrystError
+            AUDIT if there is none.
+        """
+        query = select(audit_checkpoints).where(audit_checkpoints.c.size == min(size, LARGEST))
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            raise _unknown(size)
+        return checkpoint_of(row)
+
+    def hand_over(self, role: Role, member: str, statement: HandOver, signature: bytes) -> Project:
+        """Keep an offer whose signature has been verified; errors as `operations.hand_over`, NOT_FOUND, and AUDIT for a
+        statement of a time before the present owner's.
+        """
+        with self._changes.of(statement.project) as change:
+            _require_newer(change.connection, statement.project, statement.seen)
+            pending = PendingHandOver(statement, member, signature, change.at)
+            return change.apply(operations.hand_over(change.project, role, pending))
+
+    def take_over(self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int) -> Project:
+        """Make a coordinator the owner; errors as `operations.take_over`, NOT_FOUND, and AUDIT as `hand_over`.
+
+        Parameters
+        ----------
+        statement, signature
+            Its act; the signature has been verified.
+        digest, consent, epoch
+            The specification that it consents to, and the verified signature of that.
+        """
+        with self._changes.of(statement.project) as change:
+            if change.project.owner != statement.successor:
+                _require_newer(change.connection, statement.project, statement.seen)
+            approval = Approval(statement.successor, digest, consent, change.at, epoch)
+            return change.apply(operations.take_over(change.project, statement, signature, approval))
+
+
+def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> None:
+    """Refuse a statement that was signed before the project came to its present owner: it is not about that one."""
+    came = entries.c.action.in_([str(Action.CREATE), str(Action.TAKE_OVER)])
+    query = select(func.max(entries.c.sequence)).where(entries.c.project == project, came)
+    if seen.size < (connection.scalar(query) or 0):
+        raise _unknown(seen.size)
+
+
+def _unknown(size: int) -> TrystError:
+    return TrystError(
+        ErrorCode.AUDIT,
+        "the statement does not name a checkpoint of this audit log since the project came to its owner",
+        where="audit log",
+        got=f"{size} entries",
+        remedy="sign again: the command reads the newest checkpoint first",
+    )

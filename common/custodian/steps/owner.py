@@ -1,0 +1,63 @@
+"""The coordinator that a project belongs to: whose acts count in it, and to whom handles are sealed.
+
+Carole names it. She cannot name one at will: it must be a coordinator of the membership list, and handles are sealed
+only to one that has signed the specification which this custodian has approved.
+"""
+
+from __future__ import annotations
+
+from tryst.common.custodian.steps.step_context import Task
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import MAX_EPOCHS, approval_parts
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.parties import Role
+from tryst.common.pki.members import Member, Members
+
+
+def listed_owner(members: Members, task: Task) -> Member:
+    """The project's owner, as the membership list has it; the only coordinator, where Carole's release names no owner.
+
+    Raises
+    ------
+    TrystError
+        NOT_ADMITTED if the list has no such coordinator, or several for a project without an owner.
+    """
+    coordinators = members.with_role(Role.COORDINATOR)
+    found = [member for member in coordinators if task.owner in ("", member.name)]
+    if len(found) != 1:
+        raise TrystError(
+            ErrorCode.NOT_ADMITTED,
+            "the project's owner must be a coordinator in this custodian's membership list",
+            where=f"project {task.project}",
+            got=repr(task.owner[:40]) if task.owner else "no owner",
+            remedy="get the current membership list; a project without an owner is taken over by its coordinator: "
+            f"`tryst project take-over {task.project}`",
+        )
+    return found[0]
+
+
+def owner_of(members: Members, task: Task) -> Member:
+    """The project's owner, which has signed the specification of the task.
+
+    Raises
+    ------
+    TrystError
+        SIGNATURE if it has not; as `listed_owner`.
+    """
+    owner = listed_owner(members, task)
+    if not task.owner:
+        return owner
+    # A new epoch keeps the coordinator's consent of a former one.
+    epochs = range(1, min(task.epoch, MAX_EPOCHS) + 1)
+    consents = [approval_parts(task.project, task.specification_digest, epoch) for epoch in epochs]
+    for given in (given for given in task.approvals if given.member == owner.name):
+        if any(owner.identity.is_signed(given.signature, SigningPurpose.APPROVAL, *parts) for parts in consents):
+            return owner
+    raise TrystError(
+        ErrorCode.SIGNATURE,
+        "the coordinator that Carole names as the project's owner has not signed its specification",
+        where=f"project {task.project}",
+        got=owner.name,
+        remedy="telephone the coordinator; if the project is its own, it amends the specification, or hands the "
+        "project over to the one that has signed",
+    )

@@ -1,0 +1,135 @@
+"""A project and its owner: what another coordinator may not do, and how the project comes to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, taken
+from tryst.carole.projects import JoinedBy, Project, RestoreDecision, RunState, State, operations
+from tryst.carole.projects.ownership import waits_for
+from tryst.carole.projects.restoration import awaited, lost_runs
+from tryst.carole.projects.transitions import OWNER, TRANSITIONS, Action
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+
+
+def handed(project: Project, to: str = "rival") -> Project:
+    return operations.hand_over(project, Role.COORDINATOR, offered(project, to, project.owner)).project
+
+
+def refused(code: ErrorCode, call, *arguments) -> TrystError:  # type: ignore[no-untyped-def]
+    with pytest.raises(TrystError) as caught:
+        call(*arguments)
+    assert caught.value.code is code, caught.value
+    return caught.value
+
+
+def test_all_that_an_owner_may_do_is_refused_to_any_other_coordinator() -> None:
+    assert {row.action for row in TRANSITIONS if OWNER in row.who} == COORDINATORS.keys()
+    assert {row.action for row in TRANSITIONS if Role.COORDINATOR in row.who} == {Action.TAKE_OVER}
+    for state in State:
+        for act in COORDINATORS.values():
+            error = refused(ErrorCode.NOT_ADMITTED, act, new(state=state), "rival")
+            assert error.what == "the project belongs to the coordinator coordinator"
+            assert "`tryst project hand-over`" in error.remedy
+            assert "`tryst steward hand-over`" in error.remedy
+
+
+def test_a_project_goes_over_by_two_acts_and_no_earlier() -> None:
+    project = contributed()
+    refused(ErrorCode.NOT_ADMITTED, operations.take_over, project, *taken(project, "rival"))
+    outcome = operations.hand_over(project, Role.COORDINATOR, offered(project, "rival", "coordinator"))
+    assert [(entry.actor, entry.action) for entry in outcome.entries] == [("coordinator", Action.HAND_OVER)]
+    waiting = outcome.project
+    assert (waiting.owner, waits_for(waiting, "rival"), waits_for(waiting, "third")) == ("coordinator", True, False)
+    refused(ErrorCode.NOT_ADMITTED, operations.take_over, waiting, *taken(waiting, "third"))
+    outcome = operations.take_over(waiting, *taken(waiting, "rival"))
+    assert [(entry.actor, entry.action) for entry in outcome.entries] == [("rival", Action.TAKE_OVER)]
+    after = outcome.project
+    assert (after.owner, after.hand_over, after.state) == ("rival", None, State.CONTRIBUTED)
+    # Who answers for the specification is who has the project.
+    assert after.approvals[Role.COORDINATOR].member == "rival"
+    assert operations.start_run(after, "rival", "r", "run").changed
+    refused(ErrorCode.NOT_ADMITTED, operations.start_run, after, "coordinator", "r", "run")
+    assert not operations.take_over(after, *taken(after, "rival")).changed
+
+
+def test_a_project_that_its_owner_has_not_approved_is_not_approved_by_taking_it_over() -> None:
+    project = handed(new())
+    assert not operations.take_over(project, *taken(project, "rival")).project.approvals
+
+
+def test_another_offer_replaces_the_first_and_one_to_oneself_withdraws_it() -> None:
+    project = handed(handed(new()), "third")
+    refused(ErrorCode.NOT_ADMITTED, operations.take_over, project, *taken(project, "rival"))
+    withdrawn = handed(project, "coordinator")
+    assert withdrawn.hand_over is None
+    refused(ErrorCode.NOT_ADMITTED, operations.take_over, withdrawn, *taken(withdrawn, "third"))
+    assert not operations.hand_over(
+        withdrawn, Role.COORDINATOR, offered(withdrawn, "coordinator", "coordinator")
+    ).changed
+
+
+def test_statements_about_another_owner_offer_or_specification_change_nothing() -> None:
+    project = new()
+    stale = offered(replace(project, owner="former"), "rival", "steward")
+    refused(ErrorCode.WRONG_STATE, operations.hand_over, project, Role.STEWARD, stale)
+    waiting = handed(project)
+    statement, signature, consent = taken(waiting, "rival")
+    other = replace(statement, hand_over=b"another offer")
+    refused(ErrorCode.WRONG_STATE, operations.take_over, waiting, other, signature, consent)
+    other_consent = replace(consent, digest=THIRD)
+    refused(ErrorCode.SPECIFICATION, operations.take_over, waiting, statement, signature, other_consent)
+    refused(ErrorCode.EPOCH_MISMATCH, operations.take_over, waiting, statement, signature, replace(consent, epoch=2))
+
+
+def test_a_project_without_an_owner_is_for_the_first_coordinator_that_takes_it() -> None:
+    project = replace(contributed(), owner="")
+    error = refused(ErrorCode.NOT_ADMITTED, operations.start_run, project, "rival", "r", "run")
+    assert "`tryst project take-over p`" in error.remedy
+    assert operations.take_over(project, *taken(project, "rival")).project.owner == "rival"
+
+
+@pytest.mark.parametrize(("by", "goes_on"), [(JoinedBy.RESOLVER, False), (JoinedBy.CAROLE, True)])
+def test_a_run_that_waits_for_the_former_owner_as_resolver_ends(by: JoinedBy, goes_on: bool) -> None:
+    """What custodians have sealed is for one reader: the new owner could not open it, nor Carole without a reader."""
+    project = operations.start_run(contributed(), "coordinator", "r", "run").project
+    project = operations.request_row_handles(operations.take_run(project, "run").project, "run", 3, by).project
+    project = handed(operations.submit_row_handles(project, Side.ALICE, "alice", "run").project)
+    outcome = operations.take_over(project, *taken(project, "rival"))
+    run = outcome.project.run("run")
+    assert run is not None
+    assert (run.state is not RunState.FAILED) is goes_on
+    actions = [entry.action for entry in outcome.entries]
+    assert actions == [*([] if goes_on else [Action.FAIL_RUN]), Action.TAKE_OVER]
+
+
+def test_of_the_coordinators_the_owner_decides_on_a_restored_log() -> None:
+    project = replace(contributed(), restoration=9)
+    rivals = RestoreDecision(9, Role.COORDINATOR, "rival", True, released=frozenset({"x"}), decides=False)
+    project = replace(project, restore_decisions=(rivals,))
+    assert Role.COORDINATOR in awaited(project)
+    assert not lost_runs(project)
+    owners = RestoreDecision(9, Role.COORDINATOR, "coordinator", True)
+    decided = operations.decide_restore(project, owners, {}).project
+    assert Role.COORDINATOR not in awaited(decided)
+    # An owner who is gone cannot decide: the project can go to another one meanwhile, who then decides.
+    left = operations.hand_over(project, Role.STEWARD, offered(project, "rival", "steward")).project
+    taken_over = operations.take_over(left, *taken(left, "rival")).project
+    new_owners = replace(owners, member="rival")
+    assert Role.COORDINATOR not in awaited(operations.decide_restore(taken_over, new_owners, {}).project)
+    # What an owner has decided stands, whoever has the project later.
+    later = handed(decided)
+    assert Role.COORDINATOR not in awaited(operations.take_over(later, *taken(later, "rival")).project)
+
+
+def test_nothing_is_handed_over_of_an_erased_project() -> None:
+    erased = operations.erase(handed(new()), Role.COORDINATOR, "coordinator").project
+    assert erased.hand_over is None
+    offer = offered(erased, "rival", "coordinator")
+    refused(ErrorCode.WRONG_STATE, operations.hand_over, erased, Role.COORDINATOR, offer)
+    refused(
+        ErrorCode.WRONG_STATE, operations.take_over, replace(erased, owner=""), *taken(replace(erased, owner=""), "a")
+    )

@@ -1,0 +1,96 @@
+"""A held result whose release two stewards must sign: in which order, by whom, on which report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.carole.projects.test_rules import BAD, GRANTS, OTHER, STEWARDS, THIRD, contributed, decided, refusal
+from tryst.carole.projects import Policy, Project, ReleaseSignature, State, operations
+from tryst.carole.projects.operations import Outcome
+from tryst.carole.projects.tasks import blocking_error
+from tryst.carole.projects.transitions import Action
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+
+REASON = "used inside the secure room only, see May"
+
+
+def held(signatures: int = 2) -> Project:
+    project = operations.start_run(contributed(Policy.HOLD), "coordinator", "r", "run").project
+    project = replace(operations.take_run(project, "run").project, signatures=signatures)
+    return operations.finish_run(project, "run", 3, BAD).project
+
+
+def signed(project: Project, member: str, **changes: object) -> Outcome:
+    given = replace(ReleaseSignature("run", member, STEWARDS[member], b"r" * 32, b"s"), **changes)  # type: ignore[arg-type]
+    return operations.override(project, given, REASON, STEWARDS)
+
+
+def actions(outcome: Outcome) -> list[Action]:
+    return [entry.action for entry in outcome.entries]
+
+
+def test_the_second_steward_releases_and_the_first_again_does_not() -> None:
+    first = signed(held(), "steward")
+    assert (actions(first), first.project.state) == ([Action.OVERRIDE], State.HELD)
+    assert (first.entries[0].details["signatures"], first.entries[0].details["required"]) == (1, 2)
+    assert "who must both sign its release (steward has signed its release)" in blocking_error(first.project)
+    again = signed(first.project, "steward", signature=b"another")
+    assert (again.changed, again.project) == (False, first.project)
+    second = signed(first.project, "second")
+    assert actions(second) == [Action.OVERRIDE, Action.RELEASE]
+    assert second.entries[1].details["assessment"] == "overridden by the stewards steward and second"
+    assert (second.project.state, second.project.release_signatures) == (State.RELEASED, ())
+
+
+def test_one_refusal_is_enough_also_by_one_who_has_signed() -> None:
+    for member in STEWARDS:
+        project = signed(held(), "steward").project
+        refused = decided(project, member, REASON, release=False)
+        assert (actions(refused), refused.project.state) == ([Action.REFUSE], State.ASSESSED)
+        assert not refused.project.release_signatures
+        with pytest.raises(TrystError) as caught:
+            signed(refused.project, "second")
+        assert caught.value.code is ErrorCode.WRONG_STATE
+
+
+def test_where_one_signature_is_required_the_log_is_as_it_was() -> None:
+    outcome = signed(held(1), "steward")
+    assert actions(outcome) == [Action.OVERRIDE, Action.RELEASE]
+    assert outcome.entries[0].details.keys() == {"run", "reason", "signature"}
+    assert outcome.entries[1].details["assessment"] == "overridden by a steward"
+
+
+@pytest.mark.parametrize(
+    "stewards",
+    [{"second": "bb"}, {"steward": "cc", "second": "bb"}],
+    ids=["has left", "has another identity"],
+)
+def test_a_signature_of_who_is_no_steward_any_more_does_not_count(stewards: dict[str, str]) -> None:
+    project = signed(held(), "steward").project
+    given = ReleaseSignature("run", "second", "bb", b"r" * 32, b"s")
+    outcome = operations.override(project, given, REASON, stewards)
+    assert (actions(outcome), outcome.project.state) == ([Action.OVERRIDE], State.HELD)
+    assert outcome.entries[0].details["void"] == "steward"
+    assert [one.member for one in outcome.project.release_signatures] == ["second"]
+
+
+def test_one_identity_under_two_names_is_one_steward() -> None:
+    project = signed(held(), "steward").project
+    renamed = ReleaseSignature("run", "renamed", STEWARDS["steward"], b"r" * 32, b"t")
+    assert not operations.override(project, renamed, REASON, {**STEWARDS, "renamed": "aa"}).changed
+
+
+def test_signatures_on_different_reports_do_not_make_a_release() -> None:
+    outcome = signed(signed(held(), "steward", report=b"x" * 32).project, "second")
+    assert (actions(outcome), outcome.entries[0].details["void"]) == ([Action.OVERRIDE], "steward")
+
+
+def test_what_ends_the_holding_ends_the_signatures() -> None:
+    project = signed(held(), "steward").project
+    amended = operations.amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.HOLD, 2).project
+    assert (amended.state, amended.release_signatures, amended.signatures) == (State.DRAFT, (), 2)
+    assert not operations.decline(project, Side.BOB, refusal(Side.BOB)).project.release_signatures
+    assert not operations.expire_result(project).project.release_signatures

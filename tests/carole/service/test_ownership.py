@@ -1,0 +1,232 @@
+"""Two coordinators and two stewards over real mutual TLS: whose a project is, and how it comes to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.carole.deployment import DIGEST, ENCODING, SPECIFICATION, Deployment, coordination
+from tests.carole.service.test_stewardship import refused, steward
+from tests.consoles import wide_consoles
+from tryst.common.audit.hand_over import HandOver, TakeOver
+from tryst.common.command import app
+from tryst.common.errors import ErrorCode
+from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import Validity
+from tryst.common.pki.members import Members
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from tryst.coordinator.client.client_configuration import steward_template, template
+from tryst.protos.linkage.v1 import coordination_pb2, project_pb2, resolution_pb2
+
+REASON = "she leaves for the ministry in May"
+TEXT = SPECIFICATION.replace("results_days: 30", "results_days: 29")
+RUN = "0" * 32
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+    """The usual parties, with a second coordinator and a second steward."""
+    return provision(
+        tmp_path_factory.mktemp("several") / "parties",
+        linker_names=["127.0.0.1"],
+        validity=Validity.lasting(timedelta(hours=6)),
+        parties={**PARTIES, "successor": Role.COORDINATOR, "second": Role.STEWARD},
+    )
+
+
+@pytest.fixture
+def deployment(several: Provisioned, tmp_path: Path) -> Iterator[Deployment]:
+    made = Deployment(several, tmp_path / "carole")
+    listed(made)
+    made.configuration.write_text(made.configuration.read_text() + f"members: {tmp_path / 'members.yaml'}\n")
+    made.start()
+    made.keyed()
+    yield made
+    made.stop()
+
+
+def listed(made: Deployment, *without: str) -> None:
+    """Carole's membership list."""
+    left = Members(member for member in made.parties.members if member.name not in without)
+    (made.root.parent / "members.yaml").write_text(left.dump())
+
+
+def types(made: Deployment, party: str, *words: str) -> str:
+    """What a command prints, typed by a coordinator or a steward."""
+    role = made.parties.members.named(party).role
+    make = steward_template if role is Role.STEWARD else template
+    folder = made.root / f"{party}-state"
+    folder.mkdir(exist_ok=True)
+    config = made.root / f"{party}.yaml"
+    config.write_text(make(made.address, keys=str(made.parties.parties[party].path), state=str(folder)))
+    group = "steward" if role is Role.STEWARD else "project"
+    with wide_consoles():
+        result = CliRunner().invoke(app, [group, *words, "--config", str(config)])
+    if result.exception is not None:
+        raise result.exception
+    return " ".join(result.output.split())
+
+
+def identity(made: Deployment, party: str) -> Identity:
+    return Identity.load(made.parties.parties[party].identity)
+
+
+def handed(made: Deployment) -> None:
+    words = ("hand-over", "trial", "--to", "successor", "--reason", REASON, "--yes")
+    assert "`tryst project take-over trial`" in types(made, "coordinator", *words)
+
+
+def others_calls(made: Deployment, party: str) -> list[tuple[Callable[..., object], tuple[object, ...]]]:
+    """Every call of a coordinator's that is for a project's owner."""
+    coordinator, connection = made.coordinator(party), made.connect(party)
+    stub, reports = coordination(connection), steward(made, party)
+    fetch = resolution_pb2.FetchArtifactRequest(
+        project="trial", run=RUN, artifact=resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST
+    )
+    put = resolution_pb2.PutArtifactRequest(
+        project="trial", run=RUN, artifact=resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT
+    )
+    return [
+        (coordinator.approve, ("trial", DIGEST)),
+        (coordinator.amend, (TEXT,)),
+        (coordinator.open_epoch, ("trial", 2, ENCODING, REASON)),
+        (coordinator.start, ("trial",)),
+        (coordinator.statistics, ("trial", RUN)),
+        (coordinator.erase, ("trial",)),
+        (connection.call, (stub.FetchArtifact, fetch)),
+        (connection.call, (stub.PutArtifact, put)),
+        (reports.report, ("trial", RUN)),
+    ]
+
+
+def test_another_coordinator_reads_the_state_and_is_refused_all_else(deployment: Deployment) -> None:
+    before = deployment.store.audit.entries("trial")
+    for call, arguments in others_calls(deployment, "successor"):
+        error = refused(ErrorCode.NOT_ADMITTED, call, *arguments)
+        assert "belongs to the coordinator coordinator" in str(error)
+        assert "hand-over" in error.remedy
+    refused(ErrorCode.EXISTS, deployment.coordinator("successor").create, SPECIFICATION)
+    assert deployment.store.audit.entries("trial") == before
+    denied = {entry.details["method"] for entry in deployment.store.audit.entries() if entry.action == "deny"}
+    assert len(denied) == len(others_calls(deployment, "successor")), "a steward sees who tried what"
+    status = deployment.coordinator("successor").get("trial")[0]
+    assert (status.owner, status.successor, status.state) == ("coordinator", "", project_pb2.PROJECT_STATE_KEYED)
+    assert "coordinator" in types(deployment, "successor", "status")
+    words = ("hand-over", "trial", "--to", "successor", "--reason", REASON, "--yes")
+    assert "belongs to" in str(refused(ErrorCode.NOT_ADMITTED, types, deployment, "successor", *words))
+    error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "successor", "take-over", "trial", "--yes")
+    assert "was not handed over to you" in str(error)
+
+
+def test_a_project_is_handed_over_and_taken_by_two_signatures_that_the_log_has(deployment: Deployment) -> None:
+    handed(deployment)
+    assert "coordinator, handed over to successor" in types(deployment, "coordinator", "status")
+    assert deployment.coordinator().get("trial")[0].owner == "coordinator"
+    shown = types(deployment, "successor", "take-over", "trial", "--yes")
+    assert REASON in shown
+    assert DIGEST.hex() in shown
+    status = deployment.coordinator("successor").get("trial")[0]
+    assert (status.owner, status.successor, status.state) == ("successor", "", project_pb2.PROJECT_STATE_KEYED)
+    # Custodians find the new owner's signature on the specification, which they need before they seal to it.
+    successor = identity(deployment, "successor").public
+    (consent,) = [given for given in status.approvals if given.member == "successor"]
+    successor.verify(consent.signature, SigningPurpose.APPROVAL, *approval_parts("trial", DIGEST, 1))
+    for call, arguments in others_calls(deployment, "coordinator"):
+        assert "belongs to the coordinator successor" in str(refused(ErrorCode.NOT_ADMITTED, call, *arguments))
+    entries = {entry.action: entry for entry in steward(deployment).entries("trial")}
+    offer, taken = entries["hand-over"], entries["take-over"]
+    assert (offer.actor, offer.details["reason"], taken.actor) == ("coordinator", REASON, "successor")
+    checkpoint = deployment.store.ownership.checkpoint
+    signature = bytes.fromhex(offer.details["signature"])
+    statement = HandOver("trial", "coordinator", "successor", checkpoint(offer.details["entries"]), REASON)
+    statement.verify(identity(deployment, "coordinator").public, signature)
+    act = TakeOver("trial", "coordinator", "successor", checkpoint(taken.details["entries"]), signature)
+    act.verify(successor, bytes.fromhex(taken.details["signature"]))
+
+
+def test_a_lost_reply_a_withdrawal_and_a_successor_that_cannot_be_one(deployment: Deployment) -> None:
+    for _ in range(2):
+        handed(deployment)
+    words = ("hand-over", "trial", "--reason", REASON, "--yes", "--to")
+    for nobody in ("steward", "alice", "stranger"):
+        error = refused(ErrorCode.PARAMETER, types, deployment, "coordinator", *words, nobody)
+        assert "must be a coordinator in the membership list" in str(error)
+    types(deployment, "coordinator", *words, "coordinator")
+    refused(ErrorCode.NOT_ADMITTED, types, deployment, "successor", "take-over", "trial", "--yes")
+    handed(deployment)
+    types(deployment, "successor", "take-over", "trial", "--yes")
+    before = deployment.store.audit.checkpoint()
+    types(deployment, "successor", "take-over", "trial", "--yes")
+    assert deployment.store.audit.checkpoint() == before
+
+
+def test_forged_statements_change_nothing(deployment: Deployment) -> None:
+    connection = deployment.connect("coordinator")
+    seen = deployment.store.audit.checkpoint()
+    statement = HandOver("trial", "coordinator", "successor", seen, REASON)
+    request = {"project": "trial", "successor": "successor", "reason": REASON, "seen": seen.size}
+
+    def offer(**changes: object) -> object:
+        signature = statement.sign(identity(deployment, "coordinator"))
+        message = coordination_pb2.HandOverRequest(**{**request, "signature": signature, **changes})  # type: ignore[arg-type]
+        return connection.call(coordination(connection).HandOver, message)
+
+    refused(ErrorCode.SIGNATURE, offer, signature=statement.sign(identity(deployment, "successor")))
+    refused(ErrorCode.SIGNATURE, offer, reason=REASON + "!")
+    refused(ErrorCode.SIGNATURE, offer, seen=seen.size - 1)
+    refused(ErrorCode.PARAMETER, offer, reason="no")
+    refused(ErrorCode.AUDIT, offer, seen=seen.size + 100)
+    refused(ErrorCode.AUDIT, offer, seen=2**64 - 1)
+    assert offer()
+    offered = deployment.store.projects.get("trial").hand_over
+    assert offered is not None
+    successor = deployment.connect("successor")
+    taken = TakeOver("trial", "coordinator", "successor", seen, offered.signature)
+    mine = identity(deployment, "successor")
+    good = {
+        "project": "trial",
+        "seen": seen.size,
+        "signature": taken.sign(mine),
+        "specification_digest": DIGEST,
+        "approval": mine.sign(SigningPurpose.APPROVAL, *approval_parts("trial", DIGEST, 1)),
+        "epoch": 1,
+    }
+
+    def take(**changes: object) -> object:
+        message = coordination_pb2.TakeOverRequest(**{**good, **changes})  # type: ignore[arg-type]
+        return successor.call(coordination(successor).TakeOver, message)
+
+    other = identity(deployment, "coordinator")
+    refused(ErrorCode.SIGNATURE, take, signature=taken.sign(other))
+    refused(ErrorCode.SIGNATURE, take, approval=bytes(64))
+    refused(ErrorCode.SIGNATURE, take, epoch=2)
+    refused(ErrorCode.SIGNATURE, take, specification_digest=bytes(32))
+    assert deployment.store.projects.get("trial").owner == "coordinator"
+    assert take()
+    assert deployment.store.projects.get("trial").owner == "successor"
+
+
+def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment: Deployment) -> None:
+    words = ("hand-over", "trial", "--from", "coordinator", "--to", "successor", "--reason", REASON, "--yes")
+    error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "steward", *words)
+    assert "only where its owner is no longer a member" in str(error)
+    listed(deployment, "coordinator")
+    deployment.restart()
+    error = refused(ErrorCode.NOT_ADMITTED, deployment.coordinator("successor").start, "trial")
+    assert "a steward does" in error.remedy
+    stranger = [word if word != "coordinator" else "stranger" for word in words]
+    refused(ErrorCode.WRONG_STATE, types, deployment, "steward", *stranger)
+    types(deployment, "steward", *words)
+    assert f'steward hands over the project of coordinator with the reason: "{REASON}"' in types(
+        deployment, "successor", "take-over", "trial", "--yes"
+    )
+    entries = {entry.action: entry for entry in steward(deployment).entries("trial")}
+    assert (entries["hand-over"].actor, entries["hand-over"].details["role"]) == ("steward", "steward")
+    assert deployment.store.projects.get("trial").owner == "successor"

@@ -1,0 +1,70 @@
+"""A project of mode block_keyed that goes to another coordinator while a run waits for its resolver: services as
+processes, commands in this one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.e2e.deployment import Deployment, people, specification
+from tryst.common.command import app
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.protos.linkage.v1 import project_pb2
+
+STATE = project_pb2.ProjectState
+BLOCKING = """\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+release: {alice: pairs, bob: links, coordinator: statistics}
+"""
+
+
+def project(config: Path, *words: str) -> None:
+    """A coordinator's command; its error is raised."""
+    result = CliRunner().invoke(app, ["project", *words, "--config", str(config)])
+    if result.exception is not None:
+        raise result.exception
+
+
+def refused(owner: str, config: Path, *words: str) -> None:
+    with pytest.raises(TrystError, match=f"belongs to the coordinator {owner}") as caught:
+        project(config, *words)
+    assert caught.value.code is ErrorCode.NOT_ADMITTED
+
+
+def test_the_new_owner_links_what_the_former_could_not_end(deploy: Callable[..., Deployment]) -> None:
+    text = specification("moved", more=BLOCKING).replace("mode: open", "mode: block_keyed")
+    made = deploy(text, files=people(120, 60), more={"successor": Role.COORDINATOR})
+    former, successor = made.coordinator_yaml, made.client_yaml("successor")
+    made.processes("carole", "alice", "bob")
+    made.create(text)
+    made.wait_for("moved", STATE.PROJECT_STATE_CONTRIBUTED)
+    refused("coordinator", successor, "start", "moved")
+    project(former, "start", "moved")
+    # Both custodians have sealed their handles to the coordinator, and it does not resolve them.
+    made.eventually(lambda: made.status("moved").run.stage == "resolve")
+    first = made.status("moved").run.run
+    reason = ("--reason", "she leaves for the ministry in May", "--yes")
+    project(former, "hand-over", "moved", "--to", "successor", *reason)
+    project(successor, "take-over", "moved", "--yes")
+    status = made.status("moved")
+    assert (status.owner, status.run.state) == ("successor", project_pb2.RUN_STATE_FAILED)
+    assert "taken over while the run waited for its resolver" in status.run.error
+    for words in (("start", "moved"), ("results", "moved"), ("erase", "moved", "--yes")):
+        refused("successor", former, *words)
+    project(successor, "start", "moved")
+    project(successor, "watch", "moved")
+    status = made.wait_for("moved", STATE.PROJECT_STATE_RELEASED)
+    assert status.run.run != first
+    assert status.run.links > 50
+    project(successor, "results", "moved", "--out", str(made.root / "out"))
+    assert json.loads((made.root / "out" / "model.json").read_text())["linkage"]
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("moved").sides))
+    assert all(made.shown(side, "moved").results for side in Side)
