@@ -24,6 +24,7 @@ from multiprocessing import get_context
 
 from benchmarks import _leakage_blocks as blocks
 from benchmarks import _leakage_open as whole
+from benchmarks import _leakage_samples as sampled
 from benchmarks._leakage_study import HEAD, Line, Study
 
 PAGE = DOCS / "leakage.md"
@@ -31,6 +32,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "open": ("Open mode: one key per field", whole.open_mode),
     "embeddings": ("Open mode, by embeddings: the positive control", whole.open_embeddings),
     "birthday": ("Block-keyed by date of birth", blocks.by_birthday),
+    "samples": ("Samples for u", sampled.samples),
     "rules": ("The other drafted rules, each by itself", blocks.default_rules),
     "together": ("The drafted rules together", blocks.together),
     "control": ("Four wide rules together: the positive control", blocks.control),
@@ -39,7 +41,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
 }
 """By name, the sections of the page in its order."""
-_LONGEST = ("rules", "birthday", "control", "together", "skewed", "open", "embeddings", "codes", "hardening")
+_LONGEST = ("samples", "rules", "birthday", "control", "together", "skewed", "open", "embeddings", "codes", "hardening")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Modes: what linking block by block costs in links, beside mode open with the same blocking rules.
 
 Both modes get the same records and the same rules; block-keyed mode has signatures that compare inside blocks only, u
-from samples of 2,000 values, and a resolver who joins rows by the custodians' handles. The truth judges, nothing else.
+from samples in small groups, and a resolver who joins rows by the custodians' handles. The truth judges, nothing else.
 """
 
 from __future__ import annotations

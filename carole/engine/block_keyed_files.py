@@ -36,6 +36,7 @@ class BlockKeyedFiles:
         self.rows: BothSets = a.rows, b.rows
         self.n_records = a.n_records, b.n_records
         self.samples: BothSets = a.sample, b.sample
+        self.sample_groups: int = a.sample_groups
 
     @property
     def distinct_records(self) -> BothSets:
@@ -45,9 +46,18 @@ class BlockKeyedFiles:
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless both hold what the plan needs.
 
-        PARAMETER for a plan that needs values counted across a file.
+        PARAMETER for a plan that needs values counted across a file; ENCODING_MISMATCH where one file's samples are in
+        groups and the other's, of a former release, are not.
         """
         check(*self.rows, plan)
+        if self._a.sample_groups != self._b.sample_groups:
+            raise TrystError(
+                ErrorCode.ENCODING_MISMATCH,
+                "samples must be in the same groups",
+                where="samples",
+                got=f"{self._a.sample_groups} groups of Alice's and {self._b.sample_groups} of Bob's",
+                remedy="contribute again with the newer of the two releases",
+            )
         if plan.latent is not None:
             raise TrystError(
                 ErrorCode.PARAMETER,

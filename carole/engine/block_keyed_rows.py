@@ -2,7 +2,7 @@
 
 A record is a separate row under every rule, and it is not known which rows are one record. The file's size is therefore
 not the number of rows, and agreement of random pairs of records cannot be estimated from the rows: it comes from the
-sample, in which each field is drawn and shuffled separately.
+samples, in which each field is drawn and shuffled separately.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.layout import CODES, SAMPLES
+from tryst.common.encoding.samples import GROUPS
 from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet
 
 
@@ -29,7 +30,7 @@ class BlockKeyedRows:
     starts
         Where each rule's rows begin, and where the last rule's rows end.
     sample
-        Values of each field, sampled separately.
+        Values of each field, sampled separately; in arrays of its own, which keep nothing else in memory.
     n_records
         Records in the file.
     """
@@ -38,6 +39,11 @@ class BlockKeyedRows:
     starts: tuple[int, ...]
     sample: SignatureSet = dataclass_field(repr=False)
     n_records: int
+
+    @property
+    def sample_groups(self) -> int:
+        """Groups of equal sizes that the sample's rows are in, each under keys of its own; 1 from a former release."""
+        return GROUPS if self.sample.rule == SAMPLES else 1
 
     @property
     def rows_per_rule(self) -> tuple[int, ...]:
@@ -72,13 +78,14 @@ def rows_of_sets(sets: Sequence[SignatureSet], n_records: int) -> BlockKeyedRows
     Parameters
     ----------
     sets
-        One per rule, then the sample; codes, which come last, are not used in this half of a run.
+        One per rule, then the samples; codes, which come last, are not used in this half of a run.
     n_records
         Records in the file.
 
     Notes
     -----
-    Copies the signatures. Rules have none in common, so nothing is merged.
+    Copies all that it keeps: the sets are views of a whole payload, which is as large again. Rules have no signature in
+    common, so nothing is merged.
     """
     *rules, sample = (part for part in sets if part.rule != CODES)
     starts = tuple(int(n) for n in np.cumsum([0, *(part.n_rows for part in rules)]))
@@ -93,4 +100,12 @@ def rows_of_sets(sets: Sequence[SignatureSet], n_records: int) -> BlockKeyedRows
         signatures = np.vstack([part.signatures for part in parts])
         fields[name] = FieldSignatures(first.bits, signatures, np.concatenate(codes))
     blocks = {name: np.concatenate([part.blocks[name] for part in rules]) for name in rules[0].blocks}
-    return BlockKeyedRows(SignatureSet("", starts[-1], fields, blocks), starts, sample, n_records)
+    return BlockKeyedRows(SignatureSet("", starts[-1], fields, blocks), starts, _copied(sample), n_records)
+
+
+def _copied(part: SignatureSet) -> SignatureSet:
+    fields = {
+        name: FieldSignatures(field.bits, field.signatures.copy(), field.codes.copy())
+        for name, field in part.fields.items()
+    }
+    return SignatureSet(part.rule, part.n_rows, fields, {})

@@ -17,6 +17,7 @@ from tryst.carole.comparison import FieldComparison, level_distribution
 from tryst.carole.engine.linkage_input import LinkageInput
 from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
+from tryst.carole.engine.sample_groups import field_levels, pairs_in_groups
 from tryst.carole.engine.stream import KeptPairs
 
 
@@ -61,11 +62,14 @@ def check_agreement(
     level = np.zeros(len(kept.row_a), dtype=np.int64)
     compared.add(kept.row_a, kept.row_b, len(level), 1, level)
     agrees = np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
-    sample_a, sample_b = (part.fields[field.name] for part in files.samples)
-    of_all = level_distribution(
-        sample_a, sample_b, field.bounds, pool, np.random.default_rng(seed),
-        exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
-        comparator=field.comparator, randomised_response=field.randomised_response,
-    )  # fmt: skip
+    if files.sample_groups > 1:
+        of_all = field_levels(files.samples, field, pairs_in_groups(files.samples, files.sample_groups))
+    else:
+        sample_a, sample_b = (part.fields[field.name] for part in files.samples)
+        of_all = level_distribution(
+            sample_a, sample_b, field.bounds, pool, np.random.default_rng(seed),
+            exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,
+            comparator=field.comparator, randomised_response=field.randomised_response,
+        )  # fmt: skip
     total = float(of_all.sum())
     return CheckAgreement(agrees, float(of_all[-1]) / total if total else 0.0)

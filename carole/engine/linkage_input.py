@@ -33,6 +33,9 @@ class LinkageInput(Protocol):
         Records of each file.
     samples
         Rows in which each field separately is distributed as in the records of the files.
+    sample_groups
+        Groups of equal sizes that the rows of each of the samples are in; values of one group compare with those of the
+        same group only. 1: all of them.
     distinct_records
         Rows of each file of which no two are the same record, as many as possible.
     within
@@ -52,6 +55,9 @@ class LinkageInput(Protocol):
 
     @property
     def samples(self) -> BothSets: ...
+
+    @property
+    def sample_groups(self) -> int: ...
 
     @property
     def distinct_records(self) -> BothSets: ...

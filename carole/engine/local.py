@@ -42,6 +42,7 @@ from tryst.carole.engine.refinement import worth_keeping
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_warnings import run_warnings
+from tryst.carole.engine.sample_groups import grouped_levels
 from tryst.carole.engine.selection import choose_patterns
 from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from tryst.carole.engine.unlinkable import fields_present
@@ -112,7 +113,7 @@ class Run:
         files, plan, budget = self._files, self._plan, self._budget
         n_a, n_b = files.n_records
         plan.check_expected_matches(n_a, n_b)
-        budget.take(input_bytes(*files.rows), "the signatures of both files", "link smaller files")
+        budget.take(input_bytes(*files.rows, *files.samples), "the signatures of both files", "link smaller files")
         with self._stage("tables") as progress:
             found = files.source(plan, budget, lambda done: progress(0.5 * done))
             work = PairStream.workspace_bytes(self._threads)
@@ -218,13 +219,18 @@ class Run:
         if not self._plan.rules:
             progress(1.0)
             return None
-        a, b = self._files.samples
+        files = self._files
+        a, b = files.samples
+        if files.sample_groups > 1:
+            found = grouped_levels(files.samples, files.sample_groups, self._plan)
+            progress(1.0)
+            return found
         largest = max(field.signatures.nbytes for field in b.fields.values())
         scratch = 2 * largest + self._threads * 2**24
         self._budget.take(scratch, "the levels over all pairs", "use fewer threads")
-        levels = all_pairs_levels(a, b, self._plan, self._files.sample_tables(tables), pool, progress)
+        levels = all_pairs_levels(a, b, self._plan, files.sample_tables(tables), pool, progress)
         self._budget.give_back(scratch)
-        return without_diagonal(levels, a, self._plan) if self._files.within else levels
+        return without_diagonal(levels, a, self._plan) if files.within else levels
 
     @property
     def _bytes_per_pattern(self) -> int:

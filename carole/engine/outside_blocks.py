@@ -39,10 +39,12 @@ class RandomPairs:
         Pairs to draw, with replacement.
     seed : int
         The same pairs for the same seed, whatever the threads.
+    groups : int
+        Groups of equal sizes that the rows of either file are in; both rows of a pair are of the same.
     """
 
-    def __init__(self, n_a: int, n_b: int, mark: Mark, n_pairs: int, seed: int) -> None:
-        self._n_a, self._n_b = n_a, n_b
+    def __init__(self, n_a: int, n_b: int, mark: Mark, n_pairs: int, seed: int, groups: int = 1) -> None:
+        self._n_a, self._n_b, self._groups = n_a, n_b, groups
         self._mark = mark
         self._seed = seed
         self.n_pairs = n_pairs
@@ -57,7 +59,8 @@ class RandomPairs:
         n = part.stop - part.start
         rng = np.random.default_rng([self._seed, part.start])
         row_a[:n] = rng.integers(0, self._n_a, n, dtype=np.int32)
-        row_b[:n] = rng.integers(0, self._n_b, n, dtype=np.int32)
+        size_a, size_b = self._n_a // self._groups, self._n_b // self._groups
+        row_b[:n] = row_a[:n] // size_a * size_b + rng.integers(0, size_b, n, dtype=np.int32)
         self._mark(row_a, row_b, n, mask)
         return n
 
@@ -98,7 +101,7 @@ def sample_outside_blocks(
     sample_a, sample_b = files.samples
     mark = files.sample_mark(pairs)
     for maximum in SAMPLES:
-        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed)
+        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed, files.sample_groups)
         try:
             code, mask, count = stream_of(drawn).count(lambda fraction: None)
             break

@@ -81,13 +81,12 @@ def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[Cross
 
 
 def input_bytes(*sets: SignatureSet) -> int:
-    """Memory of signature sets."""
-    return sum(
-        sum(field.signatures.nbytes + field.codes.nbytes for field in part.fields.values())
-        + sum(keys.nbytes for keys in part.blocks.values())
-        + sum(variable.codes.nbytes for variable in part.variables.values())
-        for part in sets
-    )
+    """Memory of signature sets; what several of them share is counted once."""
+    arrays: list[NDArray[np.generic]] = []
+    for part in sets:
+        arrays += [array for field in part.fields.values() for array in (field.signatures, field.codes)]
+        arrays += [*part.blocks.values(), *(variable.codes for variable in part.variables.values())]
+    return sum({id(array): array.nbytes for array in arrays}.values())
 
 
 def level_tables(

@@ -28,6 +28,7 @@ class WholeFiles:
     """
 
     within: bool = False
+    sample_groups: int = 1
     sides: tuple[str, ...] = ("Alice", "Bob")
 
     def __init__(self, a: SignatureSet, b: SignatureSet) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tryst.carole.projects import Project
-from tryst.common.encoding.layout import CODES, SAMPLE, SAMPLE_ROWS, Layout, SetLayout
+from tryst.carole.store.integrity import layout_from_text
+from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROWS, SAMPLES, Layout, SetLayout
+from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
 from tryst.common.specification.model.padding import max_rows
@@ -20,8 +22,9 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     Raises
     ------
     TrystError
-        ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's; EPOCH_MISMATCH;
-        KEY_MISMATCH if the key-check value is not the one this custodian has reported.
+        ENCODING_MISMATCH if digest, sets, fields, bits or rules differ from the specification's, or if it has the
+        sample of a former release and the other custodian's contribution has not; EPOCH_MISMATCH; KEY_MISMATCH if the
+        key-check value is not the one this custodian has reported.
     """
     if manifest.encoding_digest != project.encoding_digest:
         raise _encoding(
@@ -46,9 +49,11 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             got=f"a value other than this custodian reported in epoch {project.epoch}",
             remedy="sign the records again with the agreed seed",
         )
-    # In mode block_keyed there is a set for every rule, a sample and the codes; otherwise one set serves every rule.
+    # In mode block_keyed there is a set for every rule, the samples and the codes; otherwise one set serves every rule.
     separate = spec.mode == "block_keyed"
-    sets = [*[rule.name for rule in spec.keyed_rules], SAMPLE, *([CODES] if spec.variables else [])]
+    _check_former_sample(manifest, project)
+    samples = FORMER_SAMPLE if manifest.layout.former_sample else SAMPLES
+    sets = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
     found = [part.rule for part in manifest.layout.sets]
     _same("manifest.sets", "signature sets for rules", found, sets if separate else [""])
     _check_records(manifest.layout, spec, separate=separate)
@@ -56,6 +61,21 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
         if part.rule != CODES:
             _check_set(part, spec)
         _check_variables(part, () if separate and part.rule != CODES else spec.variables_of(manifest.side))
+
+
+def _check_former_sample(manifest: Manifest, project: Project) -> None:
+    """Values under one key cannot be compared with values in groups: whoever has the former release is to upgrade."""
+    other = manifest.side.other
+    if not manifest.layout.former_sample or not project.contributed(other):
+        return
+    if not layout_from_text(project.uploads[other].layout).former_sample:
+        raise TrystError(
+            ErrorCode.ENCODING_MISMATCH,
+            f"samples must be in groups under a key each, as {other}'s are",
+            where="manifest.sets",
+            got="a sample under one key, of a former release",
+            remedy=f"install the release that {other} has; the service then contributes again by itself",
+        )
 
 
 def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> None:
@@ -67,13 +87,15 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
             what = f"a contribution has records beside its {spec.decoys} decoys"
             raise _encoding("manifest.sets", what, f"{layout.sets[0].rows} rows")
         return
-    (sample,) = (part for part in layout.sets if part.rule == SAMPLE)
-    if sample.rows != min(layout.records, SAMPLE_ROWS):
-        what = f"the sample has a row for each record, and {SAMPLE_ROWS} at most"
-        raise _encoding("manifest.sets", what, f"{sample.rows} of {layout.records}")
+    (sample,) = (part for part in layout.sets if part.rule in (SAMPLES, FORMER_SAMPLE))
+    former = layout.former_sample
+    rows = min(layout.records, FORMER_SAMPLE_ROWS) if former else sample_rows(layout.records)
+    if sample.rows != rows:
+        what = f"the samples of a file of {layout.records} records have {rows} rows"
+        raise _encoding("manifest.sets", what, str(sample.rows))
     maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else max_rows(spec.padding))
     for part in layout.sets:
-        if part.rows > maximum:
+        if part is not sample and part.rows > maximum:
             what = f"at most {maximum} rows under a rule, by {layout.records} records, {spec.decoys} decoys and padding"
             raise _encoding("manifest.sets", what, str(part.rows))
 
@@ -81,7 +103,7 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
 def _check_set(part: SetLayout, spec: Specification) -> None:
     fields = [field.name for field in spec.fields]
     _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
-    sample = spec.mode == "block_keyed" and not part.rule
+    sample = spec.mode == "block_keyed" and part.rule in (SAMPLES, FORMER_SAMPLE)
     rules = [] if sample else [rule.name for rule in spec.keyed_rules]
     _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, rules)
     for field in part.fields:

@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from tryst.carole.projects import Upload, operations
-from tryst.carole.projects.operations.outcome import Detail
+from tryst.carole.projects import Project, Upload, operations
+from tryst.carole.projects.operations.outcome import Detail, Outcome
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, StoredChunk, erased
@@ -121,6 +121,8 @@ class Uploads:
     ) -> None:
         """Commit an upload, after checking that it is complete and matches its layout and digest.
 
+        The other side's upload expires if a former release has made it: its samples could not be compared.
+
         Raises
         ------
         TrystError
@@ -151,6 +153,8 @@ class Uploads:
                 validate_payload(layout_from_text(row.layout), PayloadReader(self._payloads, key, row.payload, chunks))
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
+            if not layout_from_text(row.layout).former_sample:
+                change.apply(_without_former_sample(change.project, side.other))
             change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
 
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
@@ -208,6 +212,13 @@ class Uploads:
                 raise erased()
             row = _living(connection, held.id, side, there.upload)
             return row, self._payloads.chunks(connection, row.payload), self._payloads.key(connection, row.payload)
+
+
+def _without_former_sample(project: Project, side: Side) -> Outcome:
+    there = project.uploads.get(side)
+    if there is None or not project.contributed(side) or not layout_from_text(there.layout).former_sample:
+        return Outcome(project)
+    return operations.expire_upload(project, side, there.upload, "its samples are under one key, of a former release")
 
 
 def _find(connection: Connection, project: int, side: Side, upload: str) -> Row[Any] | None:

@@ -13,8 +13,7 @@ reveal hardly less: that two rows of a block agree on a rule's fields is visible
 rule is first.
 
 Chance agreement cannot be estimated from pairs of rows when only rows of a block compare, so each custodian also sends
-a *sample* of each field, up to `SAMPLE_ROWS` signatures under a key that is used for nothing else, drawn field
-by field: the values in one row of the sample belong to different people.
+*samples* of each field's values, in small groups under keys that are used for nothing else (`samples`).
 
 Codes of category variables hold for the whole file. Beside signatures they would join a record's rows across rules, so
 they have a set of their own: every record once, shuffled separately, with codes and nothing else. The resolver reports

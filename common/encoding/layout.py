@@ -26,12 +26,14 @@ MAX_RULES = 64
 MAX_VARIABLES = 64
 MAX_CATEGORIES = 1000
 
-SAMPLE_ROWS = 2_000
-"""Rows of a sample in mode block_keyed. Pairs of two samples estimate an agreement of one in 100,000 to within a sixth
-of itself, where values are evenly spread; a file of fewer records is sampled whole."""
+SAMPLES = "+samples"
+"""Name of the set of samples among the sets of mode block_keyed, where others have their rule's; no rule can have it.
+Its rows are in groups, see `common.encoding.samples`."""
 
-SAMPLE = ""
-"""Name of the sample among the sets of mode block_keyed, where others have their rule's."""
+FORMER_SAMPLE = ""
+"""Name of the sample that former releases send instead: up to `FORMER_SAMPLE_ROWS` values of a field under one key."""
+
+FORMER_SAMPLE_ROWS = 2_000
 
 CODES = "+codes"
 """Name of the set of codes among the sets of mode block_keyed, where others have their rule's; no rule can have it."""
@@ -93,6 +95,11 @@ class Layout:
     set may have more rows than that."""
 
     @property
+    def former_sample(self) -> bool:
+        """Whether it has its samples as former releases made them, under one key for each field."""
+        return self.records > 0 and any(part.rule == FORMER_SAMPLE for part in self.sets)
+
+    @property
     def total_bytes(self) -> int:
         """Bytes of the payload."""
         return sum(part.total_bytes for part in self.sets)
@@ -101,7 +108,7 @@ class Layout:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, 0, MAX_ROWS, "records", "layout")
-        reserved = ("", CODES) if self.records else ("",)
+        reserved = ("", SAMPLES, CODES) if self.records else ("", SAMPLES)
         _distinct_names([part.rule for part in self.sets], "layout", "rule", reserved=reserved)
         for part in self.sets:
             where = where_of(part.rule)

@@ -23,9 +23,10 @@ from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
 from tryst.common.encoding.blocks import blocks_and_tags
 from tryst.common.encoding.categories import coded_variables
 from tryst.common.encoding.columns import check_columns, check_variables, distinct_values, random_order
-from tryst.common.encoding.layout import CODES, SAMPLE, SAMPLE_ROWS, Layout
+from tryst.common.encoding.layout import CODES, SAMPLES, Layout
 from tryst.common.encoding.padding import RuleRows, rows_of_rules
-from tryst.common.encoding.row_order import Drawing, in_content_order, sampled
+from tryst.common.encoding.row_order import Drawing, in_content_order
+from tryst.common.encoding.samples import drawn_groups, grouped
 from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.encoding.signing import PreparedField, Signer, canonical
 from tryst.common.encoding.values import pack_values
@@ -45,10 +46,10 @@ class Encoded:
     Attributes
     ----------
     sets
-        In block-keyed mode one set per rule, in the specification's order, then the sample, then the codes where the
+        In block-keyed mode one set per rule, in the specification's order, then the samples, then the codes where the
         specification has variables; otherwise one set.
     orders
-        By set, for each row (its pseudonym) the row of the file; the sample has none. It never leaves the custodian.
+        By set, for each row (its pseudonym) the row of the file; the samples have none. It never leaves the custodian.
         Row numbers past the file's rows are decoys, and those past the decoys dummies.
     records
         Records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each.
@@ -68,12 +69,12 @@ class Encoded:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The row of the file for each row of all sets but the sample, one set after the other; codes come last."""
+        """The row of the file for each row of all sets but the samples, one set after the other; codes come last."""
         return np.concatenate([self.orders[part.rule] for part in self.sets if part.rule in self.orders])
 
     @property
     def n_signed(self) -> int:
-        """Rows with signatures, the sample's apart: in `order` they come first."""
+        """Rows with signatures, the samples' apart: in `order` they come first."""
         return sum(len(order) for name, order in self.orders.items() if name != CODES)
 
     @property
@@ -173,14 +174,15 @@ def encode_rows(
     *,
     noise: NoiseKey | None = None,
     variables: Mapping[str, VariableCodes] = MappingProxyType({}),
+    samples: bool = True,
     shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Encoded:
-    """Sign the rows of each set, and samples, for all rows or those of some blocks.
+    """Sign the rows of each set, and in mode block_keyed samples, for all rows or those of some blocks.
 
     As `encode_records`, but `variables` are the codes of the rows of `sent`, which the one set of modes open and
-    trusted has.
+    trusted has, and samples can be left out.
     """
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
@@ -207,11 +209,10 @@ def encode_rows(
     def draw(name: str) -> None:
         if shuffle is None:
             text = sent.columns[name].head(sent.n_records)
-            digests = keyed_digests(text, signer.key(Purpose.SAMPLE, name))
-            drawn = sampled(digests, SAMPLE_ROWS, name, drawing)
+            drawn = drawn_groups(keyed_digests(text, drawing.key(f"values of {name}")), name, epoch, drawing)
         else:
-            drawn = shuffle(sent.n_records)[:SAMPLE_ROWS]
-        signed[SAMPLE, name] = signer.sign(prepared[name], drawn, purpose=Purpose.SAMPLE)
+            drawn = grouped(sent.n_records, lambda _: shuffle(sent.n_records))
+        signed[SAMPLES, name] = signer.sign_groups(prepared[name], drawn)
 
     drawing = Drawing(specification.project, noise)
     orders = {part: rows if shuffle is None else rows[shuffle(len(rows))] for part, rows in sent.rows.items()}
@@ -223,7 +224,7 @@ def encode_rows(
         first |= {f"prepared {field.name}": partial(prepare, field) for field in specification.fields}
         of = {part: f" for rule {part}" if part else "" for part in orders}
         then = {f"signed {name}{of[part]}": partial(sign, part, name) for part in orders for name in names}
-    if block_keyed:
+    if block_keyed and samples:
         then |= {f"sampled {name}": partial(draw, name) for name in names}
     _run((first, then), threads, progress)
 
@@ -241,9 +242,9 @@ def encode_rows(
             last = (order >= sent.n_records) & (not block_keyed)
             made, orders[part] = in_content_order(made, order, last, drawing)
         sets.append(made)
-    if block_keyed:
-        n_drawn = min(sent.n_records, SAMPLE_ROWS)
-        sets.append(SignatureSet(SAMPLE, n_drawn, {name: signed[SAMPLE, name] for name in names}, {}))
+    if block_keyed and samples:
+        of_fields = {name: signed[SAMPLES, name] for name in names}
+        sets.append(SignatureSet(SAMPLES, len(of_fields[names[0]].codes), of_fields, {}))
     return Encoded(tuple(sets), orders, sent.n_records if block_keyed else 0, sent.decoys)
 
 

@@ -1,4 +1,4 @@
-"""The order of the rows of a set, and the choice of a sample: both follow from what is sent, and tell nothing more.
+"""The order of the rows of a set: it follows from what is sent, and tells nothing more.
 
 Rows are sorted by the signatures and digests that are sent with them, which look random without the keys: an order that
 whoever has the rows could make by itself. Rows that are equal in everything stay in an order drawn from the custodian's
@@ -32,12 +32,15 @@ class Drawing:
     def __init__(self, project: str, noise: NoiseKey | None) -> None:
         self._project, self._noise = project, noise
 
+    def key(self, purpose: str) -> bytes:
+        """A key for one purpose, 32 bytes."""
+        return secrets.token_bytes(KEY_BYTES) if self._noise is None else self._noise.derive(self._project, purpose).k1
+
     def draw(
         self, purpose: str, first: NDArray[np.integer], second: NDArray[np.integer] | None = None
     ) -> NDArray[np.uint64]:
         """A number of each pair of numbers, the same for equal pairs: uint64, shape (n,)."""
-        key = secrets.token_bytes(KEY_BYTES) if self._noise is None else self._noise.derive(self._project, purpose).k1
-        return numbers(key, first, second)
+        return numbers(self.key(purpose), first, second)
 
 
 def in_content_order(
@@ -76,33 +79,3 @@ def in_content_order(
     blocks = {name: keys[order] for name, keys in part.blocks.items()}
     variables = {name: VariableCodes(each.categories, each.codes[order]) for name, each in part.variables.items()}
     return SignatureSet(part.rule, part.n_rows, fields, blocks, variables), rows[order]
-
-
-def sampled(digests: NDArray[np.uint64], size: int, name: str, drawing: Drawing) -> NDArray[np.int64]:
-    """Rows drawn without replacement, all equally likely, by their values and not by their places in the file.
-
-    Each occurrence of a value has a number of its own, and the rows of the smallest numbers are drawn.
-
-    Parameters
-    ----------
-    digests : ndarray of uint64, shape (n_rows,)
-        Digest of each row's value, equal for equal values.
-    size
-        Rows to draw; all of them where there are no more.
-    name
-        Of the field; draws of two fields are independent.
-    drawing : Drawing
-
-    Returns
-    -------
-    ndarray of int64, shape (at most size,)
-        In the order of their numbers.
-    """
-    by_value = np.argsort(digests, kind="stable")
-    ascending = digests[by_value]
-    begins = np.concatenate([[True], ascending[1:] != ascending[:-1]])
-    place = np.arange(len(digests))
-    occurrence = np.empty(len(digests), dtype=np.int64)
-    occurrence[by_value] = place - np.maximum.accumulate(np.where(begins, place, 0))
-    drawn = drawing.draw(f"sample of {name}", digests, occurrence)
-    return np.argsort(drawn, kind="stable")[:size].astype(np.int64)

@@ -22,7 +22,7 @@ from tryst.common.encoding.blocking_keys import keyed_digests
 from tryst.common.encoding.columns import distinct_values
 from tryst.common.encoding.signature_sets import MISSING, NO_KEY, FieldSignatures
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.minhash import block_signatures, signatures, with_randomised_response
 from tryst.common.specification import FieldSpec, Specification, encoding_digest
@@ -96,7 +96,6 @@ class Signer:
         rows: NDArray[np.int64],
         block: NDArray[np.uint64] | None = None,
         *,
-        purpose: Purpose = Purpose.SIGNATURE,
         rule: str = "",
     ) -> FieldSignatures:
         """Sign one field of some rows.
@@ -111,8 +110,8 @@ class Signer:
             Digest of each row's block, shape (n,); by default rows have the context of their salt, or none. A row whose
             digest is ``NO_KEY`` has no signature: a context shared by all such rows would reveal more than the others
             do.
-        purpose, rule
-            Purpose and rule of the keys, besides the field's key domain.
+        rule
+            Of the keys, besides the field's key domain.
 
         Raises
         ------
@@ -125,9 +124,7 @@ class Signer:
         context a microsecond for each token of each distinct value in it.
         """
         spec, n_values = field.spec, field.tokens.n_values
-        keys = derive(
-            self._seed, self._specification.project, purpose, self._digest, spec.key_domain, rule, self._epoch
-        )
+        keys = self._keys(spec, Purpose.SIGNATURE, rule)
         codes = field.codes[rows]
         context = block if block is not None or field.salt is None else field.salt[rows]
         if context is None:
@@ -147,6 +144,37 @@ class Signer:
         table, ranks = canonical(self._with_noise(signed, spec))
         ranked = np.append(ranks, np.int32(MISSING))[places]
         return FieldSignatures(spec.bits, table, ranked[codes] if context is None else ranked)
+
+    def sign_groups(self, field: PreparedField, rows: NDArray[np.int64]) -> FieldSignatures:
+        """Sign one field of samples, each group of rows under keys of its own.
+
+        Parameters
+        ----------
+        field
+            As `prepare` gives it.
+        rows
+            The rows of each group, shape (n_groups, n). The result has all of them, one group after the other.
+
+        Raises
+        ------
+        TrystError
+            As `sign`.
+        """
+        signed, places, before = [], [], 0
+        for number, group in enumerate(rows):
+            values, its_value = np.unique(field.codes[group], return_inverse=True)
+            values, missing = values[values != MISSING], np.count_nonzero(values == MISSING)  # which comes first
+            keys = self._keys(field.spec, Purpose.SAMPLE, f"group {number}")
+            signed.append(signatures(field.tokens.take(values.astype(np.int64)), keys, field.spec.bits, threads=1))
+            places.append(np.where(its_value < missing, MISSING, its_value - missing + before).astype(np.int32))
+            before += len(values)
+        table, ranks = canonical(self._with_noise(np.concatenate(signed), field.spec))
+        ranked = np.append(ranks, np.int32(MISSING))
+        return FieldSignatures(field.spec.bits, table, ranked[np.concatenate(places)])
+
+    def _keys(self, field: FieldSpec, purpose: Purpose, rule: str) -> FieldKeys:
+        project, domain = self._specification.project, field.key_domain
+        return derive(self._seed, project, purpose, self._digest, domain, rule, self._epoch)
 
     def _with_noise(self, signed: NDArray[np.uint64], field: FieldSpec) -> NDArray[np.uint64]:
         """A field's signatures with the custodian's noise, if any; the noise of each is independent of the others."""

@@ -43,7 +43,7 @@ class Purpose(StrEnum):
     TAG = "tag"
     """Tag by which a row of one blocking rule shows, within its block, its key under another rule."""
     SAMPLE = "sample"
-    """The two keys under which a sample of a field's values is signed, for chance agreement."""
+    """The two keys under which a group of a sample of a field's values is signed, for chance agreement."""
     CHECK = "check"
     """Key-check value: shows that two seeds differ."""
     CANARY = "canary"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tryst.common.encoding.layout import CODES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire.sides import side_from_wire, side_to_wire
@@ -14,8 +14,13 @@ VERSION = 1
 VERSION_WITH_VARIABLES = 2
 """For a contribution with variables, which a reader of version 1 would ignore."""
 VERSION_BLOCK_KEYED = 3
-"""For a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records."""
+"""For a contribution of mode block_keyed: a set per blocking rule and a sample, and the number of records. Former
+releases write this and the next."""
 VERSION_WITH_CODES = 4
+"""For one that also has a set of codes."""
+VERSION_GROUPED = 5
+"""For a contribution of mode block_keyed whose samples are in groups under a key each."""
+VERSION_GROUPED_WITH_CODES = 6
 """For one that also has a set of codes."""
 
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
@@ -83,7 +88,11 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
 
 def _version(layout: Layout) -> int:
     if layout.records:
-        return VERSION_WITH_CODES if any(part.rule == CODES for part in layout.sets) else VERSION_BLOCK_KEYED
+        names = {part.rule for part in layout.sets}
+        grouped = SAMPLES in names
+        if CODES in names:
+            return VERSION_GROUPED_WITH_CODES if grouped else VERSION_WITH_CODES
+        return VERSION_GROUPED if grouped else VERSION_BLOCK_KEYED
     return VERSION_WITH_VARIABLES if any(part.variables for part in layout.sets) else VERSION
 
 
@@ -109,10 +118,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if not VERSION <= message.version <= VERSION_WITH_CODES:
+    if not VERSION <= message.version <= VERSION_GROUPED_WITH_CODES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests must be of versions {VERSION} to {VERSION_WITH_CODES}",
+            f"manifests must be of versions {VERSION} to {VERSION_GROUPED_WITH_CODES}",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -141,8 +150,8 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
     if message.version != _version(layout):
         raise TrystError(
             ErrorCode.PARAMETER,
-            "a manifest must be of version 2 if and only if a set has variables, 3 if it names records and 4 if it also"
-            " has codes",
+            "a manifest must be of version 2 if and only if a set has variables, 3 if it names records, 4 if it also"
+            " has codes, and 5 or 6 instead if its samples are in groups",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",

@@ -70,15 +70,20 @@ class JudgedRules:
         if self.accepted:
             return (
                 f"`tryst alice leakage` and `tryst bob leakage` accept these rules: at most {recovered}"
-                f" ({finding.field} under {finding.rule}), limit {limit:.0%}."
+                f" ({_where(finding)}), limit {limit:.0%}."
             )
         fields = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))
         return (
-            f"THE CUSTODIANS' GATES REFUSE THESE RULES: {finding.field} under {finding.rule} would be recovered for"
+            f"THE CUSTODIANS' GATES REFUSE THESE RULES: {_where(finding)} would be recovered for"
             f" {recovered}, limit {limit:.0%}; above it: {', '.join(fields)}. Leave such a field out (--ignore), write"
             " narrower rules by hand, set `padding`, or agree on a higher `leakage: {limit: ...}`; or use mode open,"
             " for a Carole who is trusted not to attack."
         )
+
+
+def _where(finding: Finding) -> str:
+    """The field, and what of it was attacked: a rule's blocks, or the samples, which no rule can change."""
+    return f"{finding.field} under {finding.rule}" if finding.rule else f"{finding.field} in its samples"
 
 
 def accepted_rules(

@@ -6,8 +6,8 @@ at random about the file's own, as another sample of the same people would have 
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold; so are the salts of a salted field. Where a blocking rule's keys join values across
-salts, the field is attacked as if it had none.
+the rows that such blocks hold, and some groups of the samples; so are the salts of a salted field. Where a blocking
+rule's keys join values across salts, the field is attacked as if it had none.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tryst.risk.leakage.across import by_cooccurrence
 from tryst.risk.leakage.category_codes import unique_rows
 from tryst.risk.leakage.own_blocks import in_blocks
 from tryst.risk.leakage.own_file import finding
+from tryst.risk.leakage.own_samples import in_samples
 from tryst.risk.leakage.own_whole import coded, field_by_field
 
 
@@ -75,7 +76,7 @@ def assess(
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
         if spec.mode == "block_keyed":
-            found = list(in_blocks(columns, signed, rng))
+            found = [*in_blocks(columns, signed, rng), *in_samples(columns, signed, rng)]
         else:
             read = list(field_by_field(columns, signed, rng))
             found = [each for _, findings in read for each in findings]

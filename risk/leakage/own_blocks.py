@@ -46,8 +46,8 @@ def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ran
         {name: np.searchsorted(used, rows) for name, rows in drawn.items()},
         int(np.searchsorted(used, whole.n_records)),
     )
-    sent = encode_rows(some, spec, Seed.generate(), 1, noise=noise, shuffle=file_order)
-    for part, rule in zip(sent.sets, spec.keyed_rules, strict=False):  # the sample comes last, and belongs to no row
+    sent = encode_rows(some, spec, Seed.generate(), 1, noise=noise, samples=False, shuffle=file_order)
+    for part, rule in zip(sent.sets, spec.keyed_rules, strict=True):
         order = sent.orders[rule.name]
         if not len(order):
             continue

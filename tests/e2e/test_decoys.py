@@ -19,7 +19,8 @@ from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
 from tests.e2e.recording import contribution, recorded
 from tests.e2e.test_block_keyed import BLOCKING
 from tryst.common.encoding import Layout, SignatureSet
-from tryst.common.encoding.layout import SAMPLE
+from tryst.common.encoding.layout import SAMPLES
+from tryst.common.encoding.samples import sample_rows
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
@@ -93,7 +94,7 @@ def test_they_are_on_the_wire(made: Made) -> None:
         assert part.n_rows == plain.n_rows + DECOYS == N + DECOYS
         assert made.keyed.layouts[side].records == N
         by_name = {part.rule: part for part in made.keyed.sets[side]}
-        assert by_name[SAMPLE].n_rows == N
+        assert by_name[SAMPLES].n_rows == sample_rows(N)
         assert N < by_name["born"].n_rows <= N + DECOYS
         assert made.open.reported_rows[side] == made.keyed.reported_rows[side] == N
 

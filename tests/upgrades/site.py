@@ -153,7 +153,7 @@ class Site:
             assert bob.wait(SECONDS) == -9, (self.logs / "dying.log").read_text()
         finally:
             bob.kill()
-        self.eventually(self._alice_has_contributed)
+        self.eventually(lambda: self.contributions("alice") == 1)
 
     def link(self, project: str) -> set[tuple[str, str]]:
         """Link with this release's coordinator until both custodians have their shares; the links, as in both."""
@@ -184,11 +184,16 @@ class Site:
             assert time.monotonic() < end, "\n".join(log.read_text()[-2000:] for log in self.logs.glob("*.log"))
             time.sleep(0.1)
 
-    def _alice_has_contributed(self) -> bool:
-        database = sqlite3.connect(self.folders["alice"] / "state" / "custodian.sqlite")
+    def contributions(self, side: str) -> int:
+        """Uploads that a custodian has sent whole."""
+        database = sqlite3.connect(self.folders[side] / "state" / "custodian.sqlite")
         found = database.execute("SELECT count(*) FROM upload WHERE committed_at IS NOT NULL").fetchone()
         database.close()
-        return bool(found[0])
+        return int(found[0])
+
+    def log(self, party: str) -> str:
+        """What a service's processes have written so far."""
+        return "\n".join(path.read_text() for path in self.logs.glob(f"*{party}*.log"))
 
     def _configure(self, party: str, old: str, new: str) -> None:
         text = self.configs[party].read_text()

@@ -96,8 +96,11 @@ def vectors() -> dict[str, Any]:
             tag = hidden(theirs, key, digest) if theirs else bytes(8)
             blocks[other] = f"{int.from_bytes(tag, 'little'):016x}"
             sets[rule].append({"blocks": blocks, "signatures": signed(record, Purpose.SIGNATURE, rule, digest)})
-    sample = [signed(record, Purpose.SAMPLE, "", bytes(8)) for record in RECORDS]
-    return {"maker": "tests/vectors/make_block_keyed.py", "sets": sets, "sample": sample}
+    samples = {
+        group: [signed(record, Purpose.SAMPLE, f"group {group}", bytes(8)) for record in RECORDS]
+        for group in (0, 1, 249)
+    }
+    return {"maker": "tests/vectors/make_block_keyed.py", "sets": sets, "samples": samples}
 
 
 def written() -> str:

@@ -106,13 +106,15 @@ def _layouts() -> dict[int, Layout]:
     """By the version of the manifest that has it."""
     fields = (FieldLayout("surname", 128, 3), FieldLayout("sex", 64, 2))
     variables = (VariableLayout("age", 5),)
-    samples = SetLayout("", 3, fields, (), ())
+    samples, grouped = SetLayout("", 3, fields, (), ()), SetLayout("+samples", 1000, fields, (), ())
     rule = SetLayout("born", 4, fields, ("born", "names"), ())
     return {
         1: Layout((SetLayout("", 4, fields, ("born",), ()),)),
         2: Layout((SetLayout("", 4, fields, ("born",), variables),)),
         3: Layout((rule, samples), 4),
         4: Layout((rule, samples, SetLayout("+codes", 4, (), (), variables)), 4),
+        5: Layout((rule, grouped), 4),
+        6: Layout((rule, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
     }
 
 
@@ -268,7 +270,7 @@ FIXED: Mapping[str, Format] = {
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
         f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
-        for version in (1, 2, 3, 4)
+        for version in (1, 2, 3, 4, 5, 6)
     },
     "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
     "backup's manifest": (

@@ -65,8 +65,8 @@ def commit_upload(project: Project, side: Side, member: str, upload: Upload) -> 
     return move(row, after, member, details)
 
 
-def expire_upload(project: Project, side: Side, upload: str) -> Outcome:
-    """Expire an upload, but not during a run: the run ends first.
+def expire_upload(project: Project, side: Side, upload: str, reason: str = "") -> Outcome:
+    """Expire an upload, but not during a run: the run ends first. A reason other than its age goes to the audit log.
 
     A run that waits for other parties has no worker and may wait for ever: it is ended. Nothing changes if the upload
     no longer exists.
@@ -87,7 +87,8 @@ def expire_upload(project: Project, side: Side, upload: str) -> Outcome:
     if given_up.project.active_run is not None:
         raise TrystError(ErrorCode.RUN_ACTIVE, "an upload cannot expire during a run", where=project.name)
     row = permit(project, SYSTEM, Action.EXPIRE_UPLOAD)
-    expired = move(row, given_up.project, SYSTEM, {"side": str(side), "upload": upload})
+    why = {"reason": reason} if reason else {}
+    expired = move(row, given_up.project, SYSTEM, {"side": str(side), "upload": upload, **why})
     return given_up.then(expired)
 
 

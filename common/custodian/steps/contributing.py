@@ -24,6 +24,7 @@ from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.decoys import with_decoys
+from tryst.common.encoding.layout import FORMER_SAMPLE
 from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Seed, key_check_value
@@ -59,7 +60,10 @@ def contribute(context: StepContext, task: Task) -> Outcome:
 
 
 def _is_for(upload: Upload, task: Task) -> bool:
-    return contribution_pb2.Manifest.FromString(upload.manifest).encoding_digest == task.encoding_digest
+    """Whether an upload that is not complete is to be sent on; what a former release has signed may be signed again."""
+    manifest = contribution_pb2.Manifest.FromString(upload.manifest)
+    former_sample = manifest.records > 0 and any(part.rule == FORMER_SAMPLE for part in manifest.sets)
+    return manifest.encoding_digest == task.encoding_digest and not former_sample
 
 
 def _prepare(context: StepContext, task: Task) -> Upload:

@@ -12,8 +12,8 @@ SENT: dict[Mode, str] = {
     "block_keyed": (
         "Names never leave the custodians, and Carole can compare two values inside a block only: a row is sent once "
         "per blocking rule, under a pseudonym of that rule. She sees the sizes of blocks and what is equal or similar "
-        "within them, and per field a sample of signatures that belong to no row. Codes of variables are sent "
-        "separately from all signatures."
+        "within them, and per field small groups of sampled signatures that belong to no row. Codes of variables are "
+        "sent separately from all signatures."
     ),
     "trusted": (
         "THE VALUES THEMSELVES ARE SENT to Carole: every compared field of every row, cleaned but not hidden from her. "

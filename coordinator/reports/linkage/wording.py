@@ -12,9 +12,9 @@ from .content import MISSING, ReportContent, RunDescription
 
 _IN_BLOCKS = (
     "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per rule "
-    "under a pseudonym of that rule, keyed blocking digests and tags, and for each field a sample of signatures that "
-    "belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and what is equal or "
-    "similar within them."
+    "under a pseudonym of that rule, keyed blocking digests and tags, and for each field small groups of signatures "
+    "that belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and what is equal "
+    "or similar within them."
 )
 
 #: What a mode lets Carole see, in the words that every screen and report uses for it.

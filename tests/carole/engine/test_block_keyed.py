@@ -107,8 +107,8 @@ def test_u_comes_from_the_samples_whatever_the_populations() -> None:
     found, _ = compare(a, b, PLAN, RESOURCES, lambda stage, done: None)
     assert found.levels is not None
     u = found.levels[2] / found.levels[2].sum()
-    # u = x y + (1 - x)(1 - y): five standard errors of shares in two samples of 2,000.
-    error = 5 * np.sqrt(((2 * 0.5 - 1) ** 2 * 0.95 * 0.05 + (2 * 0.95 - 1) ** 2 * 0.25) / 2000)
+    # u = x y + (1 - x)(1 - y): five standard errors of shares in two samples of 6,000 records, some of them twice.
+    error = 5 * np.sqrt(((2 * 0.5 - 1) ** 2 * 0.95 * 0.05 + (2 * 0.95 - 1) ** 2 * 0.25) / 6000)
     assert abs(u[1] - 0.5) < error < 0.06
     assert found.n_a == n
 

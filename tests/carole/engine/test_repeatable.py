@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.modes import people
-from tryst.carole.engine import Resources, compare, link, rows_of_sets
+from tryst.carole.engine import Resources, block_keyed_rows, compare, link, rows_of_sets
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
@@ -25,7 +25,7 @@ from tryst.carole.engine.specified import plan_of
 from tryst.carole.engine.stream import KeptPairs
 from tryst.common.cleaning import clean
 from tryst.common.custodian.steps.handle_submission import handles_of
-from tryst.common.encoding import records, to_bytes
+from tryst.common.encoding import samples, to_bytes
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.keys.derivation import Seed
@@ -114,7 +114,8 @@ def without_copies(pairs: Pairs) -> list[tuple[str, str, tuple[float, float, boo
 def test_a_run_is_the_same_to_the_last_bit_in_any_order_of_the_files_and_with_any_threads(
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "SAMPLE_ROWS", 300)  # fewer than there are records, as in large files
+    monkeypatch.setattr(samples, "GROUPS", 10)  # of fewer records than there are, as in large files
+    monkeypatch.setattr(block_keyed_rows, "GROUPS", 10)
     spec, files = made(600, mode)
     first = linked(spec, files, threads=1)
     assert sum(is_link for *_, is_link in first.values()) > 250

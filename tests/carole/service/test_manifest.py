@@ -11,7 +11,9 @@ import pytest
 from tests.specifications import heading
 from tryst.carole.projects import Project
 from tryst.carole.service.manifest import check_manifest
-from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.carole.store.integrity import layout_to_text
+from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
@@ -31,13 +33,19 @@ retention: {uploads_days: 1, results_days: 1, maps_days: 1}
 """
 )
 FIELD = FieldLayout("surname", 128, 4)
-RULE, SAMPLE = SetLayout("start", 8, (FIELD,), ("start",)), SetLayout("", 9, (FIELD,))
+RULE, SAMPLE = SetLayout("start", 8, (FIELD,), ("start",)), SetLayout(SAMPLES, sample_rows(9), (FIELD,))
+FORMER = SetLayout(FORMER_SAMPLE, 9, (FIELD,))
 REGION, AGE = VariableLayout("region", 3), VariableLayout("age", 2)
 CODED = SetLayout(CODES, 9, (), (), (REGION, AGE))
 
 
-def check(*sets: SetLayout, side: Side = Side.ALICE, text: str = TEXT) -> None:
-    project = SimpleNamespace(encoding_digest=b"e" * 32, epoch=1, reports={})
+def check(
+    *sets: SetLayout, side: Side = Side.ALICE, text: str = TEXT, theirs: tuple[SetLayout, ...] | None = None
+) -> None:
+    uploads = {} if theirs is None else {side.other: SimpleNamespace(layout=layout_to_text(Layout(theirs, 9)))}
+    project = SimpleNamespace(
+        encoding_digest=b"e" * 32, epoch=1, reports={}, uploads=uploads, contributed=uploads.__contains__
+    )
     manifest = Manifest("keyed", side, 1, b"e" * 32, b"k" * 8, Layout(sets, 9))
     check_manifest(manifest, cast(Project, cast(Any, project)), load_specification(text))
 
@@ -55,7 +63,11 @@ def test_what_the_specification_allows_is_accepted() -> None:
     [
         (RULE, SAMPLE),
         (RULE, CODED, SAMPLE),
-        (RULE, replace(SAMPLE, rows=8), CODED),
+        (RULE, replace(SAMPLE, rows=sample_rows(9) - 1), CODED),
+        (RULE, replace(SAMPLE, rows=9), CODED),
+        (RULE, SAMPLE, FORMER, CODED),
+        (RULE, replace(FORMER, rows=8), CODED),
+        (RULE, replace(FORMER, rows=sample_rows(9)), CODED),
         (RULE, SAMPLE, replace(CODED, variables=(AGE, REGION))),
         (RULE, SAMPLE, replace(CODED, variables=(REGION,))),
         (RULE, SAMPLE, replace(CODED, variables=(REGION, replace(AGE, categories=3)))),
@@ -67,6 +79,16 @@ def test_anything_else_is_refused(sets: tuple[SetLayout, ...]) -> None:
     with pytest.raises(TrystError) as caught:
         check(*sets)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
+
+
+def test_a_former_release_has_its_sample_accepted_until_the_other_custodian_has_a_newer_one() -> None:
+    check(RULE, FORMER, CODED)
+    check(RULE, FORMER, CODED, theirs=(RULE, FORMER, CODED))
+    check(RULE, SAMPLE, CODED, theirs=(RULE, FORMER, CODED))
+    with pytest.raises(TrystError, match="samples must be in groups under a key each, as bob's are") as caught:
+        check(RULE, FORMER, CODED, theirs=(RULE, SAMPLE, CODED))
+    assert caught.value.code is ErrorCode.ENCODING_MISMATCH
+    assert "install the release that bob has" in caught.value.remedy
 
 
 def test_decoys_are_rows_beside_the_records() -> None:

@@ -1,4 +1,4 @@
-"""Block-keyed mode: signatures by the definition, nothing shared between blocks or rules, tags, the sample."""
+"""Block-keyed mode: signatures by the definition, nothing shared between blocks or rules, tags."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from tryst.common.encoding import signing as subject
 from tryst.common.encoding.blocks import tags
 from tryst.common.encoding.categories import relabelling
 from tryst.common.encoding.columns import file_order
-from tryst.common.encoding.layout import CODES, SAMPLE_ROWS
+from tryst.common.encoding.layout import CODES, SAMPLES
 from tryst.common.encoding.records import Encoded, encode_records
+from tryst.common.encoding.samples import GROUPS
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive
 from tryst.common.minhash.fast import block_signatures, signatures
@@ -82,10 +83,16 @@ def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load_specification(make.SPECIFICATION)
     columns = {name: [record[name] for record in make.RECORDS] for name in make.DOMAINS}
     made = encode_records(series(columns), spec, Seed(make.SEED), make.EPOCH, shuffle=file_order)
-    assert [part.rule for part in made.sets] == ["born", "name", ""]
-    for part in made.sets:
-        expected = golden["sets"].get(part.rule, [{"signatures": row, "blocks": {}} for row in golden["sample"]])
-        expected = [row for row in expected if row is not None]
+    *rules, samples = made.sets
+    assert [part.rule for part in made.sets] == ["born", "name", SAMPLES]
+    assert samples.n_rows == GROUPS * len(make.RECORDS)
+    for number, of_group in golden["samples"].items():
+        rows = slice(int(number) * len(make.RECORDS), (int(number) + 1) * len(make.RECORDS))
+        for name in samples.fields:
+            found = [row if row is None else row[::-1].hex() for row in rows_of(samples, name)[rows]]
+            assert found == [row[name] for row in of_group]
+    for part in rules:
+        expected = [row for row in golden["sets"][part.rule] if row is not None]
         assert part.n_rows == len(expected)
         for name in part.fields:
             found = [row if row is None else row[::-1].hex() for row in rows_of(part, name)]
@@ -238,40 +245,6 @@ def test_pseudonyms_of_two_rules_have_nothing_to_do_with_each_other() -> None:
             assert np.count_nonzero(orders[i] == orders[j]) < 20
 
 
-def test_the_sample_is_of_people_and_never_of_one_person() -> None:
-    n = 3 * SAMPLE_ROWS
-    columns: dict[str, list[str | None]] = {
-        "surname": [f"{'abcdefghij'[i % 10]}{i:05d}" if i % 2 else None for i in range(n)],
-        "given": [f"{i:06d}x" for i in range(n)],
-        "born": ["19151107"] * n,
-        "sex": ["m" if i % 20 == 0 else "f" for i in range(n)],
-    }
-    made = encode_records(series(columns), SPEC, SEED, 1)
-    sample = made.sets[-1]
-    assert sample.rule == ""
-    assert sample.n_rows == SAMPLE_ROWS
-    assert "" not in made.orders
-    missing = np.mean(sample.fields["surname"].codes == -1)
-    share = np.bincount(sample.fields["sex"].codes).min() / SAMPLE_ROWS
-    # Six standard errors of a share in a sample of 2,000.
-    assert abs(missing - 0.5) < 6 * np.sqrt(0.25 / SAMPLE_ROWS)
-    assert abs(share - 0.05) < 6 * np.sqrt(0.05 * 0.95 / SAMPLE_ROWS)
-    assert sample.fields["given"].n_distinct > 0.95 * SAMPLE_ROWS  # some numbers have the same bigrams
-    # Values are distinguished by the digits in them: rows where both are one person's are chance, about 2000/6000/2.
-    keys = {name: derive(SEED, SPEC.project, Purpose.SAMPLE, encoding_digest(SPEC), "surname") for name in columns}
-    tokens = {name: tokenise([v for v in columns[name] if v], "bigrams", bytes(32)) for name in ("surname", "given")}
-    person: dict[str, dict[bytes, int]] = {}
-    for name, token in tokens.items():
-        rows = [i for i, value in enumerate(columns[name]) if value]
-        made_rows = signatures(token, keys[name], 128)
-        person[name] = {row.tobytes(): i for row, i in zip(made_rows, rows, strict=True)}
-    drawn = {name: [person[name].get(row) if row else None for row in rows_of(sample, name)] for name in tokens}
-    known = sum(value is not None for value in drawn["given"])
-    assert known == SAMPLE_ROWS
-    same = sum(x is not None and x == y for x, y in zip(drawn["surname"], drawn["given"], strict=True))
-    assert same < 12
-
-
 def test_tags_of_no_key_are_none() -> None:
     block, other = np.array([5, 5, 6], dtype=np.uint64), np.array([0, 9, 9], dtype=np.uint64)
     made = tags(block, other, bytes(range(32)))
@@ -304,7 +277,7 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
         "illness": pl.Series([None if i % 7 == 0 else i % 3 for i in range(n)], dtype=pl.Int32),
     }
     made = encode_records(series(columns), CODED, SEED, 1, variables=places)
-    assert [part.rule for part in made.sets] == ["born", "sex", "name", "", CODES]
+    assert [part.rule for part in made.sets] == ["born", "sex", "name", SAMPLES, CODES]
     codes = made.sets[-1]
     assert (codes.n_rows, codes.fields, codes.blocks) == (n, {}, {})
     assert all(not part.variables for part in made.sets[:-1])

@@ -15,9 +15,9 @@ from tests.specifications import heading
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.dummies import Draws, excess_agreement
-from tryst.common.encoding.layout import SAMPLE_ROWS
 from tryst.common.encoding.padding import min_size, padded_size, rows_of_rules
 from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.samples import GROUPS
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
@@ -119,13 +119,13 @@ def test_every_block_on_the_wire_has_its_target(padding: Padding) -> None:
 
 
 def test_samples_hold_no_dummies() -> None:
-    """A file in which every block of one rule is a single record: the sample has a row for each, and no more."""
+    """A file in which every block of one rule is a single record: each group of the samples has all, and no more."""
     few = {name: column.head(40) for name, column in PEOPLE.items()}
     made = encode_records(few, specification(20), SEED, 1, noise=NOISE)
     assert made.n_dummies > 400
-    assert made.sets[-1].n_rows == 40 < SAMPLE_ROWS
+    assert made.sets[-1].n_rows == 40 * GROUPS
     for name, field in made.sets[-1].fields.items():
-        assert np.count_nonzero(field.codes >= 0) == 40 - few[name].null_count()
+        assert np.count_nonzero(field.codes >= 0) == (40 - few[name].null_count()) * GROUPS
 
 
 def test_rows_are_shuffled_with_their_dummies() -> None:
@@ -218,7 +218,7 @@ def test_one_block_of_everybody_and_files_without_keys() -> None:
     same = {name: pl.Series(name, ["x"] * 5, dtype=pl.String) for name in PEOPLE}
     same["born"] = pl.Series("born", ["19500101"] * 5)
     made = encode_records(same, specification("powers_of_two"), SEED, 1, noise=NOISE)
-    assert [part.n_rows for part in made.sets] == [8, 8, 8, 5]
+    assert [part.n_rows for part in made.sets] == [8, 8, 8, 5 * GROUPS]
     empty = {name: pl.Series(name, [None, None], dtype=pl.String) for name in PEOPLE}
     assert encode_records(empty, specification(20), SEED, 1, noise=NOISE).n_dummies == 0
 

@@ -1,16 +1,10 @@
-"""The order of rows and the choice of samples: of the content alone, and without a trace of the file's order."""
+"""The order of rows: of the content alone, and without a trace of the file's order."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
-import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import ECB
 
-from tryst.common.encoding.row_order import Drawing, in_content_order, sampled
+from tryst.common.encoding.row_order import Drawing, in_content_order
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes
 from tryst.common.keys.noise import NoiseKey
 
@@ -64,41 +58,3 @@ def test_equal_rows_have_an_order_of_the_custodians_own() -> None:
     for other in others:
         # Fixed points of a random permutation are Poisson(1): 20 and more once in 1e19.
         assert np.count_nonzero(first == other) < 20
-
-
-def test_a_sample_is_that_of_its_definition() -> None:
-    rng = np.random.default_rng(2)
-    digests = rng.integers(0, 40, 300).astype(np.uint64)
-    key = NOISE.derive("project", "sample of surname").k1
-    cipher = Cipher(AES(key), ECB()).encryptor()  # noqa: S305 - the definition
-    seen: Counter[int] = Counter()
-    numbered = []
-    for row, value in enumerate(digests.tolist()):
-        block = value.to_bytes(8, "little") + seen[value].to_bytes(8, "little")
-        numbered.append((int.from_bytes(cipher.update(block)[:8], "little"), row))
-        seen[value] += 1
-    expected = [row for _, row in sorted(numbered)]
-    assert sampled(digests, 50, "surname", DRAWING).tolist() == expected[:50]
-    assert sampled(digests, 1_000, "surname", DRAWING).tolist() == expected
-    # Of two fields with the same values, and of two custodians, it is another.
-    assert sampled(digests, 50, "given", DRAWING).tolist() != expected[:50]
-    assert sampled(digests, 50, "surname", Drawing("project", NoiseKey(bytes(32)))).tolist() != expected[:50]
-
-
-def test_the_same_values_are_drawn_in_whatever_order_the_file_has_them() -> None:
-    rng = np.random.default_rng(3)
-    digests = rng.integers(0, 1 << 62, 5_000).astype(np.uint64)
-    digests[rng.random(5_000) < 0.5] = 0  # missing
-    drawn = digests[sampled(digests, 400, "surname", DRAWING)]
-    shuffled = rng.permutation(digests)
-    assert np.array_equal(drawn, shuffled[sampled(shuffled, 400, "surname", DRAWING)])
-
-
-@pytest.mark.parametrize("share", [0.5, 0.05])
-def test_every_row_is_equally_likely_whatever_its_value(share: float) -> None:
-    rng = np.random.default_rng(4)
-    digests = np.where(rng.random(20_000) < share, np.uint64(7), rng.integers(0, 1 << 62, 20_000).astype(np.uint64))
-    drawn = np.concatenate([digests[sampled(digests, 2_000, f"field {i}", DRAWING)] for i in range(10)])
-    true = float((digests == 7).mean())
-    # Six standard errors of a share among 20,000 draws.
-    assert abs(float((drawn == 7).mean()) - true) < 6 * np.sqrt(true * (1 - true) / len(drawn))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tryst.common.encoding.layout import CODES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.layout import CODES, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire import Manifest, manifest_from_wire, manifest_to_wire
@@ -43,6 +43,20 @@ def test_variables_make_a_manifest_of_version_2() -> None:
     with pytest.raises(TrystError) as caught:
         manifest_from_wire(message, **LIMITS)
     assert caught.value.code is ErrorCode.UPLOAD_LIMIT
+
+
+def test_samples_in_groups_make_a_manifest_of_version_5_and_6_with_codes() -> None:
+    samples = replace(LAYOUT.sets[0], rule=SAMPLES, blocks=())
+    codes = SetLayout(CODES, 12, (), (), (VariableLayout("driving", 3),))
+    for version, more in ((5, ()), (6, (codes,))):
+        manifest = replace(MANIFEST, layout=Layout((replace(LAYOUT.sets[0], rule="born"), samples, *more), 12))
+        message = manifest_to_wire(manifest)
+        assert message.version == version
+        assert manifest_from_wire(message, **LIMITS) == manifest
+        for other in {1, 2, 3, 4, 5, 6, 7} - {version}:
+            message.version = other
+            with pytest.raises(TrystError, match="version"):
+                manifest_from_wire(message, **LIMITS)
 
 
 def test_codes_make_a_manifest_of_version_4() -> None:

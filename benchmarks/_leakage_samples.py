@@ -1,0 +1,106 @@
+"""The leakage benchmark's section on the samples from which mode block_keyed estimates u."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._leakage_study import ABOVE_CHANCE, NAMES, Line, Study
+from tryst.common.encoding import FieldSignatures
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.padding import RuleRows
+from tryst.common.encoding.records import encode_rows
+from tryst.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
+from tryst.common.keys.derivation import Purpose, Seed, derive
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.minhash import signatures
+from tryst.common.specification import FieldSpec
+from tryst.common.tokens import tokenise
+from tryst.risk.leakage import FieldView, attack_by_size, block_likelihood, score, similarity_graph_alignment
+from tryst.risk.leakage.own_file import public_values, truth_of
+from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
+
+ATTACKED = 1280
+"""Values of each field attacked, in whole groups."""
+
+FORMER_ROWS = 2_000
+"""Values of a former release's sample, under one key."""
+
+READ = 0.75
+"""Required of the attack on those: at least so much of the given names."""
+
+PATIENTLY = 640
+"""Values attacked by the slower attack where the groups are larger than those sent."""
+
+
+def samples(study: Study) -> Iterator[Line]:
+    """What was sent formerly, what is sent, and what larger groups or longer signatures would give away."""
+    for field in NAMES:
+        yield under_one_key(study, field)
+    yield from as_sent(study)
+    for size, bits in ((100, 1024), (200, 1024), (GROUP_ROWS, 8192)):
+        yield not_sent(study, "given_name", size, bits)
+
+
+def under_one_key(study: Study, name: str) -> Line:
+    """The positive control."""
+    public, begin = study.public[name], time.monotonic()
+    view, values = _signed(study, study.drafted.field(name), FORMER_ROWS, 1024)
+    guesses = similarity_graph_alignment(view, public).guesses
+    found = score("", name, guesses, public.places(values), view.counts, 0)
+    what = f"{name}, {FORMER_ROWS:,} values under one key, as formerly sent: counts and similarities"
+    return Line.of(what, found, minimum=READ if name == "given_name" else None, seconds=time.monotonic() - begin)
+
+
+def as_sent(study: Study) -> Iterator[Line]:
+    """Every field's groups; of what is no name the attacker knows all values of the file, and about how common each."""
+    order = study.rng.permutation(study.n)
+    columns = {name: column.gather(order) for name, column in study.columns.items()}
+    spec = study.specified()
+    sent = encode_rows(
+        RuleRows(columns, {}, study.n), spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order
+    )
+    (part,), rows = sent.sets, grouped(study.n, lambda _: file_order(study.n)).ravel()
+    for field in spec.fields:
+        public = study.public.get(field.name) or public_values(columns[field.name], field, study.rng)
+        assert public is not None
+        truth = truth_of(part, field.name, columns[field.name], rows, public)
+        groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
+        few = columns[field.name].n_unique() < MIN_VALUES
+        attacks = ("likelihood", block_likelihood, ATTACKED), ("slow mean field", group_alignment, PATIENTLY)
+        for how, attack, n_values in attacks:
+            begin = time.monotonic()
+            found, _ = attack_by_size("", field.name, attack, groups, public, truth, study.rng, n_values)
+            what = f"{field.name}, {GROUPS} groups of {GROUP_ROWS} values: {how}"
+            yield Line.of(what, found, above_chance=None if few else ABOVE_CHANCE, seconds=time.monotonic() - begin)
+
+
+def not_sent(study: Study, name: str, size: int, bits: int) -> Line:
+    """The slow attack on groups of another size, or under longer signatures."""
+    field, public, begin = study.drafted.field(name), study.public[name], time.monotonic()
+    n_groups = max(1, PATIENTLY // size)
+    tables: list[NDArray[np.uint64]] = []
+    codes: list[NDArray[np.int32]] = []
+    truths = []
+    for _ in range(n_groups):
+        view, values = _signed(study, field, size, bits)
+        codes.append(np.repeat(np.arange(len(values), dtype=np.int32), view.counts) + sum(map(len, tables)))
+        tables.append(view.signatures)
+        truths.append(public.places(values))
+    groups = groups_view(FieldSignatures(bits, np.concatenate(tables), np.concatenate(codes)), n_groups)
+    found, _ = attack_by_size("", name, group_alignment, groups, public, np.concatenate(truths), study.rng, 10**9)
+    what = f"{name}, groups of {size} values, {bits} bits (not what is sent): slow mean field"
+    return Line.of(what, found, seconds=time.monotonic() - begin)
+
+
+def _signed(study: Study, field: FieldSpec, size: int, bits: int) -> tuple[FieldView, list[str]]:
+    """Some values of a field under a key, and what they are."""
+    column = study.columns[field.name].drop_nulls()
+    counted = Counter(column.gather(study.rng.permutation(len(column))[:size]).to_list())
+    keys = derive(Seed.generate(), "people", Purpose.SAMPLE, bytes(32), field.name)
+    signed = signatures(tokenise(list(counted), field.tokens), keys, bits)
+    return FieldView(signed, np.array(list(counted.values()), dtype=np.int64)), list(counted)

@@ -1,0 +1,60 @@
+"""The gate on the samples of chance agreement: some groups of every field attacked as they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.padding import RuleRows
+from tryst.common.encoding.records import encode_rows
+from tryst.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.leakage_report import Finding
+from tryst.common.specification import Specification
+from tryst.risk.leakage.block_model import block_likelihood
+from tryst.risk.leakage.block_view import BlockView, attack_by_size
+from tryst.risk.leakage.own_file import finding, public_values, truth_of
+from tryst.risk.leakage.public import PublicValues
+from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
+
+ATTACKED = 1280
+"""Values of a field attacked quickly, in whole groups."""
+
+PATIENTLY = 320
+"""Values attacked slowly, among the `_COMMONEST` values."""
+
+_COMMONEST = 400
+
+
+def in_samples(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
+    """Findings in the samples of mode block_keyed.
+
+    A field of fewer than `MIN_VALUES` values is left out.
+    """
+    n = max(len(column) for column in columns.values())
+    if not n:
+        return
+    drawn = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
+    some = {name: column.gather(rng.permutation(drawn)) for name, column in columns.items()}
+    empty = RuleRows(some, {}, len(drawn))
+    sent = encode_rows(empty, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
+    (part,), rows = sent.sets, grouped(len(drawn), lambda _: file_order(len(drawn))).ravel()
+    for field in spec.fields:
+        public = public_values(columns[field.name], field, rng)
+        if public is None or len(public) < MIN_VALUES:
+            continue
+        truth = truth_of(part, field.name, some[field.name], rows, public)
+        groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
+        for attack, n_values in ((block_likelihood, ATTACKED), (_slowly, PATIENTLY)):
+            how = "groups of the samples" if attack is block_likelihood else "groups of the samples, slowly"
+            found, _ = attack_by_size(how, field.name, attack, groups, public, truth, rng, n_values)
+            yield finding(found)
+
+
+def _slowly(groups: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    return group_alignment(groups, public, chosen, ((_COMMONEST, 0.002, 1.1),))

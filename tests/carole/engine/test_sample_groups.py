@@ -1,0 +1,153 @@
+"""Samples in groups: pairs of one group, and nothing else; samples of a former release; the memory that they keep."""
+
+from __future__ import annotations
+
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.specifications import heading
+from tryst.carole.engine import BlockKeyedRows, Resources, compare, rows_of_sets
+from tryst.carole.engine.outside_blocks import RandomPairs
+from tryst.carole.engine.preparation import all_pairs_levels, input_bytes
+from tryst.carole.engine.sample_groups import grouped_levels, pairs_in_groups
+from tryst.carole.engine.specified import plan_of
+from tryst.common.encoding import from_bytes, layout_of, to_bytes
+from tryst.common.encoding.columns import file_order
+from tryst.common.encoding.layout import FORMER_SAMPLE, SAMPLES
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.samples import GROUP_ROWS, GROUPS
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.encoding.signing import Signer
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.specification import load_specification
+
+SEED = Seed(bytes(range(32)))
+SPEC = load_specification(
+    heading("groups", "block_keyed")
+    + """
+fields:
+  - {name: surname, kind: name, bits: 512, key_domain: name}
+  - {name: given, kind: name, bits: 512, key_domain: name}
+  - {name: sex, kind: category}
+  - {name: phone, kind: code, missing_as: level}
+  - {name: town, kind: category}
+swaps: [[surname, given]]
+blocking:
+  - {name: town, keys: [{field: town}]}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+)
+PLAN = plan_of(SPEC)
+NAMES = ["smith", "smyth", "jones", "johns", "brown", "bryan", "taylor", None]
+
+
+def columns(n: int, seed: int) -> dict[str, pl.Series]:
+    rng = np.random.default_rng(seed)
+    drawn = {
+        "surname": [NAMES[i] for i in rng.integers(0, 8, n)],
+        "given": [NAMES[i] for i in rng.integers(0, 8, n)],
+        "sex": ["f" if x < 0.7 else "m" for x in rng.random(n)],
+        "phone": [f"{i:05d}" if i % 3 else None for i in rng.integers(0, 300, n)],
+        "town": [f"town{i}" for i in rng.integers(0, 60, n)],
+    }
+    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+
+
+def contribution(n: int, seed: int) -> BlockKeyedRows:
+    return rows_of_sets(encode_records(columns(n, seed), SPEC, SEED, 1).sets, n)
+
+
+def former(n: int, seed: int) -> BlockKeyedRows:
+    """As a release before groups sends it: the sample under one key."""
+    given = columns(n, seed)
+    sets = encode_records(given, SPEC, SEED, 1, shuffle=file_order).sets
+    signer, rows = Signer(SPEC, SEED, 1), np.arange(min(n, 2_000))
+    fields = {f.name: signer.sign(signer.prepare(f, given), rows, rule="a former sample") for f in SPEC.fields}
+    return rows_of_sets((sets[0], SignatureSet(FORMER_SAMPLE, len(rows), fields, {})), n)
+
+
+def rows_to(part: SignatureSet, stop: int, start: int = 0) -> SignatureSet:
+    fields = {name: replace(field, codes=field.codes[start:stop]) for name, field in part.fields.items()}
+    return SignatureSet("", stop - start, fields, {})
+
+
+def group(part: SignatureSet, number: int) -> SignatureSet:
+    size = part.n_rows // GROUPS
+    return rows_to(part, (number + 1) * size, number * size)
+
+
+def test_levels_are_those_of_the_pairs_of_each_group_of_any_size() -> None:
+    """Also of fields that may be exchanged, and of a value that is missing."""
+    a, b = contribution(300, 1).sample, contribution(20, 2).sample
+    assert (a.n_rows, b.n_rows) == (GROUPS * GROUP_ROWS, GROUPS * 20)
+    few = 20
+    found = grouped_levels((rows_to(a, few * GROUP_ROWS), rows_to(b, few * 20)), few, PLAN)
+    with ThreadPoolExecutor(2) as pool:
+        parts = [
+            all_pairs_levels(group(a, number), group(b, number), PLAN, {}, pool, lambda done: None)
+            for number in range(few)
+        ]
+    np.testing.assert_array_equal(found, np.sum(parts, axis=0))
+    for field, counted in zip(PLAN.compared, found, strict=True):
+        assert min(counted[0], counted[len(field.bounds) - 1]) > 0, field.name
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(32, 32), (32, 7), (1, 3)])
+def test_each_pair_of_rows_of_a_group_is_taken_once(n_a: int, n_b: int) -> None:
+    parts = tuple(SignatureSet(SAMPLES, GROUPS * n, {}, {}) for n in (n_a, n_b))
+    row_a, row_b = pairs_in_groups((parts[0], parts[1]), GROUPS)
+    assert np.array_equal(row_a // n_a, row_b // n_b)
+    assert len(set(zip(row_a.tolist(), row_b.tolist(), strict=True))) == len(row_a) == GROUPS * n_a * n_b
+
+
+def test_random_pairs_are_of_one_group_and_every_one_as_likely() -> None:
+    drawn = RandomPairs(GROUPS * 5, GROUPS * 3, lambda *_: None, 90_000, 1, GROUPS)
+    n = drawn.n_pairs
+    row_a, row_b, mask = np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(n, np.uint32)
+    (part,) = drawn.parts(n)
+    assert drawn.write(part, row_a, row_b, mask) == n
+    assert np.array_equal(row_a // 5, row_b // 3)
+    times = np.bincount(row_a.astype(np.int64) * GROUPS * 3 + row_b, minlength=GROUPS**2 * 15)
+    # 3,750 pairs 24 times each: seven standard errors.
+    assert np.count_nonzero(times) == GROUPS * 15
+    assert times.max() < 24 + 7 * 4.9
+
+
+def test_u_is_that_of_a_former_releases_sample() -> None:
+    levels = []
+    for made in (contribution, former):
+        found, _ = compare(made(6_000, 1), made(6_000, 2), PLAN, Resources(2 << 30, 2), lambda stage, done: None)
+        assert found.levels is not None
+        levels.append(found.levels / found.levels.sum(axis=1, keepdims=True))
+    # The top levels alone: under one key the similarity of two values has the same error wherever they meet.
+    for q, field in enumerate(PLAN.compared):
+        assert levels[0][q, len(field.bounds) - 1] == pytest.approx(levels[1][q, len(field.bounds) - 1], abs=0.02)
+
+
+def test_samples_in_groups_and_a_former_releases_are_not_compared() -> None:
+    for a, b in ((contribution(80, 1), former(80, 2)), (former(80, 1), contribution(80, 2))):
+        with pytest.raises(TrystError, match="samples must be in the same groups") as caught:
+            compare(a, b, PLAN, Resources(2 << 30, 1), lambda stage, done: None)
+        assert caught.value.code is ErrorCode.ENCODING_MISMATCH
+
+
+def test_a_contribution_is_held_once_when_its_payload_is_given_up() -> None:
+    sets = encode_records(columns(20_000, 3), SPEC, SEED, 1).sets
+    layout, payload = layout_of(sets, 20_000), b"".join(to_bytes(sets))
+    del sets
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        held = rows_of_sets(from_bytes(layout, bytearray(payload)), 20_000)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    counted = input_bytes(held.rows, held.sample)
+    assert counted > 0.95 * len(payload)
+    assert after - before < 1.05 * counted

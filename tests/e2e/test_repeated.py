@@ -1,0 +1,74 @@
+"""A linkage in mode block_keyed carried out twice by real services: the same records, seed and specification.
+
+Alice withdraws what she has sent and contributes again, for a specification that differs in its retention alone: the
+same bytes leave her, samples and all, and the run says the same of every pair, to the last bit.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.e2e.deployment import STATE, Deployment, digest_of, people, specification
+from tests.e2e.recording import contribution, recorded
+from tryst.common.encoding import to_bytes
+from tryst.common.parties import Side
+from tryst.coordinator.client.run_progress import follow_run
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKING = """\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+release: {alice: pairs, bob: pairs, coordinator: statistics}
+"""
+PROJECT = "repeated"
+TEXT = specification(PROJECT, more=BLOCKING).replace("mode: open", "mode: block_keyed")
+Pairs = set[tuple[str, str, float]]
+
+
+def pairs_of(made: Deployment, run: str) -> Pairs:
+    """Identifiers and link probability of each pair that both custodians received."""
+    tables = []
+    for side in Side:
+        made.eventually(lambda side=side: Path(made.shown(side, PROJECT).results).name == run)
+        tables.append(pl.read_parquet(Path(made.shown(side, PROJECT).results) / "pairs.parquet"))
+    both = tables[0].join(tables[1], on="pair_id", suffix="_bob", validate="1:1")
+    assert both.height == tables[0].height == tables[1].height > 0
+    return set(both.select("identifier", "identifier_bob", "link_probability").rows())
+
+
+def test_the_same_records_seed_and_specification_give_the_same_probabilities(
+    deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [TEXT.replace("results_days: 30", f"results_days: {days}") for days in (30, 20, 10)]
+    made = deploy(*texts, files=people(400, 200, seed=3))
+    made.processes("carole")
+    sent = recorded(monkeypatch)
+    for side in Side:
+        made.start(side)
+    _, status = made.link(TEXT)
+    first = pairs_of(made, status.run)
+    before = b"".join(map(bytes, to_bytes(contribution(sent, Side.ALICE)[1])))
+
+    made.coordinator.amend(texts[1])
+    made.coordinator.approve(PROJECT, digest_of(texts[1]))
+    made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
+    command = [sys.executable, "-m", "tryst.common.command", "alice", "decline", PROJECT, "--yes", "--reason"]
+    command += ["what was sent is to be sent again", "--config", str(made.configs[Side.ALICE])]
+    subprocess.run(command, capture_output=True, cwd=ROOT, timeout=120, check=True)
+    sent.clear()
+    made.coordinator.amend(texts[2])
+    made.coordinator.approve(PROJECT, digest_of(texts[2]))
+    made.wait_for(PROJECT, STATE.PROJECT_STATE_CONTRIBUTED)
+    assert b"".join(map(bytes, to_bytes(contribution(sent, Side.ALICE)[1]))) == before
+    again = follow_run(made.coordinator, PROJECT, made.coordinator.start(PROJECT).run).run
+    assert again != status.run
+    second = pairs_of(made, again)
+    assert second == first
+    assert len({probability for *_, probability in first}) > 20
