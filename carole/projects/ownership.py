@@ -53,7 +53,7 @@ def require_owner(project: Project, member: str, doing: str) -> None:
 
 
 def waits_for(project: Project, member: str) -> bool:
-    """Whether a coordinator may take the project over: it was handed over to it, or has no owner."""
-    if not project.owner:
-        return True
-    return project.hand_over is not None and project.hand_over.statement.successor == member
+    """Whether a coordinator may take the project over: it was handed over to it, or has no owner and is not offered."""
+    if project.hand_over is None:
+        return not project.owner
+    return project.hand_over.statement.successor == member

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tryst.carole.projects.project import Project, RestoreDecision
 from tryst.carole.projects.state import Policy, RunState, State
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import SIDE_OF_ROLE, Role, Side
+from tryst.common.parties import CUSTODIANS, SIDE_OF_ROLE, Role, Side
 
 
 def name_of(role: Role) -> str:
@@ -77,9 +77,9 @@ def refuse_standstill(project: Project) -> None:
 
 def lost_runs(project: Project) -> tuple[str, ...]:
     """Runs that a party knows to have been released, and whose result the restored store does not have."""
-    named = frozenset[str]().union(
-        *(decision.released for decision in project.restore_decisions if decision.accepted and decision.decides)
-    )
+    asked = required(project)
+    counted = (one for one in project.restore_decisions if one.accepted and one.decides and one.role in asked)
+    named = frozenset[str]().union(*(decision.released for decision in counted))
     return tuple(sorted(name for name in named if not _is_done(project, name)))
 
 
@@ -95,8 +95,13 @@ def no_further_run(project: Project) -> str:
 
 
 def released_before(project: Project) -> str:
-    """The run that the restored store holds back although a party has proven its release; empty if there is none."""
-    proven = frozenset[str]().union(*(decision.fetched for decision in project.restore_decisions))
+    """The run that the restored store holds back although a custodian has proven its release; empty if there is none.
+
+    No other party's digest is a proof: what the coordinator receives is not sealed, and in mode block_keyed its own
+    resolver has made it, released or not.
+    """
+    custodians = (one for one in project.restore_decisions if one.role in CUSTODIANS)
+    proven = frozenset[str]().union(*(decision.fetched for decision in custodians))
     newest = project.newest_run
     holds = project.state in (State.RUN, State.ASSESSED, State.HELD)
     return newest.run if holds and newest is not None and newest.run in proven and not newest.released else ""

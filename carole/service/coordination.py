@@ -94,7 +94,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         self, request: coordination_pb2.TakeOverRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.TakeOverResponse:
         """Become the owner of a project."""
-        project = take_over(self._service, caller(context), project_name(request.project), request)
+        project = take_over(self._service, self._trust.members, caller(context), project_name(request.project), request)
         return coordination_pb2.TakeOverResponse(status=status_to_wire(project))
 
     def GetProject(  # noqa: N802

@@ -35,16 +35,9 @@ def hand_over(
         PARAMETER if the successor is no coordinator, or for no reason; NOT_ADMITTED for a steward while the owner is a
         member; AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.hand_over`.
     """
-    coordinators = {member.name for member in members if member.role is Role.COORDINATOR}
-    if signer.role is Role.STEWARD and former in coordinators:
-        raise TrystError(
-            ErrorCode.NOT_ADMITTED,
-            "a steward hands a project over only where its owner is no longer a member",
-            where=name,
-            got=f"{former}, which is one",
-            remedy=f"let {former} hand it over: `tryst project hand-over`",
-        )
-    if request.successor not in coordinators:
+    if signer.role is Role.STEWARD:
+        _require_gone(members, former, name)
+    if request.successor not in _coordinators(members):
         raise TrystError(
             ErrorCode.PARAMETER,
             "the successor must be a coordinator in the membership list",
@@ -58,17 +51,22 @@ def hand_over(
     return service.store.ownership.hand_over(signer.role, signer.name, statement, request.signature)
 
 
-def take_over(service: ServiceContext, signer: Member, name: str, request: coordination_pb2.TakeOverRequest) -> Project:
+def take_over(
+    service: ServiceContext, members: Members, signer: Member, name: str, request: coordination_pb2.TakeOverRequest
+) -> Project:
     """Make the caller the owner of a project that waits for it. The same again changes nothing.
 
     Raises
     ------
     TrystError
-        AUDIT for an unknown checkpoint; SIGNATURE; errors of `Ownership.take_over`.
+        NOT_ADMITTED for a steward's offer when the owner is a member again; AUDIT for an unknown checkpoint; SIGNATURE;
+        errors of `Ownership.take_over`.
     """
     project = service.store.projects.get(name)
     if project.owner == signer.name:
         return project
+    if project.hand_over is not None and project.hand_over.member != project.owner:
+        _require_gone(members, project.owner, name)
     offered = b"" if project.hand_over is None else project.hand_over.signature
     seen = service.store.ownership.checkpoint(request.seen)
     statement = TakeOver(name, project.owner, signer.name, seen, offered)
@@ -76,6 +74,21 @@ def take_over(service: ServiceContext, signer: Member, name: str, request: coord
     digest, consented = request.specification_digest, request.epoch
     signer.identity.verify(request.approval, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
     return service.store.ownership.take_over(statement, request.signature, digest, request.approval, consented)
+
+
+def _coordinators(members: Members) -> set[str]:
+    return {member.name for member in members.with_role(Role.COORDINATOR)}
+
+
+def _require_gone(members: Members, owner: str, name: str) -> None:
+    if owner in _coordinators(members):
+        raise TrystError(
+            ErrorCode.NOT_ADMITTED,
+            "a steward hands a project over only where its owner is no longer a member",
+            where=name,
+            got=f"{owner}, which is one",
+            remedy=f"let {owner} hand it over: `tryst project hand-over`",
+        )
 
 
 def hand_over_to_wire(project: Project) -> coordination_pb2.HandOver | None:

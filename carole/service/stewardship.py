@@ -11,6 +11,7 @@ from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.ownership import hand_over
 from tryst.carole.service.stewards import steward_names
 from tryst.carole.service.wire import entry_to_wire, status_to_wire
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.steward_decision import verify_decision
 from tryst.common.parties import Role
 from tryst.common.rpc.server import caller
@@ -60,16 +61,16 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         member = caller(context)
         name, run = project_name(request.project), known_id(request.run)
         report = hashlib.sha256(self._store.results.whole_report(name, run)).digest()
-        verify_decision(
-            member.identity, request.signature, name, run, report, release=request.release, reason=request.reason
-        )
+        # As the log keeps it: what is verified here can be verified there.
+        reason = normalized_reason(request.reason)
+        verify_decision(member.identity, request.signature, name, run, report, release=request.release, reason=reason)
         given = ReleaseSignature(run, member.name, member.identity.hex, report, request.signature)
         members = self._trust.members
         if request.release:
             stewards = {steward.name: steward.identity.hex for steward in members.with_role(Role.STEWARD)}
-            project = self._store.runs.override(name, given, request.reason, stewards)
+            project = self._store.runs.override(name, given, reason, stewards)
         else:
-            project = self._store.runs.refuse(name, given, request.reason)
+            project = self._store.runs.refuse(name, given, reason)
         return stewardship_pb2.DecideResponse(status=status_to_wire(project, stewards=steward_names(members)))
 
     def HandOver(  # noqa: N802

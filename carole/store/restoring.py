@@ -32,7 +32,7 @@ from tryst.common.audit import AuditEntry, Checkpoint, merkle
 from tryst.common.audit.restoration import RestorationDecision
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
-from tryst.common.parties import Role
+from tryst.common.parties import CUSTODIANS, Role
 
 MAX_RECORDED = 1000
 """Acceptances of one party for which nothing waits."""
@@ -150,9 +150,9 @@ class Restorations:
         with self._database.read() as connection:
             known = connection.execute(select(projects.c.id).where(projects.c.name == decision.project)).first()
             held = read_project(connection, decision.project).project if known or not decision.accept else None
-            fetched = frozenset(
-                run for run, root in decision.runs.items() if root and root == _root(connection, run, role)
-            )
+            # Only a custodian's share is sealed, and has a digest that no one can compute who has not been given it.
+            sealed = decision.runs.items() if role in CUSTODIANS else ()
+            fetched = frozenset(run for run, root in sealed if root and root == _root(connection, run, role))
         made = RestoreDecision(
             decision.restoration,
             role,
@@ -164,8 +164,9 @@ class Restorations:
         )
         details = _details(made, decision, signature)
         if made.accepted and (held is None or not concerns(held, role, member)):
-            foreign = held is not None and role is Role.COORDINATOR and member != held.owner
-            self._record(decision.project, made, {**details, "owner": held.owner} if held and foreign else details)
+            if role is Role.COORDINATOR:
+                details = {**details, "owner": "" if held is None else held.owner}
+            self._record(decision.project, made, details)
             return held
         return self._changes.apply(decision.project, lambda project, _: decide_restore(project, made, details))
 

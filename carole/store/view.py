@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,7 +196,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     signed = of(_SIGNATURES)
     acknowledged = _acknowledged(connection, ids)
     handles_received_from = _handles_received_from(connection, ids)
-    restorations, decisions = _restored(connection, [row.name for row in rows])
+    restorations, decisions = _restored(connection, {row.name: row.owner or "" for row in rows})
     return [
         Held(
             row.id,
@@ -255,19 +255,26 @@ def newest_restoration(connection: Connection) -> int:
     return int(connection.execute(_NEWEST_RESTORATION).scalar() or 0)
 
 
-def _restored(connection: Connection, names: Sequence[str]) -> tuple[dict[str, int], dict[str, list[RestoreDecision]]]:
-    """Per project the newest restoration since it was created, and all decisions on restorations, from the log."""
+def _restored(
+    connection: Connection, owners: Mapping[str, str]
+) -> tuple[dict[str, int], dict[str, list[RestoreDecision]]]:
+    """Per project the newest restoration since it was created, and all decisions on restorations, from the log.
+
+    A coordinator's acceptance for which nothing waited names the owner of then. Empty, there was no such project: it
+    counts for what its signer has made since.
+    """
     decisions: dict[str, list[RestoreDecision]] = defaultdict(list)
     newest = newest_restoration(connection)
     if not newest:
         return {}, decisions
-    first = select(audit.c.project, func.min(audit.c.sequence)).where(audit.c.project.in_(names))
+    first = select(audit.c.project, func.min(audit.c.sequence)).where(audit.c.project.in_(owners))
     began = {str(row[0]): int(row[1]) for row in connection.execute(first.group_by(audit.c.project))}
     made = select(audit.c.project, audit.c.action, audit.c.actor, audit.c.details).where(
-        audit.c.project.in_(names), audit.c.action.in_([str(Action.ACCEPT_RESTORE), str(Action.REFUSE_RESTORE)])
+        audit.c.project.in_(owners), audit.c.action.in_([str(Action.ACCEPT_RESTORE), str(Action.REFUSE_RESTORE)])
     )
     for row in connection.execute(made.order_by(audit.c.sequence)):
         details = json.loads(row.details)
+        owner = details.get("owner", row.actor) or owners[row.project]
         decisions[row.project].append(
             RestoreDecision(
                 details["restoration"],
@@ -277,7 +284,7 @@ def _restored(connection: Connection, names: Sequence[str]) -> tuple[dict[str, i
                 details.get("reason", ""),
                 frozenset(part.partition(":")[0] for part in details["released"].split()),
                 frozenset(details["fetched"].split()),
-                decides=details.get("owner", row.actor) == row.actor,
+                decides=owner == row.actor,
             )
         )
     return {name: newest for name, number in began.items() if number < newest}, decisions

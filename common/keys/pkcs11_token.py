@@ -48,6 +48,7 @@ class Pkcs11Token:
         self._module, self._pin = str(place.module), place.pin
         self._use = use
         self._session: Any = None
+        self._refused = ""
 
     def __repr__(self) -> str:
         return f"Pkcs11Token({self._module!r}, {self.label!r})"
@@ -130,9 +131,18 @@ class Pkcs11Token:
         return self._session
 
     def _open(self, *, rw: bool = False) -> Any:
+        wrong = (
+            "the token has refused the PIN, which is not tried again before a restart: tokens lock after a few times"
+        )
+        if self._refused:
+            raise self.fault(wrong, self._refused)
         token = self.library.lib(self._module).get_token(token_label=self.label)
+        of = self.library.exceptions
         try:
             return token.open(user_pin=self._pin, rw=rw)
+        except (of.PinIncorrect, of.PinInvalid, of.PinLenRange, of.PinLocked, of.PinExpired) as error:
+            self._refused = type(error).__name__
+            raise self.fault(wrong, self._refused) from None
         except self.library.exceptions.UserAlreadyLoggedIn:
             # A login is of the process: another session of it has made one.
             return token.open(rw=rw)

@@ -38,7 +38,11 @@ class TransitEngine:
         self.where = f"{place.address}, {place.mount}/keys/{place.key}"
         verify = True if place.authorities is None else str(place.authorities)
         self._client = self._hvac.Client(
-            place.address, verify=verify, namespace=place.namespace, timeout=TIMEOUT_SECONDS
+            place.address,
+            verify=verify,
+            namespace=place.namespace,
+            timeout=TIMEOUT_SECONDS,
+            allow_redirects=False,  # the vault's token would go wherever an answer points to
         )
 
     def key(self, kind: str) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ An identity is *one version* of a key there: who it is must not change when the 
 from __future__ import annotations
 
 import base64
-import binascii
 
 from tryst.common.keys.key_file import PUBLIC_BYTES
 from tryst.common.keys.key_place import IDENTITY, VaultPlace, unusable
@@ -63,7 +62,8 @@ class TransitSigner:
         """The signature of `message`, made in the vault."""
         text = base64.b64encode(message).decode("ascii")
         made = self._engine.request("sign_data", hash_input=text, key_version=self._version)
-        return _bytes(str(made["signature"]).removeprefix(f"vault:v{self._version}:"))
+        signature = made.get("signature") if isinstance(made, dict) else None
+        return _bytes(str(signature).removeprefix(f"vault:v{self._version}:"))
 
     def create(self) -> None:
         """Make the key, if the vault has none of this name."""
@@ -74,5 +74,5 @@ def _bytes(text: str) -> bytes:
     """What is written in base 64; nothing if it is something else."""
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         return b""

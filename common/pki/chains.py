@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.x509 import verification
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.certificates import public_key_bytes
 from tryst.common.pki.checks import check_dates, is_authority
 
 MAX_INTERMEDIATES = 4
+MAX_RSA_BITS, RSA_EXPONENT = 4096, 65537
+"""Of every key in a chain: with others one verification takes as long as its maker likes."""
 
 
 def check_chain(
@@ -46,6 +50,16 @@ def check_chain(
             where=where,
             got=str(len(intermediates)),
         )
+    if not all(_is_bounded(one) for one in chain) or len({public_key_bytes(one) for one in chain}) < len(chain):
+        # Several certificates of one key would make the paths to be tried many.
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            f"each certificate of a chain has a key of its own; an RSA key has at most {MAX_RSA_BITS} bits and the "
+            f"exponent {RSA_EXPONENT}",
+            where=where,
+            got="another chain",
+            remedy="let the certificate's file hold it and its own intermediate authorities, once each",
+        )
     policy = verification.PolicyBuilder().store(verification.Store(list(authorities))).time(now)
     try:
         policy.max_chain_depth(MAX_INTERMEDIATES).build_client_verifier().verify(leaf, intermediates)
@@ -58,3 +72,10 @@ def check_chain(
             remedy="compare the authorities with the membership list, and have the certificate's file hold the "
             "intermediate ones behind the certificate",
         ) from None
+
+
+def _is_bounded(certificate: x509.Certificate) -> bool:
+    key = certificate.public_key()
+    return not isinstance(key, RSAPublicKey) or (
+        key.key_size <= MAX_RSA_BITS and key.public_numbers().e == RSA_EXPONENT
+    )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import hashlib
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -27,7 +29,8 @@ from tryst.common.rpc.status import status_of, to_metadata
 MAX_LONG_POLLS = 128
 """Threads for long polls, of all members; they are started as they are needed."""
 
-_MAX_CERTIFICATES = 1024
+_MAX_CERTIFICATES, _KNOWN_SECONDS = 1024, 60.0
+"""Callers whose members are remembered, and how long: after a change of the list their calls are others' no longer."""
 _END = object()
 
 Behaviour = Callable[[Any, Any], Any]
@@ -63,7 +66,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rpc")
         self._poll_threads = ThreadPoolExecutor(MAX_LONG_POLLS, thread_name_prefix="poll")
         self._shares: dict[str, MemberShare] = {}
-        self._members: dict[bytes, Member] = {}
+        self._members: dict[bytes, tuple[Member, float]] = {}
 
     def close(self) -> None:
         """Start no further method."""
@@ -128,9 +131,11 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             await context.abort(status_of(error.code), error.what)
 
     def _share(self, context: grpc.aio.ServicerContext) -> MemberShare:
-        shown = shown_chain(context)
-        member = self._members.get(shown)
-        if member is None:
+        shown, now = shown_chain(context), time.monotonic()
+        caller = hashlib.sha256(shown).digest()
+        member, until = self._members.get(caller, (None, now))
+        if member is None or until < now:
+            member = None
             try:
                 member = self._admit(shown)
             except TrystError:
@@ -138,7 +143,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             else:
                 if len(self._members) >= _MAX_CERTIFICATES:
                     self._members.clear()
-                self._members[shown] = member
+                self._members[caller] = member, now + _KNOWN_SECONDS
         name = "" if member is None else member.name
         if name not in self._shares:
             self._shares[name] = MemberShare(member, self._limits)

@@ -88,7 +88,7 @@ def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectSt
         show_mode(spec)
         console.print(f"Taking over {project}, and consenting to specification {digest.hex()}", highlight=False)
         if shown.HasField("hand_over"):
-            for line in _offer_lines(project, shown.hand_over, found):
+            for line in _offer_lines(project, shown.status.owner, shown.hand_over, found):
                 console.print(line, highlight=False, markup=False)
         if not yes:
             typer.confirm(f"Take {project} over?", abort=True)
@@ -106,10 +106,18 @@ def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectSt
     return status
 
 
-def _offer_lines(project: str, offer: coordination_pb2.HandOver, found: Client) -> list[str]:
+def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, found: Client) -> list[str]:
     """Who offers the project and why, once the signature is verified."""
     seen = checkpoint_from_wire(offer.seen)
     seen.verify(found.linker)
+    if (offer.former, offer.successor) != (owner, _own_name(found)):
+        raise TrystError(
+            ErrorCode.SIGNATURE,
+            "the offer must be of the project's owner, and to you",
+            where=f"hand-over of {project}",
+            got=f"of {offer.former}, to {offer.successor}",
+            remedy="telephone the owner, and ask Carole's operator",
+        )
     lines = [f'{offer.member} hands over the project of {offer.former} with the reason: "{offer.reason}"']
     if not _is_listed(found.members, offer.member):
         return [*lines, f"{offer.member} is no longer a member: only Carole has verified its signature."]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tryst.common.audit import AuditEntry, Checkpoint, verify_inclusion
+from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
@@ -66,12 +67,13 @@ class Steward:
 
     def decide(self, project: str, run: str, report: bytes, *, release: bool, reason: str) -> project_pb2.ProjectStatus:
         """Release a held result against the policy, or refuse it; `report` is the digest of what was read."""
+        text = normalized_reason(reason)
         request = stewardship_pb2.DecideRequest(
             project=project,
             run=run,
             release=release,
-            reason=reason,
-            signature=sign_decision(self._identity, project, run, report, release=release, reason=reason),
+            reason=text,
+            signature=sign_decision(self._identity, project, run, report, release=release, reason=text),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
         note_released(self._memory, [status])

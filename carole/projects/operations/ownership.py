@@ -77,6 +77,8 @@ def take_over(project: Project, statement: TakeOver, signature: bytes, consent: 
     offered = b"" if project.hand_over is None else project.hand_over.signature
     if (statement.former, statement.hand_over) != (project.owner, offered):
         raise _changed(project, "a statement about another offer")
+    if project.hand_over is not None and project.hand_over.statement.seen.size < project.restoration:
+        raise _changed(project, "an offer from before Carole's store was restored, which may have been withdrawn since")
     if consent.digest != project.specification_digest:
         raise _changed(project, "consent to another specification", ErrorCode.SPECIFICATION)
     if consent.epoch != project.epoch:

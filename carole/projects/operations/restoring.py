@@ -18,7 +18,11 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
     """Record a party's decision, whose signature has been verified. The same again changes nothing.
 
     Once all have accepted: a run that a party knows to have been released is not run again; a result that the backup
-    has as held, and of which a party has proven that it was fetched, is released as it was.
+    has as held, and of which a custodian has proven that it was fetched, is released as it was; what stewards had
+    signed of another is void, since the store may have lost a refusal.
+
+    Where a role has several members, one accepts for all. Another of them may still refuse while the project waits,
+    and may always accept, to name what it knows to be released.
 
     Parameters
     ----------
@@ -34,20 +38,29 @@ def decide_restore(project: Project, decision: RestoreDecision, details: Mapping
     action = Action.ACCEPT_RESTORE if decision.accepted else Action.REFUSE_RESTORE
     actor = acting(project, decision.role, decision.member, action)
     former = decision_of(project, decision.role)
-    if former is not None and (former.restoration, former.accepted) == (decision.restoration, decision.accepted):
+    newest = decision.restoration == project.restoration
+    made = (decision.restoration, decision.role, decision.member, decision.accepted)
+    counted = (one for one in project.restore_decisions if one.decides)
+    if newest and any(made == (one.restoration, one.role, one.member, one.accepted) for one in counted):
         return Outcome(project)
     row = permit(project, actor, action)
-    if decision.restoration != project.restoration or decision.role not in awaited(project):
+    waits = standstill(project)
+    another = former is not None and former.accepted and former.member != decision.member
+    welcome = decision.role in awaited(project) or (another and (decision.accepted or bool(waits)))
+    if not newest or not welcome:
         raise TrystError(
             ErrorCode.WRONG_STATE,
             "no decision on a restored log is awaited of this party",
             where=project.name,
-            got="another restoration" if decision.restoration != project.restoration else "a decision is there",
+            got="a decision is there" if newest else "another restoration",
             remedy="see the project's status; a decision is not taken back",
         )
     after = replace(project, restore_decisions=(*project.restore_decisions, decision))
-    outcome = move(row, after, decision.member, details)
-    return outcome if standstill(after) else outcome.then(_resumed(after))
+    if standstill(after):
+        return move(row, after, decision.member, details)
+    if waits:
+        after = replace(after, release_signatures=())
+    return move(row, after, decision.member, details).then(_resumed(after))
 
 
 def _resumed(project: Project) -> Outcome:

@@ -47,6 +47,14 @@ def override(project: Project, given: ReleaseSignature, reason: str, stewards: M
     """
     _require_held(project, given.run)
     row = permit(project, Role.STEWARD, Action.OVERRIDE)
+    if stewards.get(given.member) != given.identity:
+        raise TrystError(
+            ErrorCode.NOT_ADMITTED,
+            "the signer is not, or no longer, a steward in the membership list",
+            where=project.name,
+            got=given.member,
+            remedy="let a present steward decide",
+        )
     former = [one for one in project.release_signatures if one.run == given.run]
     valid = [one for one in former if one.report == given.report and stewards.get(one.member) == one.identity]
     if any(given.member == one.member or given.identity == one.identity for one in valid):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, taken
-from tryst.carole.projects import JoinedBy, Project, RestoreDecision, RunState, State, operations
+from tryst.carole.projects import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State, operations
 from tryst.carole.projects.ownership import waits_for
 from tryst.carole.projects.restoration import awaited, lost_runs
 from tryst.carole.projects.transitions import OWNER, TRANSITIONS, Action
@@ -17,6 +17,12 @@ from tryst.common.parties import Role, Side
 
 def handed(project: Project, to: str = "rival") -> Project:
     return operations.hand_over(project, Role.COORDINATOR, offered(project, to, project.owner)).project
+
+
+def since(offer: PendingHandOver, size: int) -> PendingHandOver:
+    """The offer by one who has seen so many entries of the log."""
+    seen = replace(offer.statement.seen, size=size)
+    return replace(offer, statement=replace(offer.statement, seen=seen))
 
 
 def refused(code: ErrorCode, call, *arguments) -> TrystError:  # type: ignore[no-untyped-def]
@@ -116,13 +122,28 @@ def test_of_the_coordinators_the_owner_decides_on_a_restored_log() -> None:
     decided = operations.decide_restore(project, owners, {}).project
     assert Role.COORDINATOR not in awaited(decided)
     # An owner who is gone cannot decide: the project can go to another one meanwhile, who then decides.
-    left = operations.hand_over(project, Role.STEWARD, offered(project, "rival", "steward")).project
+    offer = since(offered(project, "rival", "steward"), 9)
+    left = operations.hand_over(project, Role.STEWARD, offer).project
     taken_over = operations.take_over(left, *taken(left, "rival")).project
     new_owners = replace(owners, member="rival")
     assert Role.COORDINATOR not in awaited(operations.decide_restore(taken_over, new_owners, {}).project)
     # What an owner has decided stands, whoever has the project later.
-    later = handed(decided)
+    later = operations.hand_over(decided, Role.COORDINATOR, since(offered(decided, "rival", "coordinator"), 9)).project
     assert Role.COORDINATOR not in awaited(operations.take_over(later, *taken(later, "rival")).project)
+
+
+def test_an_offer_of_before_a_restoration_is_not_taken_it_may_have_been_withdrawn() -> None:
+    project = replace(handed(contributed()), restoration=9)
+    error = refused(ErrorCode.WRONG_STATE, operations.take_over, project, *taken(project, "rival"))
+    assert "an offer from before Carole's store was restored" in str(error)
+
+
+def test_a_project_without_owner_that_is_offered_to_one_is_not_taken_by_another() -> None:
+    nobodys = replace(contributed(), owner="")
+    assert waits_for(nobodys, "third")
+    offered_to = operations.hand_over(nobodys, Role.STEWARD, offered(nobodys, "rival", "steward")).project
+    refused(ErrorCode.NOT_ADMITTED, operations.take_over, offered_to, *taken(offered_to, "third"))
+    assert operations.take_over(offered_to, *taken(offered_to, "rival")).project.owner == "rival"
 
 
 def test_nothing_is_handed_over_of_an_erased_project() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.carole.projects.test_rules import BAD, contributed
-from tryst.carole.projects import Policy, Project, RestoreDecision, RunState, State, operations
+from tryst.carole.projects import Policy, Project, ReleaseSignature, RestoreDecision, RunState, State, operations
 from tryst.carole.projects.restoration import awaited, lost_runs, required, standstill
 from tryst.carole.projects.tasks import blocking_error, next_task
 from tryst.carole.projects.transitions import OWNER, SYSTEM, Action, permit
@@ -139,3 +139,46 @@ def test_a_held_result_is_released_again_only_if_a_digest_proves_that_it_was() -
         proven = outcome.project
     assert proven.state is State.RELEASED
     assert [entry.action for entry in outcome.entries] == [Action.ACCEPT_RESTORE, Action.RELEASE]
+
+
+@pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD])
+def test_no_digest_but_a_custodians_proves_a_release(role: Role) -> None:
+    """The coordinator's resolver makes what the coordinator is given: it knows the digest before any release."""
+    project = put_back(operations.finish_run(running(Policy.HOLD), "run", 3, BAD).project)
+    for each in ALL:
+        project = decide(project, each, fetched="run" if each is role else "").project
+    assert (standstill(project), project.state) == ("", State.HELD)
+
+
+def test_signatures_of_a_backup_are_void_for_a_lost_refusal_cannot_be_seen() -> None:
+    held = operations.finish_run(running(Policy.HOLD), "run", 3, BAD).project
+    held = replace(held, signatures=2, release_signatures=(ReleaseSignature("run", "steward", "aa", b"r", b"s"),))
+    project = put_back(held)
+    for role in ALL:
+        assert project.release_signatures
+        project = decide(project, role).project
+    assert (project.state, project.release_signatures) == (State.HELD, ())
+
+
+def test_another_steward_may_refuse_while_the_project_waits_and_names_what_it_knows() -> None:
+    project = put_back(contributed(Policy.HOLD))
+    first = decide(project, Role.STEWARD).project
+
+    def second(project: Project, *released: str, accept: bool = True) -> operations.Outcome:
+        runs, reason = frozenset(released), "" if accept else "a reason"
+        made = RestoreDecision(SEQUENCE, Role.STEWARD, "second", accept, reason, runs)
+        return operations.decide_restore(project, made, {"role": str(Role.STEWARD)})
+
+    assert "steward has refused the restored log" in standstill(second(first, accept=False).project)
+    done = accepted(project)
+    named = second(done, "lost").project
+    assert lost_runs(named) == ("lost",)
+    assert not second(named, "lost").changed
+    with pytest.raises(TrystError, match="no decision on a restored log is awaited"):
+        second(done, accept=False)
+
+
+def test_a_party_that_is_not_asked_forbids_nothing() -> None:
+    project = put_back(contributed())
+    stewards = RestoreDecision(SEQUENCE, Role.STEWARD, "steward", True, released=frozenset({"invented"}))
+    assert not lost_runs(replace(project, restore_decisions=(stewards,)))

@@ -94,3 +94,11 @@ def test_what_ends_the_holding_ends_the_signatures() -> None:
     assert (amended.state, amended.release_signatures, amended.signatures) == (State.DRAFT, (), 2)
     assert not operations.decline(project, Side.BOB, refusal(Side.BOB)).project.release_signatures
     assert not operations.expire_result(project).project.release_signatures
+
+
+def test_a_steward_that_left_the_list_while_its_call_was_under_way_does_not_sign() -> None:
+    given = ReleaseSignature("run", "steward", STEWARDS["steward"], b"r" * 32, b"s")
+    for stewards in ({"second": "bb"}, {**STEWARDS, "steward": "cc"}):
+        with pytest.raises(TrystError) as caught:
+            operations.override(held(), given, REASON, stewards)
+        assert caught.value.code is ErrorCode.NOT_ADMITTED

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tests.common.pki.own_pki import OwnPki
@@ -134,6 +137,56 @@ def test_a_role_in_the_certificate_must_be_the_members() -> None:
 def test_the_chain_must_be_shown_and_be_short() -> None:
     assert "no chain leads" in reason(certificate_pem(alices()))
     assert "at most 4 intermediate" in reason(HOSPITAL.shown(alices()) + 4 * HOSPITAL.root_pem)
+
+
+def test_a_chain_that_would_take_long_to_verify_is_refused_unread() -> None:
+    """Its maker chooses keys and cross signatures: of RSA keys with large exponents each verification is slow."""
+    twice = HOSPITAL.shown(alices()) + certificate_pem(HOSPITAL.intermediate)
+    assert "each certificate of a chain has a key of its own" in reason(twice)
+    assert "each certificate of a chain has a key of its own" in reason(
+        HOSPITAL.shown(alices()) + certificate_pem(_slow())
+    )
+
+
+def _slow() -> x509.Certificate:
+    """An authority whose public exponent is as long as the modulus."""
+    numbers = rsa.generate_private_key(65537, 2048).private_numbers()
+    p, q = numbers.p, numbers.q
+    e = next(e for e in range(2**2000 + 1, 2**2000 + 4001, 2) if math.gcd(e, (p - 1) * (q - 1)) == 1)
+    d = pow(e, -1, (p - 1) * (q - 1))
+    public = rsa.RSAPublicNumbers(e, p * q)
+    made = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), pow(q, -1, p), public)
+    key = made.private_key(unsafe_skip_rsa_key_validation=True)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "slow")])
+    begin = datetime.now(UTC) - timedelta(hours=1)
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    built = built.serial_number(1).not_valid_before(begin).not_valid_after(begin + timedelta(days=1))
+    return built.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(
+        key, hashes.SHA256()
+    )
+
+
+def _named(names: bytes) -> x509.Certificate:
+    """A certificate whose alternative names are these bytes, in DER, as no library makes them."""
+    begin = datetime.now(UTC) - timedelta(hours=1)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "workload")])
+    key = new_key()
+    built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    built = built.serial_number(1).not_valid_before(begin).not_valid_after(begin + timedelta(hours=2))
+    extension = x509.UnrecognizedExtension(x509.SubjectAlternativeName.oid, names)
+    return built.add_extension(extension, critical=False).sign(key, hashes.SHA256())
+
+
+def test_what_cannot_be_parsed_is_refused_in_the_words_of_all_refusals() -> None:
+    """A name of a kind that the library does not know: its exception's text would go to the caller."""
+    assert "the certificate is malformed" in reason(certificate_pem(_named(bytes.fromhex("3004a5023000"))))
+
+
+def test_a_name_of_another_alphabet_is_not_the_one_that_its_lower_case_is() -> None:
+    names = CertifiedNames((), "kate.example")
+    for first, same in (("K", True), ("\u212a", False)):
+        raw = f"{first}ate.example".encode()
+        assert names.are_in(_named(bytes([0x30, len(raw) + 2, 0x82, len(raw)]) + raw)) is same
 
 
 def test_an_authoritys_own_certificate_is_no_members() -> None:
