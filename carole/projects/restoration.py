@@ -77,8 +77,8 @@ def refuse_standstill(project: Project) -> None:
 
 def lost_runs(project: Project) -> tuple[str, ...]:
     """Runs that a party knows to have been released, and whose result the restored store does not have."""
-    asked = required(project)
-    counted = (one for one in project.restore_decisions if one.accepted and one.decides and one.role in asked)
+    parties = required(project)
+    counted = (one for one in project.restore_decisions if one.accepted and one.decides and one.role in parties)
     named = frozenset[str]().union(*(decision.released for decision in counted))
     return tuple(sorted(name for name in named if not _is_done(project, name)))
 

@@ -25,10 +25,10 @@ from tryst.common.keys.epochs import verify_new_epoch
 from tryst.common.parties import Role
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
+from tryst.common.rpc.certificate_endings import endings_to_wire
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
-from tryst.common.wire.certificate_endings import endings_to_wire
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2, resolution_pb2
 
 MAX_SPECIFICATION_BYTES = 256 << 10

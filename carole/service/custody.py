@@ -17,8 +17,8 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.check import CANARY_BYTES, CHECK_BYTES
 from tryst.common.parties import SIDE_OF_ROLE, Side
 from tryst.common.pki.members import Member
+from tryst.common.rpc.certificate_endings import endings_to_wire
 from tryst.common.rpc.server import caller
-from tryst.common.wire.certificate_endings import endings_to_wire
 from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.common.wire.manifest import manifest_from_wire
 from tryst.common.wire.sides import side_to_wire

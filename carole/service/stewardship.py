@@ -14,9 +14,9 @@ from tryst.carole.service.wire import entry_to_wire, status_to_wire
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.steward_decision import verify_decision
 from tryst.common.parties import Role
+from tryst.common.rpc.certificate_endings import endings_to_wire
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
-from tryst.common.wire.certificate_endings import endings_to_wire
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import stewardship_pb2, stewardship_pb2_grpc
 

@@ -30,9 +30,9 @@ from tryst.common.custodian.steps.witnessing import witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.observability.tracing import begin_span, fail_span
+from tryst.common.rpc.certificate_endings import MAX_ENDINGS
 from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.rpc.status import is_own_failure, passes, typed
-from tryst.common.wire.certificate_endings import MAX_ENDINGS
 from tryst.protos.linkage.v1 import custody_pb2, project_pb2
 
 STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {

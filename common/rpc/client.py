@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.guarded_channel import GuardedChannel
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
 from tryst.common.rpc.outgoing_calls import OutgoingCalls
 from tryst.common.rpc.status import from_rpc_error, passes
@@ -102,7 +103,7 @@ class Connection:
             self._former.pop(0)[1].close()
 
     def _connected(self, credentials: grpc.ChannelCredentials) -> grpc.Channel:
-        channel = grpc.secure_channel(self.address, credentials, options=self._options)
+        channel = GuardedChannel(grpc.secure_channel(self.address, credentials, options=self._options))
         return grpc.intercept_channel(channel, self._calls)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
@@ -167,6 +168,8 @@ class Connection:
             yield from method(request, timeout=deadline)
         except grpc.RpcError as error:
             raise from_rpc_error(error, self.address) from None
+        except ValueError:
+            raise self._is_closed() from None
 
     def _is_closed(self) -> TrystError:
         return TrystError(ErrorCode.UNAVAILABLE, "the connection is closed", where=self.address)

@@ -15,10 +15,10 @@ from tryst.common.pki.certificates import load_certificate
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import ending
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
-from tryst.common.wire.certificate_endings import ending_lines
 from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.protos.linkage.v1 import project_pb2
 

@@ -24,7 +24,7 @@ from tryst.carole.engine.coded_links import GROUP
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.encoding import Layout, SignatureSet, from_bytes
-from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.layout import CODES, SAMPLES
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
@@ -96,7 +96,7 @@ class Judged:
         names = unpack_map(state.uploads.row_map(upload)).to_list()
         found, start = {}, 0
         for part in self.contributions[side]:
-            if part.rule:
+            if part.rule != SAMPLES:
                 found[part.rule] = names[start : start + part.n_rows]
                 start += part.n_rows
         assert start == len(names)

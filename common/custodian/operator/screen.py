@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tryst.common.documents.result_warning import ResultWarning, by_severity
 from tryst.common.parties import Party
-from tryst.common.wire.certificate_endings import ending_lines
+from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 if TYPE_CHECKING:

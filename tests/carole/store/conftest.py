@@ -136,8 +136,13 @@ def vault(keys: WrappingKeys) -> Vault:
 
 
 @pytest.fixture
-def identity() -> Identity:
-    return Identity(IdentityKey.create())
+def identity_key() -> IdentityKey:
+    return IdentityKey.create()
+
+
+@pytest.fixture
+def identity(identity_key: IdentityKey) -> Identity:
+    return Identity(identity_key)
 
 
 @pytest.fixture

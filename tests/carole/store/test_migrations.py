@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
+from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import Provisioned
 from tryst.common.versions import STORE
 from tryst.common.wire.chunks import Chunk
@@ -264,6 +266,11 @@ def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
     former = Former(f"sqlite:///{folder / 'carole.db'}", folder)
     for key in ("wrapping.key", "identity.key"):
         shutil.copy(folder / key, keys / key)
+    # The list must have the identity that the former release's store was made by.
+    own = open_identity(None, keys / "identity.key").public
+    listed = Members.load(keys / "members.yaml")
+    members = Members(replace(one, identity=own) if one.role is Role.LINKER else one for one in listed)
+    (keys / "members.yaml").write_text(members.dump())
     configuration = folder / "carole.yaml"
     text = template("127.0.0.1:0", keys="keys").replace("store/carole.db", "carole.db").replace("store/blobs", "blobs")
     configuration.write_text(text)

@@ -28,6 +28,7 @@ from tryst.carole.store.sweeping import Swept
 from tryst.carole.store.tables import chunks, payloads
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
 
@@ -59,7 +60,7 @@ from tryst.carole.store import Store
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads
 from tryst.carole.store.database import Database
 from tryst.carole.store.runs import Lease
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
@@ -114,7 +115,12 @@ Running = tuple[Store, Lease, Callable[[str], int]]
 
 @pytest.fixture
 def running(
-    open_store: Callable[[], Store], url: str, tmp_path: Path, keys: WrappingKeys, identity: Identity, clock: Clock
+    open_store: Callable[[], Store],
+    url: str,
+    tmp_path: Path,
+    keys: WrappingKeys,
+    identity_key: IdentityKey,
+    clock: Clock,
 ) -> Running:
     """A store with a run that a worker holds, and a function that starts a dying process and returns how it ended."""
     store = open_store()
@@ -123,7 +129,7 @@ def running(
     lease = store.runs.take("worker")
     assert lease is not None
     keys.save(tmp_path / "wrapping.key")
-    identity.save(tmp_path / "identity.key")
+    identity_key.save(tmp_path / "identity.key")
     (tmp_path / "dying.py").write_text(DYING)
 
     def dies(point: str) -> int:

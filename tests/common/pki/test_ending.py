@@ -16,7 +16,7 @@ from tryst.common.pki.certificates import certificate_pem
 from tryst.common.pki.certified_names import CertifiedNames
 from tryst.common.pki.ending import Urgency, ending, urgency
 from tryst.common.pki.shown_certificates import ShownCertificates, endings
-from tryst.common.wire.certificate_endings import MAX_ENDINGS, ending_lines, endings_to_wire
+from tryst.common.rpc.certificate_endings import MAX_ENDINGS, ending_lines, endings_to_wire
 from tryst.protos.linkage.v1 import project_pb2
 
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

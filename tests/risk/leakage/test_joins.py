@@ -60,7 +60,7 @@ def wide() -> tuple[dict[str, pl.Series], tuple, dict[str, np.ndarray], PublicVa
         "two": pl.Series([f"b{k}" for k in rng.integers(0, 10, 8000)]),
     }
     sent = encode_records(columns, load_specification(SPECIFICATION, "test"), Seed.generate(), 1)
-    sets = tuple(part for part in sent.sets if part.rule)
+    sets = tuple(part for part in sent.sets if part.rule in sent.orders)
     return columns, sets, dict(sent.orders), public
 
 
@@ -101,7 +101,7 @@ def test_tags_join_no_class_worth_having(wide: tuple) -> None:
 def test_no_rows_no_joins() -> None:
     columns = {name: pl.Series(["a", None]) for name in ("surname", "one", "two")}
     sent = encode_records(columns, load_specification(SPECIFICATION, "test"), Seed.generate(), 1)
-    sets = tuple(part for part in sent.sets if part.rule)
+    sets = tuple(part for part in sent.sets if part.rule in sent.orders)
     joins = shared_rows(sets, "one", dict(sent.orders))
     assert joins.shape == (1, 2)
     assert recognised_groups(sets, "one").shape == (0, 2)
