@@ -48,7 +48,7 @@ from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 CUSTODIANS = {Side.ALICE: alice.PARTY, Side.BOB: bob.PARTY}
 STATE = project_pb2.ProjectState
-SECONDS = 120.0
+SECONDS = 300.0
 """How long anything may take before a test gives up; a hundred times what it takes."""
 
 BOBS_NAMES = {IDENTIFIER: "patient", "surname": "family_name"}
