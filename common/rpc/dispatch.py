@@ -30,7 +30,7 @@ MAX_LONG_POLLS = 128
 """Threads for long polls, of all members; they are started as they are needed."""
 
 _MAX_CERTIFICATES, _KNOWN_SECONDS = 1024, 60.0
-"""Callers whose members are remembered, and how long: after a change of the list their calls are others' no longer."""
+"""Callers whose members are remembered, and how long: so long a former member still takes of its successor's share."""
 _END = object()
 
 Behaviour = Callable[[Any, Any], Any]
