@@ -75,7 +75,7 @@ class TransitEngine:
         self.request("create_key", key_type=kind)
 
     def request(self, method: str, *, refused: bool = False, **arguments: object) -> Any:
-        """Call a method of the engine for the key, with the token of now; the data of its answer.
+        """Call a method of the engine for the key, with the token of now; the data of its answer, empty if it has none.
 
         Parameters
         ----------
@@ -116,8 +116,9 @@ class TransitEngine:
                 got=type(error).__name__,
                 remedy="check that it runs, is unsealed and is reachable from here",
             ) from None
-        # To make a key answers nothing in some versions.
-        return answer["data"] if isinstance(answer, dict) else None
+        # To make a key answers nothing in some versions; what is no vault answers anything.
+        data = answer.get("data") if isinstance(answer, dict) else None
+        return data if isinstance(data, dict) else {}
 
     def misread(self, got: str) -> TrystError:
         """The error about an answer of another form."""

@@ -62,8 +62,7 @@ class TransitSigner:
         """The signature of `message`, made in the vault."""
         text = base64.b64encode(message).decode("ascii")
         made = self._engine.request("sign_data", hash_input=text, key_version=self._version)
-        signature = made.get("signature") if isinstance(made, dict) else None
-        return _bytes(str(signature).removeprefix(f"vault:v{self._version}:"))
+        return _bytes(str(made.get("signature")).removeprefix(f"vault:v{self._version}:"))
 
     def create(self) -> None:
         """Make the key, if the vault has none of this name."""

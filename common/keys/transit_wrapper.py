@@ -7,15 +7,17 @@ transit/keys/NAME/rotate` makes a new one, which counts from the next start on.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 
 from tryst.common.keys.framing import frame
 from tryst.common.keys.key_place import WRAPPING, VaultPlace
-from tryst.common.keys.key_wrapper import KEY_ID_BYTES, SEALED_BYTES
+from tryst.common.keys.key_wrapper import KEY_BYTES, KEY_ID_BYTES, SEALED_BYTES
 from tryst.common.keys.transit_engine import TransitEngine
 
 KIND = "aes256-gcm96"
+
+MAX_VERSIONS = 100_000
+"""Of a key: more is no answer of a vault."""
 
 
 class TransitWrapper:
@@ -47,7 +49,10 @@ class TransitWrapper:
         TrystError
             As `TransitEngine.key`.
         """
-        self._current = int(self._engine.key(KIND)["latest_version"])
+        latest = self._engine.key(KIND).get("latest_version")
+        if not isinstance(latest, int) or not 1 <= latest <= MAX_VERSIONS:
+            raise self._engine.misread("another number of the newest version")
+        self._current = latest
         self._versions = {_identifier(self._place, version): version for version in range(1, self._current + 1)}
         self.current_id = _identifier(self._place, self._current)
         return self
@@ -61,7 +66,7 @@ class TransitWrapper:
         made = self._engine.request(
             "encrypt_data", plaintext=_text(key), associated_data=_text(associated), key_version=self._current
         )
-        sealed = _sealed(made["ciphertext"], self._current)
+        sealed = _sealed(str(made.get("ciphertext")), self._current)
         if sealed is None:
             raise self._engine.misread("another ciphertext")
         return sealed
@@ -72,7 +77,12 @@ class TransitWrapper:
         found = self._engine.request(
             "decrypt_data", refused=True, ciphertext=ciphertext, associated_data=_text(associated)
         )
-        return None if found is None else base64.b64decode(found["plaintext"])
+        if found is None:
+            return None
+        key = _bytes(str(found.get("plaintext")))
+        if key is None or len(key) != KEY_BYTES:
+            raise self._engine.misread("no key of the length of a data key")
+        return key
 
     def create(self) -> None:
         """Make the key, if the vault has none of this name."""
@@ -92,8 +102,13 @@ def _text(content: bytes) -> str:
 def _sealed(ciphertext: str, version: int) -> bytes | None:
     """The bytes of ``vault:v1:...``: nonce, ciphertext and tag, as everywhere else."""
     prefix = f"vault:v{version}:"
+    sealed = _bytes(ciphertext.removeprefix(prefix)) if ciphertext.startswith(prefix) else None
+    return sealed if sealed is not None and len(sealed) == SEALED_BYTES else None
+
+
+def _bytes(text: str) -> bytes | None:
+    """What is written in base 64; None if it is something else."""
     try:
-        sealed = base64.b64decode(ciphertext.removeprefix(prefix), validate=True)
-    except binascii.Error:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
         return None
-    return sealed if ciphertext.startswith(prefix) and len(sealed) == SEALED_BYTES else None

@@ -231,3 +231,15 @@ def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment: Depl
     entries = {entry.action: entry for entry in steward(deployment).entries("trial")}
     assert (entries["hand-over"].actor, entries["hand-over"].details["role"]) == ("steward", "steward")
     assert deployment.store.projects.get("trial").owner == "successor"
+
+
+def test_a_stewards_offer_ends_with_the_owners_absence(deployment: Deployment) -> None:
+    words = ("hand-over", "trial", "--from", "coordinator", "--to", "successor", "--reason", REASON, "--yes")
+    listed(deployment, "coordinator")
+    deployment.restart()
+    types(deployment, "steward", *words)
+    listed(deployment)
+    deployment.restart()
+    error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "successor", "take-over", "trial", "--yes")
+    assert "only where its owner is no longer a member" in str(error)
+    assert deployment.store.projects.get("trial").owner == "coordinator"

@@ -14,11 +14,12 @@ from tryst.carole.store.database import Database
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.tables import projects
 from tryst.common.audit import verify_inclusion
+from tryst.common.audit.steward_decision import sign_decision, verify_decision
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.coordinator.client.steward_client import Steward
-from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2
+from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 DOCUMENT = json.dumps(
     {"breaches": [{"measure": "correct_matches", "value": 0.4, "limit": 0.1}], "filler": "x" * (2 << 20)}
@@ -83,6 +84,25 @@ def test_a_held_result_cannot_be_fetched_until_a_steward_releases_it(held: tuple
     assert reported["assess"]["report"] == JUDGEMENT.report.hex()
     assert reported["assess"]["correct_matches"] == 0.4
     assert reported["release"]["assessment"] == "overridden by a steward"
+
+
+def test_what_a_steward_has_signed_verifies_from_the_log_alone(held: tuple[Deployment, str]) -> None:
+    """The reason is signed as the log keeps it: else a steward could deny what the log says that it signed."""
+    deployment, run = held
+    decider, reason = steward(deployment), "used  inside the\nsecure room, see\u202e May"
+    report = decider.report("trial", run).sha256
+    signer = open_identity(None, deployment.parties.parties["steward"].identity)
+    signature = sign_decision(signer, "trial", run, report, release=True, reason=reason)
+    raw = stewardship_pb2.DecideRequest(project="trial", run=run, release=True, reason=reason, signature=signature)
+    connection = deployment.connect("steward")
+    stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
+    refused(ErrorCode.SIGNATURE, connection.call, stub.Decide, raw)
+    decider.decide("trial", run, report, release=True, reason=reason)
+    (entry,) = [entry for entry in decider.entries("trial") if entry.action == "override"]
+    kept = str(entry.details["reason"])
+    assert kept == "used inside the secure room, see May"
+    signed = bytes.fromhex(str(entry.details["signature"]))
+    verify_decision(signer.public, signed, "trial", run, report, release=True, reason=kept)
 
 
 def test_a_steward_refuses_and_nothing_is_ever_fetched(held: tuple[Deployment, str]) -> None:

@@ -58,6 +58,8 @@ class TransitServer:
         self.keys: dict[str, list[bytes]] = {}
         self.types: dict[str, str] = {}
         self.open_ways: tuple[str, ...] = ()
+        self.moved_to = ""
+        self.calls = 0
         self.token = "hvs." + secrets.token_hex(8)
         self.token_file = folder / "token"
         self.token_file.touch(mode=0o600)
@@ -129,6 +131,13 @@ def _handler(server: TransitServer) -> type[BaseHTTPRequestHandler]:
             self._reply(json.loads(self.rfile.read(length) or b"{}"))
 
         def _reply(self, request: dict[str, Any]) -> None:
+            server.calls += 1
+            if server.moved_to:
+                self.send_response(307)
+                self.send_header("Location", f"{server.moved_to}{self.path}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             _, version, mount, what, name = self.path.split("/", 4)
             assert (version, mount) == ("v1", "transit")
             action = {"GET": "read", "POST": "create"}[self.command] if what == "keys" else what

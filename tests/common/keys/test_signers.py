@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,6 +147,52 @@ def test_a_token_that_cannot_be_used_is_named(pin: Path, change: dict[str, objec
     assert stated in error.what
     assert "under `identity` in the configuration" in error.remedy
     assert "4711" not in str(error)
+
+
+REFUSED_PIN = """
+import sys
+from tryst.common.errors import TrystError
+from tryst.common.keys.key_place import IDENTITY, TokenPlace
+from tryst.common.keys.pkcs11_token import Pkcs11Token
+
+token = Pkcs11Token(TokenPlace(module=sys.argv[1], token=sys.argv[2], pin_file=sys.argv[3]), IDENTITY)
+for module in (sys.argv[1], "/nonexistent"):
+    token._module = module
+    try:
+        token.use(lambda session: None)
+    except TrystError as error:
+        print(error.code.name, error.got, error.what.partition(",")[0])
+"""
+
+
+def test_a_pin_that_a_token_has_refused_is_not_tried_again(pin: Path, tmp_path: Path) -> None:
+    """Tokens lock after a few wrong ones, and readiness looks every few seconds. In a process that is not logged in.
+
+    The second time there is no library any more: whoever tried would say so.
+    """
+    wrong = tmp_path / "pin"
+    wrong.touch(mode=0o600)
+    wrong.write_text("0815")
+    command = [sys.executable, "-c", REFUSED_PIN, str(SOFTHSM), TOKEN, str(wrong)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == 2 * ["VAULT PinIncorrect the token has refused the PIN"]
+    assert pin.exists()
+
+
+def test_a_vault_that_points_elsewhere_does_not_get_the_token_sent_there(
+    transit: TransitServer, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = TransitServer(tmp_path / "other")
+    try:
+        create_identity(in_vault(transit))
+        both = tmp_path / "both.pem"
+        both.write_bytes(transit.authorities.read_bytes() + other.authorities.read_bytes())
+        transit.moved_to = other.address
+        error = refused(lambda: open_identity(in_vault(transit, authorities=str(both)), NOWHERE))
+        assert (error.code, other.calls) == (ErrorCode.VAULT, 0), error
+    finally:
+        other.stop()
 
 
 def test_a_rotation_in_the_vault_is_another_identity_that_is_not_taken_unasked(transit: TransitServer) -> None:
