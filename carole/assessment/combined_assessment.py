@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tryst.carole.assessment.accumulated import accumulated
 from tryst.carole.assessment.attribution import attribution, by_variable
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.differences import Differences, EarlierRelease, differences
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
 from tryst.carole.assessment.measures import entry
@@ -22,6 +23,7 @@ from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
 from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
+from tryst.carole.assessment.released_counts import counted, pack
 from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
@@ -49,12 +51,18 @@ class Assessment:
         By measure, the value that is compared with its limit.
     breaches
         The measures above their limits.
+    counts
+        The counts of the tables, to be kept if the result is released.
+    differences
+        How this release differs from earlier ones.
     """
 
     document: dict[str, Any] = field(repr=False)
     report: bytes = field(repr=False)
     judged: Mapping[str, float]
     breaches: tuple[str, ...]
+    counts: bytes = field(repr=False)
+    differences: Differences
 
     @property
     def digest(self) -> bytes:
@@ -70,6 +78,8 @@ def assess(
     resources: Resources = DEFAULT_SEARCH,
     progress: Progress = lambda stage, fraction: None,
     linkage: LinkageDocument | None = None,
+    released: Iterable[EarlierRelease] = (),
+    codes: str = "",
 ) -> Assessment:
     """Assess a combined output.
 
@@ -89,6 +99,10 @@ def assess(
         Called with the stage "assess" and the fraction of it done.
     linkage
         The run's decision, with the estimates of its quality.
+    released
+        Earlier releases of the same custodians in all their projects, newest first: the tables are compared with them.
+    codes
+        The coding of the categories (`released_counts.coding`).
 
     Raises
     ------
@@ -111,11 +125,13 @@ def assess(
     progress("assess", 0.5)
     learnt = attribution(combined, policy)
     tables = publication(combined, policy.tables, before.tables, policy.known_people)
+    counts = counted(combined, policy.tables, codes)
+    differ = differences(combined, counts, released)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
-    measured = {**found.measures, **learnt.measures, **tables.measures, **members.measures}
+    measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
     measured |= false_links(spec, linkage)
-    limits = policy.limits.given
+    limits = policy.applied_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
         for name in MEASURES
@@ -144,13 +160,21 @@ def assess(
         "expected_records": float(combined.pair_probability.sum()),
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
+        "differences": differ.document,
         "warnings": by_severity(
-            [*_warnings(combined), *combined.warnings, *found.warnings, *tables.warnings, *before.warnings]
+            [
+                *_warnings(combined),
+                *combined.warnings,
+                *found.warnings,
+                *tables.warnings,
+                *before.warnings,
+                *differ.warnings,
+            ]
         ),
     }
     document = AssessmentDocument.of(document, "assessment").plain()
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
-    return Assessment(document, report, judged, tuple(breaches))
+    return Assessment(document, report, judged, tuple(breaches), pack(counts), differ)
 
 
 def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:

@@ -24,6 +24,15 @@ class MeasureLimits(Section):
         """The limits that were set, by measure."""
         return {name: value for name in MEASURES if (value := getattr(self, name)) is not None}
 
+    def applied(self, *, tables: bool) -> dict[str, float]:
+        """The limits that were set, and the defaults of those that were not; `tables`: whether any is published."""
+        defaults = {
+            name: measure.default
+            for name, measure in MEASURES.items()
+            if measure.default is not None and (tables or measure.needs != "tables")
+        }
+        return {name: limit for name in MEASURES if (limit := self.given.get(name, defaults.get(name))) is not None}
+
 
 if TYPE_CHECKING:
     Limits = MeasureLimits
@@ -86,3 +95,8 @@ class AssessmentSpec(Section):
     signatures: int = Field(default=1, ge=1, le=2)
     """With `on_breach: hold`, how many stewards must sign the release of a held result, each with a reason; a refusal
     by one is enough."""
+
+    @property
+    def applied_limits(self) -> dict[str, float]:
+        """The limits by which a result is judged, by measure."""
+        return self.limits.applied(tables=bool(self.tables))

@@ -14,6 +14,7 @@ from typing import Any
 
 from tryst.common.parties import Side
 from tryst.common.specification.model.categorisation import CommonCategory
+from tryst.common.specification.model.content import RELEASES_DAYS
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.validation.specification import Specification
@@ -70,8 +71,13 @@ def specification_digest(spec: Specification) -> bytes:
         32 bytes.
     """
     content = spec.model_dump(mode="json")
-    if spec.assessment is not None and spec.assessment.signatures == 1:
-        del content["assessment"]["signatures"]
+    if spec.assessment is not None:
+        if spec.assessment.signatures == 1:
+            del content["assessment"]["signatures"]
+        if "differences" not in spec.assessment.limits.given:
+            del content["assessment"]["limits"]["differences"]
+    if spec.retention.releases_days == RELEASES_DAYS:
+        del content["retention"]["releases_days"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 

@@ -99,7 +99,9 @@ def test_another_unicode_table_is_another_encoding(monkeypatch: MonkeyPatch) -> 
 
 def test_the_specification_digest_is_as_documented() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON.
-    content = canonical_json(example().model_dump(mode="json"))
+    plain = example().model_dump(mode="json")
+    del plain["retention"]["releases_days"]  # newer than the digest, and at its default
+    content = canonical_json(plain)
     assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
     assert content.startswith(
         b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'
