@@ -85,7 +85,7 @@ class Ranges:
         return self.changed(partial(margin, axes=axes))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Difference:
     """The people in one release of a table and not in the other, and those of them who are disclosed.
 
