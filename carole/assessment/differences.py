@@ -17,22 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.comparable_tables import WORK, categories, common, gaps, ordered, padded, ranges
 from tryst.carole.assessment.measures import Measure
-from tryst.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts
+from tryst.carole.assessment.released_counts import CountedTable, ReleasedCounts
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.risk.attribution.alignment import aligned, in_order
-from tryst.risk.attribution.differences import Difference, Ranges, difference, sum_difference
-
-ALIKE = 0.2
-"""Largest difference, as a share of the larger total, of two tables whose codes are put in order by their counts."""
+from tryst.risk.attribution.differences import Difference, difference, sum_difference
 
 PARTS = 0.05
-"""The same, of a table from the sum of two others."""
+"""Largest difference of a table from the sum of two others, as a share of its total."""
 
 MAX_COMPARISONS = 2_000
 MAX_SUMMED = 12
 """Tables over the same variables, the newest, among which sums are looked for."""
-_WORK = 50_000_000
 _SUMMED_CELLS = 20_000
 _SHOWN = 100
 
@@ -46,7 +43,7 @@ class EarlierRelease:
     run, project
         Its name; no project where the reader of the report may not know it.
     links
-        Number of links; None where the reader may not know it, or nobody knows it.
+        Number of links; None where it is not known, or the reader may not know it.
     counts
         What is kept of its tables.
     reason
@@ -194,21 +191,21 @@ def _against(
     for former in before.tables:
         reached = False
         for latter in now.tables:
-            names = _common(former, latter)
+            names = common(former, latter)
             if not names:
                 continue
             reached = True
-            pair = _ranges(former, names), _ranges(latter, names)
+            pair = ranges(former, names), ranges(latter, names)
             pair = (
-                _padded(pair[0], _gaps(former, names), _gaps(latter, names)),
-                _padded(pair[1], _gaps(latter, names), _gaps(former, names)),
+                padded(pair[0], gaps(former, names), gaps(latter, names)),
+                padded(pair[1], gaps(latter, names), gaps(former, names)),
             )
             if not same:
-                ordered = _ordered(*pair, _categories(latter, names))
-                if ordered is None:
+                placed = ordered(*pair, categories(latter, names))
+                if placed is None:
                     reasons.append(f"its counts over {', '.join(names)} are not alike: which code is which is unknown")
                     continue
-                pair = ordered, pair[1]
+                pair = placed, pair[1]
             targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
             one = _Compared((release,), names, not same, difference(*pair, targets))
             if names not in worst or one.found.share > worst[names].found.share:
@@ -230,22 +227,22 @@ def _sums(
             continue
         names = table.names
         alike = [
-            (release, former, codes) for release, former, codes in earlier if set(_common(former, table)) == set(names)
+            (release, former, codes) for release, former, codes in earlier if set(common(former, table)) == set(names)
         ][:MAX_SUMMED]
-        gaps = np.any([_gaps(former, names) for _, former, _ in alike] + [_gaps(table, names)], axis=0)
+        levels = np.any([gaps(former, names) for _, former, _ in alike] + [gaps(table, names)], axis=0)
         targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
-        own = _padded(_ranges(table, names), _gaps(table, names), gaps).counts, now.coding
+        own = padded(ranges(table, names), gaps(table, names), levels).counts, now.coding
         for (one, first, its), (other, second, others) in combinations(alike, 2):
             if one.run == other.run:
                 continue
             made = [
                 own,
-                (_padded(_ranges(first, names), _gaps(first, names), gaps).counts, its),
-                (_padded(_ranges(second, names), _gaps(second, names), gaps).counts, others),
+                (padded(ranges(first, names), gaps(first, names), levels).counts, its),
+                (padded(ranges(second, names), gaps(second, names), levels).counts, others),
             ]
             for whole in range(3):
                 found = _left_of(
-                    made[whole], [made[k] for k in range(3) if k != whole], _categories(table, names), targets
+                    made[whole], [made[k] for k in range(3) if k != whole], categories(table, names), targets
                 )
                 if found is not None:
                     yield _Compared((one, other), names, len({codes for _, codes in made}) > 1, found)
@@ -268,46 +265,8 @@ def _left_of(
         # At first the other part is not in order yet: then this one, in proportion, is as near to the whole as can be.
         rest = counts - placed[1 - k] if k or parts[1][1] == codes else counts
         scaled = placed[k].astype(np.float64) * (float(rest.sum()) / max(float(placed[k].sum()), 1.0))
-        orders = aligned(scaled, rest.astype(np.float64), levels, _WORK)
+        orders = aligned(scaled, rest.astype(np.float64), levels, WORK)
         if orders is None:
             return None
         placed[k] = in_order(placed[k], orders)
     return sum_difference(counts, placed, targets, PARTS)
-
-
-def _common(former: CountedTable, latter: CountedTable) -> tuple[str, ...]:
-    """The variables that both have in equal categories, in the order of the latter."""
-    known = {variable.name: variable.categories for variable in former.variables}
-    return tuple(v.name for v in latter.variables if known.get(v.name) == v.categories)
-
-
-def _own(table: CountedTable, names: Sequence[str]) -> list[CountedVariable]:
-    return [table.variables[table.names.index(name)] for name in names]
-
-
-def _gaps(table: CountedTable, names: Sequence[str]) -> NDArray[np.bool_]:
-    return np.array([variable.missing for variable in _own(table, names)])
-
-
-def _categories(table: CountedTable, names: Sequence[str]) -> list[int]:
-    return [variable.categories for variable in _own(table, names)]
-
-
-def _ranges(table: CountedTable, names: Sequence[str]) -> Ranges:
-    return Ranges.of(table.counts, table.protection, table.base).over([table.names.index(name) for name in names])
-
-
-def _padded(ranges: Ranges, gaps: NDArray[np.bool_], others: NDArray[np.bool_]) -> Ranges:
-    """With a level for missing values, of nobody, where only the other table has one."""
-    width = [(0, int(other and not own)) for own, other in zip(gaps, others, strict=True)]
-    return ranges.changed(lambda counts: np.pad(counts, width))
-
-
-def _ordered(former: Ranges, latter: Ranges, levels: Sequence[int]) -> Ranges | None:
-    """The former in the latter's order; None where the two are not alike enough to tell."""
-    orders = aligned(former.counts.astype(np.float64), latter.counts.astype(np.float64), levels, _WORK)
-    if orders is None:
-        return None
-    found = former.changed(lambda counts: in_order(counts, orders))
-    larger = max(int(former.counts.sum()), int(latter.counts.sum()))
-    return found if int(np.abs(found.counts - latter.counts).sum()) <= ALIKE * larger else None

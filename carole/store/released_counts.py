@@ -14,7 +14,7 @@ from tryst.common.parties import Role
 from tryst.common.specification.model.content import RELEASES_DAYS
 
 COUNTS = "counts"
-"""The recipient under which the counts of a run's tables are stored: nobody's share."""
+"""The recipient under which the counts of a run's tables are stored: no party's share."""
 
 
 def released_counts() -> ColumnElement[bool]:

@@ -109,7 +109,7 @@ class Difference:
 
     @property
     def share(self) -> float:
-        """Those disclosed as a share of the people in the difference; 0 where nobody is in it."""
+        """Those disclosed as a share of the people in the difference; 0 where no one is in it."""
         return self.disclosed / self.people if self.people else 0.0
 
 

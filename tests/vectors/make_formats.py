@@ -220,7 +220,7 @@ def _chunk(content: bytes) -> object:
 
 def _counted(released: ReleasedCounts) -> object:
     tables = [[vars(v) for v in table.variables] + [table.counts.tolist()] for table in released.tables]
-    return [released.coding, released.records, tables, released.left_out]
+    return [released.coding, released.records, tables, [list(names) for names in released.left_out]]
 
 
 def _hex(content: bytes) -> object:

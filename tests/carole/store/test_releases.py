@@ -75,7 +75,7 @@ def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
     assert (trace.alice, trace.bob) == (str(Role.CUSTODIAN_A), str(Role.CUSTODIAN_B))
     assert (trace.at, trace.specification_digest) == (clock.now, NEW.specification_digest)
     with pytest.raises(ValueError, match="counts"):
-        Role(COUNTS)  # so that nobody can fetch them as a share
+        Role(COUNTS)  # so that no party can fetch them as a share
     store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
     store = open_store()  # which sweeps
     assert store.projects.get(PROJECT).state is State.ERASED
@@ -113,7 +113,7 @@ def test_releases_are_those_of_the_same_custodians_in_all_their_projects(store: 
     assert store.releases.earlier("other") == []
     with transaction(url) as connection:
         connection.execute(text("UPDATE releases SET alice = NULL"))
-    assert [trace.run for trace in store.releases.earlier("other")] == [RUN], "nobody knows whose it is"
+    assert [trace.run for trace in store.releases.earlier("other")] == [RUN], "it is not known whose it is"
 
 
 def test_of_releases_before_they_were_kept_an_upgrade_knows_that_they_were_made(url: str, tmp_path: Path) -> None:

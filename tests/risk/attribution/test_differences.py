@@ -45,10 +45,10 @@ def test_one_person_who_comes_goes_or_changes_is_disclosed_in_either_order() -> 
 
 def test_many_who_come_are_disclosed_where_all_who_agree_are_in_one_category() -> None:
     come = BEFORE + np.array([[30, 0, 0], [9, 8, 7]])
-    # The thirty of the first row are known to be in the first category; nobody of the second row is.
+    # The thirty of the first row are known to be in the first category; no one of the second row is.
     assert compare(BEFORE, come, 1) == Difference(people=54, small_cells=0, small=0, attributed=30, disclosed=30)
     assert compare(BEFORE, come) == Difference(people=54, small_cells=0, small=0, attributed=0, disclosed=0)
-    # Fifteen more of one category and five fewer of the other: nobody knows who has come.
+    # Fifteen more of one category and five fewer of the other: it is not known who has come.
     assert compare(BEFORE, BEFORE + np.array([[15, -5, 0], [0, 0, 0]]), 1).disclosed == 0
 
 
@@ -108,7 +108,7 @@ def test_parts_and_their_whole_disclose_who_is_left() -> None:
     rng = np.random.default_rng(SEED)
     parts = [rng.poisson(30, (3, 4)) for _ in range(2)]
     whole = parts[0] + parts[1]
-    assert sum_difference(whole, parts, [1], 0.05) is None, "nobody is left"
+    assert sum_difference(whole, parts, [1], 0.05) is None, "no one is left"
     whole[1, 2] += 1
     found = sum_difference(whole, parts, [1], 0.05)
     assert found is not None
