@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.carole.deployment import DIGEST, ENCODING, SPECIFICATION, Deployment, coordination
+from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, coordination
 from tests.carole.service.test_stewardship import refused, steward
 from tests.consoles import wide_consoles
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode
-from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.check import key_check_value
+from tryst.common.keys.epochs import approval_parts, verify_new_epoch
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
+from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
@@ -212,6 +213,42 @@ def test_forged_statements_change_nothing(deployment: Deployment) -> None:
     assert deployment.store.projects.get("trial").owner == "coordinator"
     assert take()
     assert deployment.store.projects.get("trial").owner == "successor"
+
+
+def test_a_project_taken_over_between_two_epochs_goes_on_by_the_successors_signature(deployment: Deployment) -> None:
+    """Custodians enter an epoch that the project's owner has signed: who takes it over signs the epoch, too."""
+    reason = "Bob has lost his seed together with his state"
+    deployment.coordinator().open_epoch("trial", 2, ENCODING, reason)
+    handed(deployment)
+    successor, project = identity(deployment, "successor"), deployment.store.projects.get("trial")
+    assert project.hand_over is not None
+    seen = deployment.store.audit.checkpoint()
+    unsigned = coordination_pb2.TakeOverRequest(
+        project="trial",
+        seen=seen.size,
+        signature=TakeOver("trial", "coordinator", "successor", seen, project.hand_over.signature).sign(successor),
+        specification_digest=DIGEST,
+        approval=successor.sign(SigningPurpose.APPROVAL, *approval_parts("trial", DIGEST, 2)),
+        epoch=2,
+    )
+    connection = deployment.connect("successor")
+    refused(ErrorCode.SIGNATURE, connection.call, coordination(connection).TakeOver, unsigned)
+    shown = types(deployment, "successor", "take-over", "trial", "--yes")
+    assert f'Custodians enter epoch 2 by your signature. coordinator opened it with the reason: "{reason}"' in shown
+    alice, bob = (deployment.custodian(side) for side in Side)
+    opened = alice.next_task().new_epoch
+    assert (opened.epoch, opened.member, opened.reason) == (2, "successor", reason)
+    verify_new_epoch(successor.public, opened.signature, "trial", ENCODING, 2, reason)
+    for custodian in (alice, bob):
+        custodian.approve(epoch=2)
+    for custodian in (alice, bob):
+        custodian.report_keys(key_check_value(SEED, "trial", ENCODING, 2), epoch=2)
+    assert deployment.coordinator().get("trial")[0].state == project_pb2.PROJECT_STATE_KEYED
+    entry = steward(deployment).entries("trial")
+    (taken,) = [found for found in entry if found.action == "take-over"]
+    verify_new_epoch(
+        successor.public, bytes.fromhex(str(taken.details["epoch_signature"])), "trial", ENCODING, 2, reason
+    )
 
 
 def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment: Deployment) -> None:
