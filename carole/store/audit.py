@@ -141,6 +141,16 @@ class Log:
             row = connection.execute(which.order_by(audit.c.sequence.desc()).limit(1)).first()
         return None if row is None else entry_of(row).details["members"]
 
+    def last_as_member(self, name: str) -> dict[str, str] | None:
+        """The entry of a name in the newest recorded membership list that has it; None if none has."""
+        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
+        with self._database.read() as connection:
+            for row in connection.execute(which.order_by(audit.c.sequence.desc())):
+                found = entry_of(row).details["members"].get(name)
+                if found is not None:
+                    return dict(found)
+        return None
+
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""
         with self._database.read() as connection:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, coordination
+from tests.carole.service.test_membership import eventually
 from tests.carole.service.test_stewardship import refused, steward
 from tests.consoles import wide_consoles
 from tryst.common.audit.hand_over import HandOver, TakeOver
@@ -17,8 +20,9 @@ from tryst.common.command import app
 from tryst.common.errors import ErrorCode
 from tryst.common.keys.check import key_check_value
 from tryst.common.keys.epochs import approval_parts, verify_new_epoch
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity
@@ -280,3 +284,30 @@ def test_a_stewards_offer_ends_with_the_owners_absence(deployment: Deployment) -
     error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "successor", "take-over", "trial", "--yes")
     assert "only where its owner is no longer a member" in str(error)
     assert deployment.store.projects.get("trial").owner == "coordinator"
+
+
+def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.05)
+    listed(deployment, "coordinator")
+    deployment.restart()
+    another = PublicIdentity(IdentityKey.create().public)
+    stranger = replace(deployment.parties.members.named("coordinator"), identity=another)
+    others = [member for member in deployment.parties.members if member.name != "coordinator"]
+    file = deployment.root.parent / "members.yaml"
+    with capture_logs() as logged:
+        file.write_text(Members([*others, stranger]).dump())
+        eventually(lambda: any("cannot be used" in entry["event"] for entry in logged))
+    (reason,) = {entry["reason"] for entry in logged if "cannot be used" in entry["event"]}
+    assert "the name coordinator was another member's, to whom projects belong" in reason
+    assert "coordinator" not in (deployment.store.audit.last_members() or {})
+    error = refused(ErrorCode.CONFIGURATION, deployment.restart)
+    assert "`tryst steward hand-over`" in error.remedy
+    # Who had the name may come back, and renew its keys while it is listed.
+    listed(deployment)
+    deployment.restart()
+    file.write_text(Members([*others, stranger]).dump())
+    eventually(
+        lambda: (deployment.store.audit.last_members() or {})["coordinator"]["identity"] in stranger.identity.hex
+    )
