@@ -150,7 +150,7 @@ class Application:
     def _servicers(self) -> list[Service]:
         service, trust = self._service, self._trust
         return [
-            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service)),
+            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service, trust)),
             (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust)),
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),

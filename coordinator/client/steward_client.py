@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tryst.common.audit import AuditEntry, Checkpoint, verify_inclusion
+from tryst.common.audit import AuditEntry, Checkpoint
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.errors import ErrorCode, TrystError
@@ -15,10 +15,11 @@ from tryst.common.parties import Role
 from tryst.common.rpc.client import Connection
 from tryst.common.wire.checkpoints import checkpoint_from_wire
 from tryst.common.witnessing.log_memory import FileMemory
+from tryst.common.witnessing.shown_entry import believed_entry
 from tryst.coordinator.client.connection import client
 from tryst.coordinator.client.released_runs import note_released
 from tryst.coordinator.client.risk_reports import Report, fetch_report
-from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
+from tryst.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 
 class Steward:
@@ -100,22 +101,14 @@ class Steward:
                 after = reported.sequence
 
 
-def _believed(reported: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
-    entry = AuditEntry(
-        reported.sequence,
-        reported.at_unix_ms,
-        reported.project,
-        reported.actor,
-        reported.action,
-        reported.details,
-        bytes(reported.salt),
-    )
-    proven = verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, list(reported.included), shown.root)
-    if entry.sequence <= after or not proven:
+def _believed(reported: audit_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
+    entry = believed_entry(reported, shown)
+    if entry.sequence <= after:
         raise TrystError(
             ErrorCode.AUDIT,
-            "Carole shows an entry that is not in the log she has signed",
+            "Carole shows entries of her audit log out of their order",
             where=f"audit log, entry {entry.sequence}",
+            got=f"after entry {after}",
             remedy="keep what she has shown, and ask Carole's operator",
         )
     return entry
