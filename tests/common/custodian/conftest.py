@@ -241,9 +241,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 response.run = getattr(self, "run", "")
             if self.state == project_pb2.PROJECT_STATE_RELEASED and len(self.acknowledged) < len(Side):
                 response.countersign = self.audit.awaited(side)
-            if kind is not None:
-                if self.new_epoch is not None:
-                    response.new_epoch.CopyFrom(self.new_epoch)
+            if kind is not None and self.new_epoch is not None:
+                response.new_epoch.CopyFrom(self.new_epoch)
             return response
 
     def _task(self, side: Side, waiting: Any) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -108,9 +107,11 @@ def test_a_log_shown_differently_to_the_two_is_found_before_a_result_is_fetched(
 
 
 def links_of(count: int) -> pl.DataFrame:
-    rows = np.arange(count, dtype=np.uint32)
-    numbers = {name: np.ones(count) for name in ("match_probability", "link_probability", "match_weight")}
-    return pl.DataFrame({Side.ALICE: rows, Side.BOB: rows, "link_id": np.arange(count), **numbers})
+    """Some row of each file with some row of the other: which is no matter here."""
+    rows = pl.int_range(count, eager=True)
+    numbers = {name: pl.lit(0.9) for name in ("match_probability", "link_probability", "match_weight")}
+    links = pl.DataFrame({"alice": rows, "bob": rows, "link_id": [f"{number:016x}" for number in range(count)]})
+    return links.with_columns(**numbers)
 
 
 WAITS = "has not countersigned Carole's audit log up to the release yet"
