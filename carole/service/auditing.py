@@ -37,7 +37,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             self._notice_rollback(member.name, seen)
         newest, continues = self._log.continued(0 if seen is None else seen.size)
         response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
-        # Whoever may call this is told of every project's state, so that this discloses no other.
+        # Whoever may call this is shown every project's state, so this discloses no other.
         released = self._log.released(request.project, request.run, newest.size) if request.run else None
         if released is not None:
             response.release.CopyFrom(entry_to_wire(*released))

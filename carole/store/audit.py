@@ -213,7 +213,7 @@ class Log:
             The custodian, and the other one.
         projects
             Those whose released result a custodian has yet to fetch: it waits until the other one has countersigned
-            their releases, and whatever it had seen itself when it was told of them.
+            their releases, and whatever it had seen itself when they were offered to it.
         """
         if not projects:
             return 0

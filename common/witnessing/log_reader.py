@@ -264,7 +264,7 @@ class LogReader:
 
 def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:
     """The time of the backup, from an entry that is proven to record this restoration right after the restored log."""
-    entry = believed_entry(shown, newest)
+    entry = believed_entry(shown, newest, "a restoration")
     continued = restored.log == newest.log and verify_consistency(
         restored.size, newest.size, restored.root, newest.root, proof
     )

@@ -11,13 +11,15 @@ RELEASE = "release"
 """Action of the entry by which the recipients may fetch a run's result."""
 
 
-def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint) -> AuditEntry:
+def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, what: str = "an entry") -> AuditEntry:
     """The entry, proven to be among those that a checkpoint covers.
 
     Parameters
     ----------
     under
         A checkpoint that was verified.
+    what
+        The entry, as an error names it.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint) -> AuditEntry
     if not verify_inclusion(entry.leaf, entry.sequence - 1, under.size, proof, under.root):
         raise TrystError(
             ErrorCode.AUDIT,
-            "Carole shows an entry that is not in the log she has signed",
+            f"Carole shows {what} that is not in the log she has signed",
             where=f"audit log, entry {entry.sequence}",
             remedy="keep what she has shown, and ask Carole's operator",
         )

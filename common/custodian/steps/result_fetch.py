@@ -52,7 +52,7 @@ def fetch(step_context: StepContext, task: Task) -> Outcome:
     request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root)
     step_context.call(step_context.carole.AcknowledgeResult, request)
     step_context.state.mark_acknowledged(task.project, task.run)
-    step_context.told.pop((task.project, task.run), None)
+    step_context.offered.pop((task.project, task.run), None)
     log.info("fetched", project=task.project, run=task.run, links=done.links)
     return Outcome.DONE
 

@@ -59,9 +59,9 @@ class StepContext:
     """The newest membership list."""
     gate: Gate | None = None
     """Measures what Carole could learn; a program that has none contributes unmeasured."""
-    told: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
-    """By project and run: the size of Carole's audit log, and the monotonic time, when this service was first told of
-    the release; see `witnessing`."""
+    offered: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
+    """By project and run: the size of Carole's audit log, and the monotonic time, when the share was first offered to
+    this service; see `witnessing`."""
 
     def call(self, method: Any, request: Any, deadline: float = CONTROL_SECONDS) -> Any:
         """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""

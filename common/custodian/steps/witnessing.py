@@ -5,9 +5,9 @@ error for the operator. The verified checkpoints are kept as long as the state i
 them as evidence.
 
 Before a share is fetched that is not enough: a Carole who forks her log could show each custodian for ever what the
-other had countersigned before the fork. So a custodian that is told of a release wants the proof that its entry is in
+other had countersigned before the fork. So a custodian to whom a share is offered wants the proof that the release is in
 the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the same
-log, at least as much as it had itself seen when it was first told. Each waits for the other's countersignature only,
+log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
 and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
 countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait.
 """
@@ -74,7 +74,7 @@ def countersign(context: StepContext) -> None:
 
 def countersigned_by_both(context: StepContext, task: Task) -> bool:
     """Whether a run's share may be fetched: its release is in the log, and the other custodian has countersigned the
-    log at least as far as this one had seen it when it was first told of the release.
+    log at least as far as this one had seen it when the share was first offered.
 
     Raises
     ------
@@ -84,10 +84,10 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
     """
     first = _look(context, task.project, task.run)
     believed_release(first.response, first.seen, task.project, task.run)
-    size, since = context.told.get((task.project, task.run), (first.seen.size, time.monotonic()))
+    size, since = context.offered.get((task.project, task.run), (first.seen.size, time.monotonic()))
     # The log is only shorter than it was then if the operator has accepted a restored one since.
     size = min(size, first.seen.size)
-    context.told[task.project, task.run] = size, since
+    context.offered[task.project, task.run] = size, since
     if _countersigned(context, first).theirs >= size:
         return True
     other = context.party.side.other.title()
