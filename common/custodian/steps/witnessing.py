@@ -5,9 +5,9 @@ error for the operator. The verified checkpoints are kept as long as the state i
 them as evidence.
 
 Before a share is fetched that is not enough: a Carole who forks her log could show each custodian for ever what the
-other had countersigned before the fork. So a custodian to whom a share is offered wants the proof that the release is in
-the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the same
-log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
+other had countersigned before the fork. So a custodian to whom a share is offered wants the proof that the release is
+in the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the
+same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
 and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
 countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait.
 """
