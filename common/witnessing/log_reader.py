@@ -32,6 +32,7 @@ from tryst.protos.linkage.v1 import (
 
 _ATTEMPTS = 3
 _ACTION = "restore"
+_NOT_RESTORED = "Carole shows a restoration that is not in the log she has signed"
 _RESTORATION_WORDS = "Carole's store was restored from a backup, and her audit log has lost entries that were seen here"
 
 
@@ -264,7 +265,7 @@ class LogReader:
 
 def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:
     """The time of the backup, from an entry that is proven to record this restoration right after the restored log."""
-    entry = believed_entry(shown, newest, "a restoration")
+    entry = believed_entry(shown, newest, _NOT_RESTORED)
     continued = restored.log == newest.log and verify_consistency(
         restored.size, newest.size, restored.root, newest.root, proof
     )
@@ -272,7 +273,7 @@ def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoin
     if not (continued and about) or entry.details.get("root") != restored.root.hex():
         raise TrystError(
             ErrorCode.AUDIT,
-            "Carole shows a restoration that is not in the log she has signed",
+            _NOT_RESTORED,
             where=f"audit log, entry {entry.sequence}",
             remedy="keep what she has shown, and ask Carole's operator",
         )

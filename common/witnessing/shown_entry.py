@@ -7,19 +7,21 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.checkpoints import proof_from_wire
 from tryst.protos.linkage.v1 import audit_pb2
 
+_NOT_IN_IT = "Carole shows an entry that is not in the log she has signed"
+
 RELEASE = "release"
 """Action of the entry by which the recipients may fetch a run's result."""
 
 
-def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, what: str = "an entry") -> AuditEntry:
+def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, refusal: str = _NOT_IN_IT) -> AuditEntry:
     """The entry, proven to be among those that a checkpoint covers.
 
     Parameters
     ----------
     under
         A checkpoint that was verified.
-    what
-        The entry, as an error names it.
+    refusal
+        The words of the error.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def believed_entry(shown: audit_pb2.AuditEntry, under: Checkpoint, what: str = "
     if not verify_inclusion(entry.leaf, entry.sequence - 1, under.size, proof, under.root):
         raise TrystError(
             ErrorCode.AUDIT,
-            f"Carole shows {what} that is not in the log she has signed",
+            refusal,
             where=f"audit log, entry {entry.sequence}",
             remedy="keep what she has shown, and ask Carole's operator",
         )
