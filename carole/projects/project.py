@@ -260,6 +260,13 @@ class Project:
         return next((run for run in reversed(self.runs) if run.released), None)
 
     @property
+    def shares_awaited(self) -> bool:
+        """Whether a custodian has yet to fetch its share of the released result."""
+        return self.state is State.RELEASED and any(
+            self.grant(side.role) is not Grant.NOTHING and side not in self.acknowledged for side in Side
+        )
+
+    @property
     def active_run(self) -> Run | None:
         """The run that may still produce a result; there is never more than one."""
         return next((run for run in self.runs if run.state.active), None)

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tryst.carole.configuration import CaroleConfiguration, load_carole
@@ -15,7 +16,7 @@ from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
 from tryst.carole.service.denials import Denials
-from tryst.carole.service.membership import record_members
+from tryst.carole.service.membership import record_members, refuse_reused_names
 from tryst.carole.service.observation import observe
 from tryst.carole.service.restoration import Restoration
 from tryst.carole.service.stewardship import Stewardship
@@ -128,6 +129,7 @@ class Application:
         """
         try:
             log_swept(self.store.recover(self._stand))
+            self._trust.require(partial(refuse_reused_names, self.store))
             self._record_members()
             # The worker comes first: a process must not be started while gRPC's threads run.
             self._supervisor.start()
@@ -148,7 +150,7 @@ class Application:
     def _servicers(self) -> list[Service]:
         service, trust = self._service, self._trust
         return [
-            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service)),
+            (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service, trust)),
             (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust)),
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),

@@ -6,6 +6,7 @@ import grpc
 import structlog
 
 from tryst.carole.service.context import ServiceContext
+from tryst.carole.service.wire import entry_to_wire
 from tryst.common.audit import Checkpoint
 from tryst.common.parties import SIDE_OF_ROLE, Role
 from tryst.common.rpc.server import caller
@@ -26,7 +27,8 @@ class Auditing(audit_pb2_grpc.AuditServicer):
     def Witness(  # noqa: N802
         self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
     ) -> audit_pb2.WitnessResponse:
-        """The current log; for a custodian also what the other one has seen of it."""
+        """The current log, with the entry of a release if one is asked for; for a custodian also what the other one has
+        seen of it."""
         member = caller(context)
         seen = checkpoint_from_wire(request.seen) if request.HasField("seen") else None
         if seen is not None:
@@ -35,6 +37,10 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             self._notice_rollback(member.name, seen)
         newest, continues = self._log.continued(0 if seen is None else seen.size)
         response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
+        # Whoever may call this is shown every project's state, so this discloses no other.
+        released = self._log.released(request.project, request.run, newest.size) if request.run else None
+        if released is not None:
+            response.release.CopyFrom(entry_to_wire(*released))
         if member.role not in SIDE_OF_ROLE:
             return response
         if seen is not None:

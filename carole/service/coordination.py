@@ -17,7 +17,7 @@ from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
 from tryst.carole.service.stewards import require_stewards, steward_names
-from tryst.carole.service.wire import run_to_wire, status_to_wire
+from tryst.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
 from tryst.carole.store.registry import NewProject
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
@@ -108,6 +108,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
             specification=self._service.store.projects.specification(name),
             certificates=endings_to_wire(self._service.endings()),
             hand_over=hand_over_to_wire(project),
+            new_epoch=None if project.new_epoch is None else new_epoch_to_wire(project.new_epoch),
         )
 
     def ListProjects(  # noqa: N802

@@ -19,6 +19,7 @@ from tryst.common.parties import SIDE_OF_ROLE, Side
 from tryst.common.pki.members import Member
 from tryst.common.rpc.certificate_endings import endings_to_wire
 from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
 from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.common.wire.manifest import manifest_from_wire
 from tryst.common.wire.sides import side_to_wire
@@ -39,14 +40,15 @@ _KINDS = {
 class Custody(custody_pb2_grpc.CustodyServicer):
     """The custodians' service."""
 
-    def __init__(self, service: ServiceContext) -> None:
+    def __init__(self, service: ServiceContext, trust: Trust) -> None:
         self._service = service
+        self._trust = trust
 
     def NextTask(  # noqa: N802
         self, request: custody_pb2.NextTaskRequest, context: grpc.ServicerContext
     ) -> custody_pb2.NextTaskResponse:
         """The next task; waits a little when there is none."""
-        _, side = _custodian(context)
+        member, side = _custodian(context)
         waiting = frozenset(request.waiting[:MAX_WAITING])
         projects: list[Project] = []
 
@@ -62,6 +64,11 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             kind=custody_pb2.TASK_KIND_IDLE,
             projects=[status_to_wire(project) for project in projects],
             certificates=endings_to_wire(self._service.endings()),
+            countersign=self._service.store.audit.awaited(
+                member.name,
+                self._trust.members.in_role(side.other.role).name,
+                [project.name for project in projects if project.shares_awaited],
+            ),
         )
         if task is not None:
             project = next(project for project in projects if project.name == task.project)

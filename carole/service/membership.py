@@ -7,6 +7,7 @@ from typing import Any
 
 from tryst.carole.store import Store
 from tryst.carole.store.store import milliseconds
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.pki.certified_names import PinnedKey
 from tryst.common.pki.members import Member, Members
 
@@ -38,6 +39,32 @@ def record_members(store: Store, members: Members) -> bool:
     }
     store.audit.list_members(details, milliseconds())
     return True
+
+
+def refuse_reused_names(store: Store, members: Members) -> None:
+    """Refuse a list that gives the name of a removed owner of projects to another party: that would own them.
+
+    A member that is listed all the time may renew its keys: it is the same party, and the log has the change.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION.
+    """
+    owners, last = store.projects.owners(), store.audit.last_members() or {}
+    for member in members:
+        if member.name not in owners or member.name in last:
+            continue
+        former = store.audit.last_as_member(member.name)
+        if former is not None and former["identity"] != _entry(member)["identity"]:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the name {member.name} was another member's, to whom projects belong",
+                where="membership list",
+                got="another identity than when it was removed",
+                remedy="list the new member under a name of its own; a steward hands the projects over to it "
+                "(`tryst steward hand-over`)",
+            )
 
 
 def _entry(member: Member) -> dict[str, str]:

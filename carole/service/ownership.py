@@ -7,7 +7,7 @@ from tryst.carole.service.context import ServiceContext
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.epochs import approval_parts, verify_new_epoch
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member, Members
@@ -73,7 +73,12 @@ def take_over(
     statement.verify(signer.identity, request.signature)
     digest, consented = request.specification_digest, request.epoch
     signer.identity.verify(request.approval, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
-    return service.store.ownership.take_over(statement, request.signature, digest, request.approval, consented)
+    opened, opening = project.new_epoch, request.epoch_signature
+    if opened is not None:
+        verify_new_epoch(signer.identity, opening, name, project.encoding_digest, opened.epoch, opened.reason)
+    return service.store.ownership.take_over(
+        statement, request.signature, digest, request.approval, consented, b"" if opened is None else opening
+    )
 
 
 def _coordinators(members: Members) -> set[str]:

@@ -16,7 +16,7 @@ from tryst.common.keys.check import PART_BYTES, canary_part_names
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, project_pb2, stewardship_pb2
+from tryst.protos.linkage.v1 import audit_pb2, contribution_pb2, custody_pb2, project_pb2
 
 _LONGEST_ERROR = 2000
 
@@ -71,9 +71,9 @@ def status_to_wire(
     )
 
 
-def entry_to_wire(entry: AuditEntry, included: Iterable[bytes]) -> stewardship_pb2.AuditEntry:
+def entry_to_wire(entry: AuditEntry, included: Iterable[bytes]) -> audit_pb2.AuditEntry:
     """An entry of the audit log with its proof of inclusion."""
-    return stewardship_pb2.AuditEntry(
+    return audit_pb2.AuditEntry(
         sequence=entry.sequence,
         at_unix_ms=entry.at,
         project=entry.project,

@@ -10,7 +10,7 @@ key, and the checkpoints that custodians keep detect the others.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -141,6 +141,16 @@ class Log:
             row = connection.execute(which.order_by(audit.c.sequence.desc()).limit(1)).first()
         return None if row is None else entry_of(row).details["members"]
 
+    def last_as_member(self, name: str) -> dict[str, str] | None:
+        """The entry of a name in the newest recorded membership list that has it; None if none has."""
+        which = select(audit).where(audit.c.project == "", audit.c.action == str(Action.LIST_MEMBERS))
+        with self._database.read() as connection:
+            for row in connection.execute(which.order_by(audit.c.sequence.desc())):
+                found = entry_of(row).details["members"].get(name)
+                if found is not None:
+                    return dict(found)
+        return None
+
     def entries(self, project: str | None = None) -> list[AuditEntry]:
         """The entries of one project or of all, oldest first."""
         with self._database.read() as connection:
@@ -177,12 +187,15 @@ class Log:
         A checkpoint of what this log has lost by a restoration is left: shown to another reader, it would look as if
         the log were forked.
         """
+        former = self.noted(member)
+        if former is not None and former[0].size >= seen.size:
+            return  # no transaction that writes for what changes nothing
         with self._database.write() as connection:
             if seen.root != merkle.root(seen.size, lambda h, p: node(connection, h, p)):
                 return
             which = audit_witnesses.c.member == member
-            former = connection.scalar(select(audit_witnesses.c.size).where(which))
-            if former is not None and former >= seen.size:
+            stored = connection.scalar(select(audit_witnesses.c.size).where(which))
+            if stored is not None and stored >= seen.size:
                 return
             connection.execute(delete(audit_witnesses).where(which))
             connection.execute(
@@ -190,6 +203,41 @@ class Log:
                     member=member, size=seen.size, checkpoint=seen.to_text(), countersignature=countersignature
                 )
             )
+
+    def awaited(self, member: str, other: str, projects: Collection[str]) -> int:
+        """The size up to which a custodian has yet to countersign the log; 0 if it has.
+
+        Parameters
+        ----------
+        member, other
+            The custodian, and the other one.
+        projects
+            Those whose released result a custodian has yet to fetch: it waits until the other one has countersigned
+            their releases, and whatever it had seen itself when they were offered to it.
+        """
+        if not projects:
+            return 0
+        releases = select(func.max(audit.c.sequence)).where(
+            audit.c.project.in_(projects), audit.c.action == str(Action.RELEASE)
+        )
+        sizes = select(audit_witnesses.c.member, audit_witnesses.c.size)
+        with self._database.read() as connection:
+            released = connection.scalar(releases) or 0
+            seen = {row.member: int(row.size) for row in connection.execute(sizes)}
+        awaited = max(released, seen.get(other, 0))
+        return awaited if awaited > seen.get(member, 0) else 0
+
+    def released(self, project: str, run: str, size: int) -> tuple[AuditEntry, list[bytes]] | None:
+        """The newest entry of a run's release, with its proof of inclusion in the first `size` entries; None if they
+        have none."""
+        query = select(audit).where(audit.c.project == project, audit.c.action == str(Action.RELEASE))
+        with self._database.read() as connection:
+            for row in connection.execute(query.where(audit.c.sequence <= size).order_by(audit.c.sequence.desc())):
+                entry = entry_of(row)
+                if entry.details["run"] == run:
+                    path = merkle.inclusion_proof(entry.sequence - 1, size, lambda h, p: node(connection, h, p))
+                    return entry, path
+        return None
 
     def noted(self, member: str) -> tuple[Checkpoint, bytes] | None:
         """The checkpoint a member last accepted, and its countersignature."""

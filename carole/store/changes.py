@@ -119,7 +119,8 @@ class Change:
             self._project(before, after)
             self._replace(approvals, _approvals(before), _approvals(after))
             self._replace(declines, _declines(before), _declines(after))
-            self._replace(epochs, {}, _new_epoch(after) if after.epoch != before.epoch else {})
+            opened = _new_epoch(before) if after.epoch == before.epoch else {}  # those of before remain
+            self._replace(epochs, opened, _new_epoch(after))
             self._replace(hand_overs, _hand_over(before), _hand_over(after))
             self._replace(messages, _messages(before), _messages(after), at=self.at)
             self._replace(key_reports, _reports(before), _reports(after), at=self.at)
@@ -278,7 +279,8 @@ def _declines(project: Project) -> dict[Row, dict[str, Any]]:
 
 def _new_epoch(project: Project) -> dict[Row, dict[str, Any]]:
     new = project.new_epoch
-    assert new is not None  # noqa: S101 - an epoch after the first was opened by it
+    if new is None:
+        return {}
     values = {"member": new.member, "reason": new.reason, "signature": new.signature, "at": new.at}
     return {(("epoch", new.epoch),): values}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlalchemy import Connection, func, select
 
 from tryst.carole.projects import Approval, PendingHandOver, Project, operations
@@ -49,7 +51,9 @@ class Ownership:
             pending = PendingHandOver(statement, member, signature, change.at)
             return change.apply(operations.hand_over(change.project, role, pending))
 
-    def take_over(self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int) -> Project:
+    def take_over(
+        self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int, opening: bytes
+    ) -> Project:
         """Make a coordinator the owner; errors as `operations.take_over`, NOT_FOUND, and AUDIT as `hand_over`.
 
         Parameters
@@ -58,12 +62,18 @@ class Ownership:
             Its act; the signature has been verified.
         digest, consent, epoch
             The specification that it consents to, and the verified signature of that.
+        opening
+            The verified signature of the epoch that the project is in; empty in the first.
         """
         with self._changes.of(statement.project) as change:
             if change.project.owner != statement.successor:
                 _require_newer(change.connection, statement.project, statement.seen)
             approval = Approval(statement.successor, digest, consent, change.at, epoch)
-            return change.apply(operations.take_over(change.project, statement, signature, approval))
+            opened = change.project.new_epoch
+            signed = None
+            if opened is not None and opening:
+                signed = replace(opened, member=statement.successor, signature=opening, at=change.at)
+            return change.apply(operations.take_over(change.project, statement, signature, approval, signed))
 
 
 def _require_newer(connection: Connection, project: str, seen: Checkpoint) -> None:

@@ -127,6 +127,12 @@ class Registry:
         with self._database.read() as connection:
             return [held.project for held in all_held(connection)]
 
+    def owners(self) -> set[str]:
+        """The coordinators that projects which are not erased belong to."""
+        query = select(projects.c.owner).where(projects.c.state != int(State.ERASED), projects.c.owner.is_not(None))
+        with self._database.read() as connection:
+            return set(connection.scalars(query.distinct()))
+
     def specification(self, name: str) -> str:
         """A project's specification as its coordinator wrote it.
 

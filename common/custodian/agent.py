@@ -26,7 +26,7 @@ from tryst.common.custodian.steps.handle_submission import submit_row_handles
 from tryst.common.custodian.steps.result_fetch import fetch
 from tryst.common.custodian.steps.seed_agreement import agree
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, StoppedError, Task
-from tryst.common.custodian.steps.witnessing import witness
+from tryst.common.custodian.steps.witnessing import countersign, witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.observability.tracing import begin_span, fail_span
@@ -63,6 +63,8 @@ _WITHDRAWABLE = (_CONTRIBUTED - {project_pb2.PROJECT_STATE_RELEASED}) | {
 """Approved by all, and nothing released."""
 
 _SHORT_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS = 5.0
+"""Between two looks at whether another party has done its part."""
 _SWEEP_SECONDS = 600.0
 _CALLS_AGAIN = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY, ErrorCode.TOO_MANY_CALLS})
 """Errors that pass by themselves, and soon. A database or disk that has failed passes too, but is shown meanwhile."""
@@ -160,6 +162,20 @@ class Agent:
         elif time.monotonic() - begin < 0.1:
             # She answered at once instead of holding the request: pause, to avoid a busy loop.
             self._sleep(min(seconds, 0.2))
+        if response.countersign and response.kind != custody_pb2.TASK_KIND_FETCH:
+            self._countersign()
+
+    def _countersign(self) -> None:
+        """Countersign the log for the other custodian, which waits for it before it fetches a released share."""
+        try:
+            countersign(self._context)
+        except TrystError as error:
+            if error.code in _CALLS_AGAIN:
+                raise
+            # Of no project: shown to the operator as what keeps the service from going on, as it does.
+            log.warning("audit log not countersigned", code=error.code.name, error=str(error))
+            self._context.progress.refusal = str(error)
+            self._sleep(self._polling.retry_seconds)
 
     def decided(self, project: str) -> None:
         """The operator has decided something: include the project in the next request."""
@@ -194,7 +210,7 @@ class Agent:
             self._decided.discard(project)
         try:
             task = Task.read(response)
-            witness(context, released=response.kind == custody_pb2.TASK_KIND_FETCH)
+            witness(context)
             with self._observed(STEPS[response.kind], task) as note:
                 outcome = STEPS[response.kind](context, task)
                 note(outcome.value)
@@ -243,7 +259,7 @@ class Agent:
             if outcome is Outcome.WAITS_FOR_OPERATOR:
                 self._held[project] = Held(float("inf"), 0.0, self._stamp())
             else:
-                pause = min(0.2 if former is None else former.pause * 2, _SHORT_WAIT_SECONDS)
+                pause = min(0.2 if former is None else former.pause * 2, _LONGEST_WAIT_SECONDS)
                 self._held[project] = Held(time.monotonic() + pause, pause, self._stamp())
 
     def _blocking_error(self, project: str, error: TrystError) -> None:

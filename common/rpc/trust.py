@@ -78,6 +78,7 @@ class Trust:
         self._list = members or self._folder.members
         self._only = None if only is None else frozenset(only)
         self._stamp = self._files()
+        self._accept: Callable[[Members], None] = lambda members: None
         self._read = self._load()
         self._shown: _Read | None = None
         self._shown_by = ShownCertificates()
@@ -132,8 +133,21 @@ class Trust:
         if stamp == self._stamp:
             return False
         self._stamp = stamp
-        self._read = self._load()
+        read = self._load()
+        self._accept(read.members)
+        self._read = read
         return True
+
+    def require(self, accept: Callable[[Members], None]) -> None:
+        """Apply a condition to the list that is in force and to every later one.
+
+        Parameters
+        ----------
+        accept
+            Raises `TrystError` for a list that must not come into force.
+        """
+        accept(self._read.members)
+        self._accept = accept
 
     def _load(self) -> _Read:
         tls = TlsFiles.load(self._folder.path, self._role, members=self._list)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tryst.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency, verify_inclusion
+from tryst.common.audit import AuditEntry, Checkpoint, Witness, verify_consistency
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.restoration import RestorationDecision
 from tryst.common.audit.witness import REMEDY
@@ -21,17 +21,18 @@ from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.rpc.client import Connection
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
 from tryst.common.witnessing.log_memory import LogMemory
+from tryst.common.witnessing.shown_entry import believed_entry, believed_release
 from tryst.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,
     project_pb2,
     restoration_pb2,
     restoration_pb2_grpc,
-    stewardship_pb2,
 )
 
 _ATTEMPTS = 3
 _ACTION = "restore"
+_NOT_RESTORED = "Carole shows a restoration that is not in the log she has signed"
 _RESTORATION_WORDS = "Carole's store was restored from a backup, and her audit log has lost entries that were seen here"
 
 
@@ -94,8 +95,13 @@ class LogReader:
         believed, _ = self.read()
         self.keep(believed)
 
-    def read(self) -> tuple[Witness, audit_pb2.WitnessResponse]:
+    def read(self, project: str = "", run: str = "") -> tuple[Witness, audit_pb2.WitnessResponse]:
         """Verify that the log continues what was seen; its newest checkpoint, which is not kept yet.
+
+        Parameters
+        ----------
+        project, run
+            The release whose entry Carole is to show with its proof, if any.
 
         Raises
         ------
@@ -104,11 +110,23 @@ class LogReader:
         """
         seen = self._memory.newest_seen()
         try:
-            return self._continued(seen)
+            return self._continued(seen, project, run)
         except TrystError as error:
             if error.code is not ErrorCode.AUDIT or seen is None:
                 raise
             raise self._explained(error, seen) from None
+
+    def check_release(self, project: str, run: str) -> AuditEntry:
+        """Verify that the log continues what was seen and has the release of a run; the entry.
+
+        Raises
+        ------
+        TrystError
+            As `read`; AUDIT if it has no such entry.
+        """
+        believed, response = self.read(project, run)
+        self.keep(believed)
+        return believed_release(response, believed.seen, project, run)
 
     def keep(self, believed: Witness) -> None:
         """Keep the newest checkpoint of what was read."""
@@ -211,8 +229,10 @@ class LogReader:
             return False
         return True
 
-    def _continued(self, seen: Checkpoint | None) -> tuple[Witness, audit_pb2.WitnessResponse]:
-        request = audit_pb2.WitnessRequest()
+    def _continued(
+        self, seen: Checkpoint | None, project: str = "", run: str = ""
+    ) -> tuple[Witness, audit_pb2.WitnessResponse]:
+        request = audit_pb2.WitnessRequest(project=project, run=run)
         if seen is not None:
             request.seen.CopyFrom(checkpoint_to_wire(seen))
             request.countersignature = seen.countersign(self._identity)
@@ -243,20 +263,17 @@ class LogReader:
         return self._connection.call(method, request, attempts=_ATTEMPTS)
 
 
-def _proven(shown: stewardship_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:
+def _proven(shown: audit_pb2.AuditEntry, restored: Checkpoint, newest: Checkpoint, proof: Sequence[bytes]) -> int:
     """The time of the backup, from an entry that is proven to record this restoration right after the restored log."""
-    entry = AuditEntry(
-        shown.sequence, shown.at_unix_ms, shown.project, shown.actor, shown.action, shown.details, bytes(shown.salt)
-    )
-    included = verify_inclusion(entry.leaf, entry.sequence - 1, newest.size, list(shown.included), newest.root)
+    entry = believed_entry(shown, newest, _NOT_RESTORED)
     continued = restored.log == newest.log and verify_consistency(
         restored.size, newest.size, restored.root, newest.root, proof
     )
     about = entry.action == _ACTION and entry.sequence == restored.size + 1
-    if not (included and continued and about) or entry.details.get("root") != restored.root.hex():
+    if not (continued and about) or entry.details.get("root") != restored.root.hex():
         raise TrystError(
             ErrorCode.AUDIT,
-            "Carole shows a restoration that is not in the log she has signed",
+            _NOT_RESTORED,
             where=f"audit log, entry {entry.sequence}",
             remedy="keep what she has shown, and ask Carole's operator",
         )

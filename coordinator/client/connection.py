@@ -23,6 +23,7 @@ from tryst.common.witnessing.log_memory import FileMemory
 from tryst.common.witnessing.log_reader import LogReader
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.coordinator.client.terminal import show_ending
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward"}
@@ -55,13 +56,18 @@ class Client:
     memory: FileMemory
     log: LogReader
 
+    @property
+    def released(self) -> ReleasedRuns:
+        """What it keeps of released runs."""
+        return ReleasedRuns(self.memory, self.log)
+
 
 @contextmanager
 def connect(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
     """A coordinator connected to the Carole of its configuration; parameters and errors as `client`."""
     with client(config, Role.COORDINATOR, checked=checked) as found:
         reader = Reader.load(found.folder, Role.COORDINATOR)
-        yield Coordinator(found.connection, found.identity, reader, found.memory)
+        yield Coordinator(found.connection, found.identity, reader, found.released)
 
 
 @contextmanager

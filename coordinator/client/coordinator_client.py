@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tryst.common.audit.reason import normalized_reason
@@ -17,8 +17,7 @@ from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.status import passes
 from tryst.common.rpc.transfer import Fetch
-from tryst.common.witnessing.log_memory import FileMemory
-from tryst.coordinator.client.released_runs import note_released
+from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class Coordinator:
         The Ed25519 identity that signs the coordinator's approvals.
     resolver
         What opens handles in mode block_keyed; None where no run is to be resolved here.
-    memory
-        Keeps which runs are released; None where nothing outlives the process.
+    released
+        Verifies and keeps which runs are released; None where nothing outlives the process.
     """
 
     def __init__(
@@ -55,9 +54,9 @@ class Coordinator:
         connection: Connection,
         identity: Identity,
         resolver: Reader | None = None,
-        memory: FileMemory | None = None,
+        released: ReleasedRuns | None = None,
     ) -> None:
-        self._memory = memory
+        self._released = released
         self.certificates: list[project_pb2.EndingCertificate] = []
         """Members' certificates that end soon, by the last answer about projects."""
         self._connection = connection
@@ -105,14 +104,14 @@ class Coordinator:
         response = self._connection.call(
             self._stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=3
         )
-        note_released(self._memory, [response.status])
+        self._note([response.status])
         self.certificates = list(response.certificates)
         return response.status, response.specification
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
         """Every project of this coordinator."""
         response = self._connection.call(self._stub.ListProjects, coordination_pb2.ListProjectsRequest(), attempts=3)
-        note_released(self._memory, response.projects)
+        self._note(response.projects)
         self.certificates = list(response.certificates)
         return list(response.projects)
 
@@ -169,9 +168,13 @@ class Coordinator:
 
         fetch = Fetch(self._connection, self._stub.GetStatistics, request, project, MAX_STATISTICS_BYTES)
         text = fetch.whole()
-        if self._memory is not None:
-            self._memory.note_released(project, run, fetch.root)
+        if self._released is not None:
+            self._released.note_fetched(project, run, fetch.root)
         return StatisticsDocument.read(bytes(text), "statistics")
+
+    def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
+        if self._released is not None:
+            self._released.note(statuses)
 
     def report(self, project: str, run: str) -> Report:
         """The report on a run's disclosure risk, as the steward judges by it.

@@ -10,11 +10,12 @@ from tryst.common.audit import Checkpoint
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.epochs import approval_parts, sign_new_epoch
+from tryst.common.keys.identity import Identity
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role
 from tryst.common.pki.members import Members
-from tryst.common.specification import load_specification, specification_digest
+from tryst.common.specification import encoding_digest, load_specification, specification_digest
 from tryst.common.wire.checkpoints import checkpoint_from_wire
 from tryst.coordinator.client.connection import Client, client
 from tryst.coordinator.client.terminal import console, show_mode
@@ -90,6 +91,14 @@ def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectSt
         if shown.HasField("hand_over"):
             for line in _offer_lines(project, shown.status.owner, shown.hand_over, found):
                 console.print(line, highlight=False, markup=False)
+        if epoch > 1:
+            reason = normalized_reason(shown.new_epoch.reason)
+            console.print(
+                f"Custodians enter epoch {epoch} by your signature. {shown.new_epoch.member} opened it with the reason:"
+                f' "{reason}"',
+                highlight=False,
+                markup=False,
+            )
         if not yes:
             typer.confirm(f"Take {project} over?", abort=True)
         offered = shown.hand_over.signature
@@ -101,9 +110,17 @@ def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectSt
             specification_digest=digest,
             approval=found.identity.sign(SigningPurpose.APPROVAL, *approval_parts(project, digest, epoch)),
             epoch=epoch,
+            epoch_signature=_opening(found.identity, project, encoding_digest(spec), shown.new_epoch, epoch),
         )
         status: project_pb2.ProjectStatus = found.connection.call(stub.TakeOver, request, attempts=_ATTEMPTS).status
     return status
+
+
+def _opening(identity: Identity, project: str, encoding: bytes, opened: project_pb2.NewEpoch, epoch: int) -> bytes:
+    """The signature that opens the project's epoch once more; nothing for the first."""
+    if epoch == 1:
+        return b""
+    return sign_new_epoch(identity, project, encoding, epoch, normalized_reason(opened.reason))
 
 
 def _offer_lines(project: str, owner: str, offer: coordination_pb2.HandOver, found: Client) -> list[str]:

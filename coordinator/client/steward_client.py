@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tryst.common.audit import AuditEntry, Checkpoint, verify_inclusion
+from tryst.common.audit import AuditEntry, Checkpoint
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.errors import ErrorCode, TrystError
@@ -14,11 +14,11 @@ from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.parties import Role
 from tryst.common.rpc.client import Connection
 from tryst.common.wire.checkpoints import checkpoint_from_wire
-from tryst.common.witnessing.log_memory import FileMemory
+from tryst.common.witnessing.shown_entry import believed_entry
 from tryst.coordinator.client.connection import client
-from tryst.coordinator.client.released_runs import note_released
+from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.coordinator.client.risk_reports import Report, fetch_report
-from tryst.protos.linkage.v1 import project_pb2, stewardship_pb2, stewardship_pb2_grpc
+from tryst.protos.linkage.v1 import audit_pb2, project_pb2, stewardship_pb2, stewardship_pb2_grpc
 
 
 class Steward:
@@ -32,14 +32,14 @@ class Steward:
         Signs decisions.
     linker
         Whose signature the audit log's checkpoints must have.
-    memory
-        Keeps which runs are released; None where nothing outlives the process.
+    released
+        Verifies and keeps which runs are released; None where nothing outlives the process.
     """
 
     def __init__(
-        self, connection: Connection, identity: Identity, linker: PublicIdentity, memory: FileMemory | None = None
+        self, connection: Connection, identity: Identity, linker: PublicIdentity, released: ReleasedRuns | None = None
     ) -> None:
-        self._memory = memory
+        self._released = released
         self._connection = connection
         self._identity = identity
         self._linker = linker
@@ -51,7 +51,8 @@ class Steward:
         """Every project whose result has been judged."""
         request = stewardship_pb2.ListAssessedRequest()
         response = self._connection.call(self._stub.ListAssessed, request, attempts=3)
-        note_released(self._memory, response.projects)
+        if self._released is not None:
+            self._released.note(response.projects)
         self.certificates = list(response.certificates)
         return list(response.projects)
 
@@ -76,7 +77,8 @@ class Steward:
             signature=sign_decision(self._identity, project, run, report, release=release, reason=text),
         )
         status: project_pb2.ProjectStatus = self._connection.call(self._stub.Decide, request).status
-        note_released(self._memory, [status])
+        if self._released is not None:
+            self._released.note([status])
         return status
 
     def entries(self, project: str = "") -> Iterator[AuditEntry]:
@@ -100,22 +102,14 @@ class Steward:
                 after = reported.sequence
 
 
-def _believed(reported: stewardship_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
-    entry = AuditEntry(
-        reported.sequence,
-        reported.at_unix_ms,
-        reported.project,
-        reported.actor,
-        reported.action,
-        reported.details,
-        bytes(reported.salt),
-    )
-    proven = verify_inclusion(entry.leaf, entry.sequence - 1, shown.size, list(reported.included), shown.root)
-    if entry.sequence <= after or not proven:
+def _believed(reported: audit_pb2.AuditEntry, shown: Checkpoint, after: int) -> AuditEntry:
+    entry = believed_entry(reported, shown)
+    if entry.sequence <= after:
         raise TrystError(
             ErrorCode.AUDIT,
-            "Carole shows an entry that is not in the log she has signed",
+            "Carole shows entries of her audit log out of their order",
             where=f"audit log, entry {entry.sequence}",
+            got=f"after entry {after}",
             remedy="keep what she has shown, and ask Carole's operator",
         )
     return entry
@@ -125,4 +119,4 @@ def _believed(reported: stewardship_pb2.AuditEntry, shown: Checkpoint, after: in
 def connect_steward(config: Path) -> Iterator[Steward]:
     """A steward connected to the Carole of its configuration, ``steward.yaml``; errors as `client`."""
     with client(config, Role.STEWARD) as found:
-        yield Steward(found.connection, found.identity, found.linker, found.memory)
+        yield Steward(found.connection, found.identity, found.linker, found.released)

@@ -25,7 +25,7 @@ from tryst.common.encoding import SignatureSet, layout_of, to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.check import key_check_value
 from tryst.common.keys.derivation import Seed
-from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.epochs import approval_parts, sign_new_epoch
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.signing_purpose import SigningPurpose
@@ -156,6 +156,7 @@ class Deployment:
         )
         connection.call(coordination(connection).HandOver, request, deadline=20.0)
         mine, connection = identities[successor], self.connect(successor)
+        opened = self.store.projects.get(project).new_epoch
         taken = coordination_pb2.TakeOverRequest(
             project=project,
             seen=seen.size,
@@ -163,6 +164,7 @@ class Deployment:
             specification_digest=DIGEST,
             approval=mine.sign(SigningPurpose.APPROVAL, *approval_parts(project, DIGEST, epoch)),
             epoch=epoch,
+            epoch_signature=b"" if opened is None else sign_new_epoch(mine, project, ENCODING, epoch, opened.reason),
         )
         for _ in range(2):  # its reply may have been lost
             connection.call(coordination(connection).TakeOver, taken, deadline=20.0)

@@ -8,7 +8,7 @@ from tryst.carole.projects.operations.linking import give_up_waiting
 from tryst.carole.projects.operations.outcome import Detail, Outcome, move
 from tryst.carole.projects.operations.resolving import WAITS_TO_JOIN
 from tryst.carole.projects.ownership import acting, waits_for
-from tryst.carole.projects.project import Approval, PendingHandOver, Project
+from tryst.carole.projects.project import Approval, NewEpoch, PendingHandOver, Project
 from tryst.carole.projects.state import RunState, State
 from tryst.carole.projects.transitions import Action, permit
 from tryst.common.audit.hand_over import TakeOver
@@ -49,18 +49,27 @@ def hand_over(project: Project, role: Role, pending: PendingHandOver) -> Outcome
     return move(row, replace(project, hand_over=None if withdrawn else pending), pending.member, details)
 
 
-def take_over(project: Project, statement: TakeOver, signature: bytes, consent: Approval) -> Outcome:
+def take_over(
+    project: Project, statement: TakeOver, signature: bytes, consent: Approval, opening: NewEpoch | None = None
+) -> Outcome:
     """Make a coordinator the owner of a project that was handed over to it, or that has none. Both signatures have been
     verified before.
 
-    Its consent to the specification takes the place of the former owner's, if that one had consented. A run that waits
-    for the former owner as resolver is ended: what custodians seal is for one reader.
+    Its consent to the specification takes the place of the former owner's, if that one had consented, and its opening
+    of the present epoch the former owner's: custodians enter an epoch that the project's owner has signed. A run that
+    waits for the former owner as resolver is ended: what custodians seal is for one reader.
+
+    Parameters
+    ----------
+    opening
+        Of the present epoch, by the successor; None in the first.
 
     Raises
     ------
     TrystError
         NOT_ADMITTED if the project was not handed over to it; WRONG_STATE if the statement is about another offer, or
-        the project is erased; SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's.
+        the project is erased; SPECIFICATION, EPOCH_MISMATCH for a consent to anything else than the project's, and for
+        no opening of its epoch.
     """
     member = statement.successor
     if project.owner == member and project.state is not State.ERASED:
@@ -83,6 +92,11 @@ def take_over(project: Project, statement: TakeOver, signature: bytes, consent: 
         raise _changed(project, "consent to another specification", ErrorCode.SPECIFICATION)
     if consent.epoch != project.epoch:
         raise _changed(project, f"consent in epoch {consent.epoch}", ErrorCode.EPOCH_MISMATCH)
+    opened = project.new_epoch
+    if (None if opening is None else (opening.epoch, opening.member, opening.reason)) != (
+        None if opened is None else (opened.epoch, member, opened.reason)
+    ):
+        raise _changed(project, f"no signature under its epoch {project.epoch}", ErrorCode.EPOCH_MISMATCH)
     given_up = _without_reader(project)
     approvals = given_up.project.approvals
     if Role.COORDINATOR in approvals:
@@ -96,7 +110,9 @@ def take_over(project: Project, statement: TakeOver, signature: bytes, consent: 
         "specification_digest": consent.digest.hex(),
         "consent": consent.signature.hex(),
     }
-    after = replace(given_up.project, owner=member, hand_over=None, approvals=approvals)
+    if opening is not None:
+        details |= {"epoch": opening.epoch, "epoch_signature": opening.signature.hex()}
+    after = replace(given_up.project, owner=member, hand_over=None, approvals=approvals, new_epoch=opening)
     return given_up.then(move(row, after, member, details))
 
 

@@ -19,6 +19,7 @@ from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.share import Share, identified, read_share, safe_name
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
+from tryst.common.custodian.steps.witnessing import countersigned_by_both
 from tryst.common.durable import sync_folder
 from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
 from tryst.common.keys import SealContext
@@ -32,21 +33,26 @@ log = structlog.get_logger()
 def fetch(step_context: StepContext, task: Task) -> Outcome:
     """Fetch the share of a run, write it into the results folder, and acknowledge it to Carole.
 
+    Nothing is fetched before the other custodian has countersigned the audit log as far as the release.
+
     Raises
     ------
     TrystError
-        SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on its way; NOT_FOUND if the
-        pseudonym map of its upload has been erased; CONFIGURATION if the results folder cannot be written. No partial
-        result is visible.
+        As `countersigned_by_both`; SEALED if the share does not open or is malformed; UPLOAD_CORRUPT if it changed on
+        its way; NOT_FOUND if the pseudonym map of its upload has been erased; CONFIGURATION if the results folder
+        cannot be written. No partial result is visible.
     """
     require_approved(step_context, task)
     safe_name(task.run)
     done = step_context.state.result(task.project, task.run)
     if done is None or not Path(done.folder).is_dir():
+        if not countersigned_by_both(step_context, task):
+            return Outcome.WAITS_FOR_OTHERS
         done = _receive(step_context, task)
     request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root)
     step_context.call(step_context.carole.AcknowledgeResult, request)
     step_context.state.mark_acknowledged(task.project, task.run)
+    step_context.offered.pop((task.project, task.run), None)
     log.info("fetched", project=task.project, run=task.run, links=done.links)
     return Outcome.DONE
 

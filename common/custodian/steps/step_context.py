@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -59,6 +59,9 @@ class StepContext:
     """The newest membership list."""
     gate: Gate | None = None
     """Measures what Carole could learn; a program that has none contributes unmeasured."""
+    offered: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
+    """By project and run: the size of Carole's audit log, and the monotonic time, when the share was first offered to
+    this service; see `witnessing`."""
 
     def call(self, method: Any, request: Any, deadline: float = CONTROL_SECONDS) -> Any:
         """Call an idempotent method of Carole's, again while she does not answer; errors are those of `Connection`."""

@@ -21,23 +21,49 @@ class Checkpoint(_message.Message):
     def __init__(self, log: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class WitnessRequest(_message.Message):
-    __slots__ = ("seen", "countersignature")
+    __slots__ = ("seen", "countersignature", "project", "run")
     SEEN_FIELD_NUMBER: _ClassVar[int]
     COUNTERSIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     seen: Checkpoint
     countersignature: bytes
-    def __init__(self, seen: _Optional[_Union[Checkpoint, _Mapping]] = ..., countersignature: _Optional[bytes] = ...) -> None: ...
+    project: str
+    run: str
+    def __init__(self, seen: _Optional[_Union[Checkpoint, _Mapping]] = ..., countersignature: _Optional[bytes] = ..., project: _Optional[str] = ..., run: _Optional[str] = ...) -> None: ...
 
 class WitnessResponse(_message.Message):
-    __slots__ = ("newest", "continues", "other", "other_countersignature", "other_continues")
+    __slots__ = ("newest", "continues", "other", "other_countersignature", "other_continues", "release")
     NEWEST_FIELD_NUMBER: _ClassVar[int]
     CONTINUES_FIELD_NUMBER: _ClassVar[int]
     OTHER_FIELD_NUMBER: _ClassVar[int]
     OTHER_COUNTERSIGNATURE_FIELD_NUMBER: _ClassVar[int]
     OTHER_CONTINUES_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
     newest: Checkpoint
     continues: _containers.RepeatedScalarFieldContainer[bytes]
     other: Checkpoint
     other_countersignature: bytes
     other_continues: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, newest: _Optional[_Union[Checkpoint, _Mapping]] = ..., continues: _Optional[_Iterable[bytes]] = ..., other: _Optional[_Union[Checkpoint, _Mapping]] = ..., other_countersignature: _Optional[bytes] = ..., other_continues: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    release: AuditEntry
+    def __init__(self, newest: _Optional[_Union[Checkpoint, _Mapping]] = ..., continues: _Optional[_Iterable[bytes]] = ..., other: _Optional[_Union[Checkpoint, _Mapping]] = ..., other_countersignature: _Optional[bytes] = ..., other_continues: _Optional[_Iterable[bytes]] = ..., release: _Optional[_Union[AuditEntry, _Mapping]] = ...) -> None: ...
+
+class AuditEntry(_message.Message):
+    __slots__ = ("sequence", "at_unix_ms", "project", "actor", "action", "details", "salt", "included")
+    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    SALT_FIELD_NUMBER: _ClassVar[int]
+    INCLUDED_FIELD_NUMBER: _ClassVar[int]
+    sequence: int
+    at_unix_ms: int
+    project: str
+    actor: str
+    action: str
+    details: str
+    salt: bytes
+    included: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, sequence: _Optional[int] = ..., at_unix_ms: _Optional[int] = ..., project: _Optional[str] = ..., actor: _Optional[str] = ..., action: _Optional[str] = ..., details: _Optional[str] = ..., salt: _Optional[bytes] = ..., included: _Optional[_Iterable[bytes]] = ...) -> None: ...

@@ -28,7 +28,7 @@ from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linka
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/coordination.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a(tryst/protos/linkage/v1/resolution.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"-\n\x14\x43reateProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"B\n\x15\x43reateProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\",\n\x13\x41mendProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"A\n\x14\x41mendProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"h\n\x15\x41pproveProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\r\n\x05\x65poch\x18\x04 \x01(\r\"C\n\x16\x41pproveProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"T\n\x0fNewEpochRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"=\n\x10NewEpochResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"f\n\x0fHandOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x11\n\tsuccessor\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04seen\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"=\n\x10HandOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"\x9a\x01\n\x08HandOver\x12\x0e\n\x06\x66ormer\x18\x01 \x01(\t\x12\x11\n\tsuccessor\x18\x02 \x01(\t\x12\x0e\n\x06member\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12$\n\x04seen\x18\x05 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tsignature\x18\x06 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x07 \x01(\x03\"\x82\x01\n\x0fTakeOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0c\n\x04seen\x18\x02 \x01(\x04\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x1c\n\x14specification_digest\x18\x04 \x01(\x0c\x12\x10\n\x08\x61pproval\x18\x05 \x01(\x0c\x12\r\n\x05\x65poch\x18\x06 \x01(\r\"=\n\x10TakeOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"$\n\x11GetProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\xb4\x01\n\x12GetProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\'\n\thand_over\x18\x03 \x01(\x0b\x32\x14.linkage.v1.HandOver\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"\x15\n\x13ListProjectsRequest\"x\n\x14ListProjectsResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"3\n\x0fStartRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\t\"6\n\x10StartRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"-\n\rGetRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"4\n\x0eGetRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"/\n\x0fWatchRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"C\n\x14GetStatisticsRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"9\n\x15GetStatisticsResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"&\n\x13\x45raseProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"A\n\x14\x45raseProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus2\x9e\t\n\x0c\x43oordination\x12T\n\rCreateProject\x12 .linkage.v1.CreateProjectRequest\x1a!.linkage.v1.CreateProjectResponse\x12W\n\x0e\x41pproveProject\x12!.linkage.v1.ApproveProjectRequest\x1a\".linkage.v1.ApproveProjectResponse\x12Q\n\x0c\x41mendProject\x12\x1f.linkage.v1.AmendProjectRequest\x1a .linkage.v1.AmendProjectResponse\x12\x45\n\x08NewEpoch\x12\x1b.linkage.v1.NewEpochRequest\x1a\x1c.linkage.v1.NewEpochResponse\x12\x45\n\x08HandOver\x12\x1b.linkage.v1.HandOverRequest\x1a\x1c.linkage.v1.HandOverResponse\x12\x45\n\x08TakeOver\x12\x1b.linkage.v1.TakeOverRequest\x1a\x1c.linkage.v1.TakeOverResponse\x12K\n\nGetProject\x12\x1d.linkage.v1.GetProjectRequest\x1a\x1e.linkage.v1.GetProjectResponse\x12Q\n\x0cListProjects\x12\x1f.linkage.v1.ListProjectsRequest\x1a .linkage.v1.ListProjectsResponse\x12\x45\n\x08StartRun\x12\x1b.linkage.v1.StartRunRequest\x1a\x1c.linkage.v1.StartRunResponse\x12?\n\x06GetRun\x12\x19.linkage.v1.GetRunRequest\x1a\x1a.linkage.v1.GetRunResponse\x12@\n\x08WatchRun\x12\x1b.linkage.v1.WatchRunRequest\x1a\x15.linkage.v1.RunStatus0\x01\x12T\n\rFetchArtifact\x12 .linkage.v1.FetchArtifactRequest\x1a!.linkage.v1.FetchArtifactResponse\x12N\n\x0bPutArtifact\x12\x1e.linkage.v1.PutArtifactRequest\x1a\x1f.linkage.v1.PutArtifactResponse\x12T\n\rGetStatistics\x12 .linkage.v1.GetStatisticsRequest\x1a!.linkage.v1.GetStatisticsResponse\x12Q\n\x0c\x45raseProject\x12\x1f.linkage.v1.EraseProjectRequest\x1a .linkage.v1.EraseProjectResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/coordination.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a(tryst/protos/linkage/v1/resolution.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"-\n\x14\x43reateProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"B\n\x15\x43reateProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\",\n\x13\x41mendProjectRequest\x12\x15\n\rspecification\x18\x01 \x01(\t\"A\n\x14\x41mendProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"h\n\x15\x41pproveProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\r\n\x05\x65poch\x18\x04 \x01(\r\"C\n\x16\x41pproveProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"T\n\x0fNewEpochRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"=\n\x10NewEpochResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"f\n\x0fHandOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x11\n\tsuccessor\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04seen\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"=\n\x10HandOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"\x9a\x01\n\x08HandOver\x12\x0e\n\x06\x66ormer\x18\x01 \x01(\t\x12\x11\n\tsuccessor\x18\x02 \x01(\t\x12\x0e\n\x06member\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12$\n\x04seen\x18\x05 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tsignature\x18\x06 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x07 \x01(\x03\"\x9b\x01\n\x0fTakeOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0c\n\x04seen\x18\x02 \x01(\x04\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x1c\n\x14specification_digest\x18\x04 \x01(\x0c\x12\x10\n\x08\x61pproval\x18\x05 \x01(\x0c\x12\r\n\x05\x65poch\x18\x06 \x01(\r\x12\x17\n\x0f\x65poch_signature\x18\x07 \x01(\x0c\"=\n\x10TakeOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"$\n\x11GetProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\xdd\x01\n\x12GetProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\'\n\thand_over\x18\x03 \x01(\x0b\x32\x14.linkage.v1.HandOver\x12\'\n\tnew_epoch\x18\x04 \x01(\x0b\x32\x14.linkage.v1.NewEpoch\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"\x15\n\x13ListProjectsRequest\"x\n\x14ListProjectsResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"3\n\x0fStartRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0f\n\x07request\x18\x02 \x01(\t\"6\n\x10StartRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"-\n\rGetRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"4\n\x0eGetRunResponse\x12\"\n\x03run\x18\x01 \x01(\x0b\x32\x15.linkage.v1.RunStatus\"/\n\x0fWatchRunRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\"C\n\x14GetStatisticsRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"9\n\x15GetStatisticsResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"&\n\x13\x45raseProjectRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"A\n\x14\x45raseProjectResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus2\x9e\t\n\x0c\x43oordination\x12T\n\rCreateProject\x12 .linkage.v1.CreateProjectRequest\x1a!.linkage.v1.CreateProjectResponse\x12W\n\x0e\x41pproveProject\x12!.linkage.v1.ApproveProjectRequest\x1a\".linkage.v1.ApproveProjectResponse\x12Q\n\x0c\x41mendProject\x12\x1f.linkage.v1.AmendProjectRequest\x1a .linkage.v1.AmendProjectResponse\x12\x45\n\x08NewEpoch\x12\x1b.linkage.v1.NewEpochRequest\x1a\x1c.linkage.v1.NewEpochResponse\x12\x45\n\x08HandOver\x12\x1b.linkage.v1.HandOverRequest\x1a\x1c.linkage.v1.HandOverResponse\x12\x45\n\x08TakeOver\x12\x1b.linkage.v1.TakeOverRequest\x1a\x1c.linkage.v1.TakeOverResponse\x12K\n\nGetProject\x12\x1d.linkage.v1.GetProjectRequest\x1a\x1e.linkage.v1.GetProjectResponse\x12Q\n\x0cListProjects\x12\x1f.linkage.v1.ListProjectsRequest\x1a .linkage.v1.ListProjectsResponse\x12\x45\n\x08StartRun\x12\x1b.linkage.v1.StartRunRequest\x1a\x1c.linkage.v1.StartRunResponse\x12?\n\x06GetRun\x12\x19.linkage.v1.GetRunRequest\x1a\x1a.linkage.v1.GetRunResponse\x12@\n\x08WatchRun\x12\x1b.linkage.v1.WatchRunRequest\x1a\x15.linkage.v1.RunStatus0\x01\x12T\n\rFetchArtifact\x12 .linkage.v1.FetchArtifactRequest\x1a!.linkage.v1.FetchArtifactResponse\x12N\n\x0bPutArtifact\x12\x1e.linkage.v1.PutArtifactRequest\x1a\x1f.linkage.v1.PutArtifactResponse\x12T\n\rGetStatistics\x12 .linkage.v1.GetStatisticsRequest\x1a!.linkage.v1.GetStatisticsResponse\x12Q\n\x0c\x45raseProject\x12\x1f.linkage.v1.EraseProjectRequest\x1a .linkage.v1.EraseProjectResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -58,35 +58,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HANDOVER']._serialized_start=936
   _globals['_HANDOVER']._serialized_end=1090
   _globals['_TAKEOVERREQUEST']._serialized_start=1093
-  _globals['_TAKEOVERREQUEST']._serialized_end=1223
-  _globals['_TAKEOVERRESPONSE']._serialized_start=1225
-  _globals['_TAKEOVERRESPONSE']._serialized_end=1286
-  _globals['_GETPROJECTREQUEST']._serialized_start=1288
-  _globals['_GETPROJECTREQUEST']._serialized_end=1324
-  _globals['_GETPROJECTRESPONSE']._serialized_start=1327
-  _globals['_GETPROJECTRESPONSE']._serialized_end=1507
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=1509
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=1530
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=1532
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=1652
-  _globals['_STARTRUNREQUEST']._serialized_start=1654
-  _globals['_STARTRUNREQUEST']._serialized_end=1705
-  _globals['_STARTRUNRESPONSE']._serialized_start=1707
-  _globals['_STARTRUNRESPONSE']._serialized_end=1761
-  _globals['_GETRUNREQUEST']._serialized_start=1763
-  _globals['_GETRUNREQUEST']._serialized_end=1808
-  _globals['_GETRUNRESPONSE']._serialized_start=1810
-  _globals['_GETRUNRESPONSE']._serialized_end=1862
-  _globals['_WATCHRUNREQUEST']._serialized_start=1864
-  _globals['_WATCHRUNREQUEST']._serialized_end=1911
-  _globals['_GETSTATISTICSREQUEST']._serialized_start=1913
-  _globals['_GETSTATISTICSREQUEST']._serialized_end=1980
-  _globals['_GETSTATISTICSRESPONSE']._serialized_start=1982
-  _globals['_GETSTATISTICSRESPONSE']._serialized_end=2039
-  _globals['_ERASEPROJECTREQUEST']._serialized_start=2041
-  _globals['_ERASEPROJECTREQUEST']._serialized_end=2079
-  _globals['_ERASEPROJECTRESPONSE']._serialized_start=2081
-  _globals['_ERASEPROJECTRESPONSE']._serialized_end=2146
-  _globals['_COORDINATION']._serialized_start=2149
-  _globals['_COORDINATION']._serialized_end=3331
+  _globals['_TAKEOVERREQUEST']._serialized_end=1248
+  _globals['_TAKEOVERRESPONSE']._serialized_start=1250
+  _globals['_TAKEOVERRESPONSE']._serialized_end=1311
+  _globals['_GETPROJECTREQUEST']._serialized_start=1313
+  _globals['_GETPROJECTREQUEST']._serialized_end=1349
+  _globals['_GETPROJECTRESPONSE']._serialized_start=1352
+  _globals['_GETPROJECTRESPONSE']._serialized_end=1573
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=1575
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=1596
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=1598
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=1718
+  _globals['_STARTRUNREQUEST']._serialized_start=1720
+  _globals['_STARTRUNREQUEST']._serialized_end=1771
+  _globals['_STARTRUNRESPONSE']._serialized_start=1773
+  _globals['_STARTRUNRESPONSE']._serialized_end=1827
+  _globals['_GETRUNREQUEST']._serialized_start=1829
+  _globals['_GETRUNREQUEST']._serialized_end=1874
+  _globals['_GETRUNRESPONSE']._serialized_start=1876
+  _globals['_GETRUNRESPONSE']._serialized_end=1928
+  _globals['_WATCHRUNREQUEST']._serialized_start=1930
+  _globals['_WATCHRUNREQUEST']._serialized_end=1977
+  _globals['_GETSTATISTICSREQUEST']._serialized_start=1979
+  _globals['_GETSTATISTICSREQUEST']._serialized_end=2046
+  _globals['_GETSTATISTICSRESPONSE']._serialized_start=2048
+  _globals['_GETSTATISTICSRESPONSE']._serialized_end=2105
+  _globals['_ERASEPROJECTREQUEST']._serialized_start=2107
+  _globals['_ERASEPROJECTREQUEST']._serialized_end=2145
+  _globals['_ERASEPROJECTRESPONSE']._serialized_start=2147
+  _globals['_ERASEPROJECTRESPONSE']._serialized_end=2212
+  _globals['_COORDINATION']._serialized_start=2215
+  _globals['_COORDINATION']._serialized_end=3397
 # @@protoc_insertion_point(module_scope)

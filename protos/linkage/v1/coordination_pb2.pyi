@@ -109,20 +109,22 @@ class HandOver(_message.Message):
     def __init__(self, former: _Optional[str] = ..., successor: _Optional[str] = ..., member: _Optional[str] = ..., reason: _Optional[str] = ..., seen: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
 
 class TakeOverRequest(_message.Message):
-    __slots__ = ("project", "seen", "signature", "specification_digest", "approval", "epoch")
+    __slots__ = ("project", "seen", "signature", "specification_digest", "approval", "epoch", "epoch_signature")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SEEN_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     APPROVAL_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     project: str
     seen: int
     signature: bytes
     specification_digest: bytes
     approval: bytes
     epoch: int
-    def __init__(self, project: _Optional[str] = ..., seen: _Optional[int] = ..., signature: _Optional[bytes] = ..., specification_digest: _Optional[bytes] = ..., approval: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+    epoch_signature: bytes
+    def __init__(self, project: _Optional[str] = ..., seen: _Optional[int] = ..., signature: _Optional[bytes] = ..., specification_digest: _Optional[bytes] = ..., approval: _Optional[bytes] = ..., epoch: _Optional[int] = ..., epoch_signature: _Optional[bytes] = ...) -> None: ...
 
 class TakeOverResponse(_message.Message):
     __slots__ = ("status",)
@@ -137,16 +139,18 @@ class GetProjectRequest(_message.Message):
     def __init__(self, project: _Optional[str] = ...) -> None: ...
 
 class GetProjectResponse(_message.Message):
-    __slots__ = ("status", "specification", "hand_over", "certificates")
+    __slots__ = ("status", "specification", "hand_over", "new_epoch", "certificates")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
     HAND_OVER_FIELD_NUMBER: _ClassVar[int]
+    NEW_EPOCH_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     status: _project_pb2.ProjectStatus
     specification: str
     hand_over: HandOver
+    new_epoch: _project_pb2.NewEpoch
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
-    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., hand_over: _Optional[_Union[HandOver, _Mapping]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
+    def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., hand_over: _Optional[_Union[HandOver, _Mapping]] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ListProjectsRequest(_message.Message):
     __slots__ = ()

@@ -66,7 +66,7 @@ class ProjectCondition(_message.Message):
     def __init__(self, project: _Optional[str] = ..., condition: _Optional[_Union[_project_pb2.CustodianCondition, str]] = ...) -> None: ...
 
 class NextTaskResponse(_message.Message):
-    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "upload", "certificates")
+    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "upload", "countersign", "certificates")
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,7 @@ class NextTaskResponse(_message.Message):
     NEW_EPOCH_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
     UPLOAD_FIELD_NUMBER: _ClassVar[int]
+    COUNTERSIGN_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     kind: TaskKind
     status: _project_pb2.ProjectStatus
@@ -84,8 +85,9 @@ class NextTaskResponse(_message.Message):
     new_epoch: _project_pb2.NewEpoch
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
     upload: str
+    countersign: int
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
-    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ..., countersign: _Optional[int] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ApproveRequest(_message.Message):
     __slots__ = ("project", "specification_digest", "signature", "epoch")

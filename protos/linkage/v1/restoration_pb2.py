@@ -24,26 +24,25 @@ _sym_db = _symbol_database.Default()
 
 from tryst.protos.linkage.v1 import audit_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_audit__pb2
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
-from tryst.protos.linkage.v1 import stewardship_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_stewardship__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/restoration.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a)tryst/protos/linkage/v1/stewardship.proto\"\x17\n\x15GetRestorationRequest\"\xa4\x01\n\x16GetRestorationResponse\x12&\n\x06newest\x18\x01 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12%\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x16.linkage.v1.AuditEntry\x12(\n\x08restored\x18\x03 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tcontinues\x18\x04 \x03(\x0c\"\xc0\x01\n\x18\x44\x65\x63ideRestorationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x13\n\x0brestoration\x18\x02 \x01(\x04\x12\x0e\n\x06\x61\x63\x63\x65pt\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12$\n\x04lost\x18\x05 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12%\n\x04runs\x18\x06 \x03(\x0b\x32\x17.linkage.v1.ReleasedRun\x12\x11\n\tsignature\x18\x07 \x01(\x0c\"F\n\x19\x44\x65\x63ideRestorationResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"(\n\x0bReleasedRun\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0c\n\x04root\x18\x02 \x01(\x0c\x32\xc8\x01\n\x0bRestoration\x12W\n\x0eGetRestoration\x12!.linkage.v1.GetRestorationRequest\x1a\".linkage.v1.GetRestorationResponse\x12`\n\x11\x44\x65\x63ideRestoration\x12$.linkage.v1.DecideRestorationRequest\x1a%.linkage.v1.DecideRestorationResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/restoration.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\"\x17\n\x15GetRestorationRequest\"\xa4\x01\n\x16GetRestorationResponse\x12&\n\x06newest\x18\x01 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12%\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x16.linkage.v1.AuditEntry\x12(\n\x08restored\x18\x03 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tcontinues\x18\x04 \x03(\x0c\"\xc0\x01\n\x18\x44\x65\x63ideRestorationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x13\n\x0brestoration\x18\x02 \x01(\x04\x12\x0e\n\x06\x61\x63\x63\x65pt\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12$\n\x04lost\x18\x05 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12%\n\x04runs\x18\x06 \x03(\x0b\x32\x17.linkage.v1.ReleasedRun\x12\x11\n\tsignature\x18\x07 \x01(\x0c\"F\n\x19\x44\x65\x63ideRestorationResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"(\n\x0bReleasedRun\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0c\n\x04root\x18\x02 \x01(\x0c\x32\xc8\x01\n\x0bRestoration\x12W\n\x0eGetRestoration\x12!.linkage.v1.GetRestorationRequest\x1a\".linkage.v1.GetRestorationResponse\x12`\n\x11\x44\x65\x63ideRestoration\x12$.linkage.v1.DecideRestorationRequest\x1a%.linkage.v1.DecideRestorationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.restoration_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GETRESTORATIONREQUEST']._serialized_start=176
-  _globals['_GETRESTORATIONREQUEST']._serialized_end=199
-  _globals['_GETRESTORATIONRESPONSE']._serialized_start=202
-  _globals['_GETRESTORATIONRESPONSE']._serialized_end=366
-  _globals['_DECIDERESTORATIONREQUEST']._serialized_start=369
-  _globals['_DECIDERESTORATIONREQUEST']._serialized_end=561
-  _globals['_DECIDERESTORATIONRESPONSE']._serialized_start=563
-  _globals['_DECIDERESTORATIONRESPONSE']._serialized_end=633
-  _globals['_RELEASEDRUN']._serialized_start=635
-  _globals['_RELEASEDRUN']._serialized_end=675
-  _globals['_RESTORATION']._serialized_start=678
-  _globals['_RESTORATION']._serialized_end=878
+  _globals['_GETRESTORATIONREQUEST']._serialized_start=133
+  _globals['_GETRESTORATIONREQUEST']._serialized_end=156
+  _globals['_GETRESTORATIONRESPONSE']._serialized_start=159
+  _globals['_GETRESTORATIONRESPONSE']._serialized_end=323
+  _globals['_DECIDERESTORATIONREQUEST']._serialized_start=326
+  _globals['_DECIDERESTORATIONREQUEST']._serialized_end=518
+  _globals['_DECIDERESTORATIONRESPONSE']._serialized_start=520
+  _globals['_DECIDERESTORATIONRESPONSE']._serialized_end=590
+  _globals['_RELEASEDRUN']._serialized_start=592
+  _globals['_RELEASEDRUN']._serialized_end=632
+  _globals['_RESTORATION']._serialized_start=635
+  _globals['_RESTORATION']._serialized_end=835
 # @@protoc_insertion_point(module_scope)

@@ -1,6 +1,5 @@
 from tryst.protos.linkage.v1 import audit_pb2 as _audit_pb2
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
-from tryst.protos.linkage.v1 import stewardship_pb2 as _stewardship_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -20,10 +19,10 @@ class GetRestorationResponse(_message.Message):
     RESTORED_FIELD_NUMBER: _ClassVar[int]
     CONTINUES_FIELD_NUMBER: _ClassVar[int]
     newest: _audit_pb2.Checkpoint
-    entry: _stewardship_pb2.AuditEntry
+    entry: _audit_pb2.AuditEntry
     restored: _audit_pb2.Checkpoint
     continues: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, newest: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ..., entry: _Optional[_Union[_stewardship_pb2.AuditEntry, _Mapping]] = ..., restored: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ..., continues: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, newest: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ..., entry: _Optional[_Union[_audit_pb2.AuditEntry, _Mapping]] = ..., restored: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ..., continues: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class DecideRestorationRequest(_message.Message):
     __slots__ = ("project", "restoration", "accept", "reason", "lost", "runs", "signature")

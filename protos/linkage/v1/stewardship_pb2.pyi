@@ -91,26 +91,6 @@ class ListEntriesResponse(_message.Message):
     __slots__ = ("entries", "checkpoint")
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
-    entries: _containers.RepeatedCompositeFieldContainer[AuditEntry]
+    entries: _containers.RepeatedCompositeFieldContainer[_audit_pb2.AuditEntry]
     checkpoint: _audit_pb2.Checkpoint
-    def __init__(self, entries: _Optional[_Iterable[_Union[AuditEntry, _Mapping]]] = ..., checkpoint: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ...) -> None: ...
-
-class AuditEntry(_message.Message):
-    __slots__ = ("sequence", "at_unix_ms", "project", "actor", "action", "details", "salt", "included")
-    SEQUENCE_FIELD_NUMBER: _ClassVar[int]
-    AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
-    PROJECT_FIELD_NUMBER: _ClassVar[int]
-    ACTOR_FIELD_NUMBER: _ClassVar[int]
-    ACTION_FIELD_NUMBER: _ClassVar[int]
-    DETAILS_FIELD_NUMBER: _ClassVar[int]
-    SALT_FIELD_NUMBER: _ClassVar[int]
-    INCLUDED_FIELD_NUMBER: _ClassVar[int]
-    sequence: int
-    at_unix_ms: int
-    project: str
-    actor: str
-    action: str
-    details: str
-    salt: bytes
-    included: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, sequence: _Optional[int] = ..., at_unix_ms: _Optional[int] = ..., project: _Optional[str] = ..., actor: _Optional[str] = ..., action: _Optional[str] = ..., details: _Optional[str] = ..., salt: _Optional[bytes] = ..., included: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[_audit_pb2.AuditEntry, _Mapping]]] = ..., checkpoint: _Optional[_Union[_audit_pb2.Checkpoint, _Mapping]] = ...) -> None: ...

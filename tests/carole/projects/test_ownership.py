@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, taken
+from tests.carole.projects.test_rules import COORDINATORS, THIRD, contributed, new, offered, opened, taken
 from tryst.carole.projects import JoinedBy, PendingHandOver, Project, RestoreDecision, RunState, State, operations
 from tryst.carole.projects.ownership import waits_for
 from tryst.carole.projects.restoration import awaited, lost_runs
@@ -83,12 +83,19 @@ def test_statements_about_another_owner_offer_or_specification_change_nothing() 
     stale = offered(replace(project, owner="former"), "rival", "steward")
     refused(ErrorCode.WRONG_STATE, operations.hand_over, project, Role.STEWARD, stale)
     waiting = handed(project)
-    statement, signature, consent = taken(waiting, "rival")
+    statement, signature, consent, _ = taken(waiting, "rival")
     other = replace(statement, hand_over=b"another offer")
     refused(ErrorCode.WRONG_STATE, operations.take_over, waiting, other, signature, consent)
     other_consent = replace(consent, digest=THIRD)
     refused(ErrorCode.SPECIFICATION, operations.take_over, waiting, statement, signature, other_consent)
     refused(ErrorCode.EPOCH_MISMATCH, operations.take_over, waiting, statement, signature, replace(consent, epoch=2))
+    later = operations.open_epoch(contributed(), opened(2)).project
+    statement, signature, consent, opening = taken(handed(later), "rival")
+    for other_opening in (None, replace(opened(2), member="coordinator"), replace(opened(3), member="rival")):
+        refused(
+            ErrorCode.EPOCH_MISMATCH, operations.take_over, handed(later), statement, signature, consent, other_opening
+        )
+    assert operations.take_over(handed(later), statement, signature, consent, opening).project.owner == "rival"
 
 
 def test_a_project_without_an_owner_is_for_the_first_coordinator_that_takes_it() -> None:

@@ -74,10 +74,11 @@ def offered(project: Project, to: str, member: str) -> PendingHandOver:
     return PendingHandOver(statement, member, f"{member} to {to}".encode())
 
 
-def taken(project: Project, member: str) -> tuple[TakeOver, bytes, Approval]:
+def taken(project: Project, member: str) -> tuple[TakeOver, bytes, Approval, NewEpoch | None]:
     offer = b"" if project.hand_over is None else project.hand_over.signature
     consent = Approval(member, project.specification_digest, b"c", epoch=project.epoch)
-    return TakeOver(project.name, project.owner, member, SEEN, offer), b"t", consent
+    opening = None if project.new_epoch is None else replace(project.new_epoch, member=member)
+    return TakeOver(project.name, project.owner, member, SEEN, offer), b"t", consent, opening
 
 
 COORDINATORS: dict[Action, Callable[[Project, str], Outcome]] = {
@@ -330,6 +331,9 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def the_state_is_what_it_stands_for(self) -> None:
         project = self.project
+        # What custodians enter an epoch by is signed by who owns the project now.
+        assert (project.epoch > 1) == (project.new_epoch is not None)
+        assert project.new_epoch is None or project.new_epoch.member == project.owner
         if project.state is State.ERASED:
             assert not (project.messages)
             assert not (project.reports)

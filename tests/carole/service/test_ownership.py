@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from tests.carole.deployment import DIGEST, ENCODING, SPECIFICATION, Deployment, coordination
+from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, coordination
+from tests.carole.service.test_membership import eventually
 from tests.carole.service.test_stewardship import refused, steward
 from tests.consoles import wide_consoles
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode
-from tryst.common.keys.epochs import approval_parts
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.check import key_check_value
+from tryst.common.keys.epochs import approval_parts, verify_new_epoch
+from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.signing_purpose import SigningPurpose
-from tryst.common.parties import Role
+from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
@@ -214,6 +219,42 @@ def test_forged_statements_change_nothing(deployment: Deployment) -> None:
     assert deployment.store.projects.get("trial").owner == "successor"
 
 
+def test_a_project_taken_over_between_two_epochs_goes_on_by_the_successors_signature(deployment: Deployment) -> None:
+    """Custodians enter an epoch that the project's owner has signed: who takes it over signs the epoch, too."""
+    reason = "Bob has lost his seed together with his state"
+    deployment.coordinator().open_epoch("trial", 2, ENCODING, reason)
+    handed(deployment)
+    successor, project = identity(deployment, "successor"), deployment.store.projects.get("trial")
+    assert project.hand_over is not None
+    seen = deployment.store.audit.checkpoint()
+    unsigned = coordination_pb2.TakeOverRequest(
+        project="trial",
+        seen=seen.size,
+        signature=TakeOver("trial", "coordinator", "successor", seen, project.hand_over.signature).sign(successor),
+        specification_digest=DIGEST,
+        approval=successor.sign(SigningPurpose.APPROVAL, *approval_parts("trial", DIGEST, 2)),
+        epoch=2,
+    )
+    connection = deployment.connect("successor")
+    refused(ErrorCode.SIGNATURE, connection.call, coordination(connection).TakeOver, unsigned)
+    shown = types(deployment, "successor", "take-over", "trial", "--yes")
+    assert f'Custodians enter epoch 2 by your signature. coordinator opened it with the reason: "{reason}"' in shown
+    alice, bob = (deployment.custodian(side) for side in Side)
+    opened = alice.next_task().new_epoch
+    assert (opened.epoch, opened.member, opened.reason) == (2, "successor", reason)
+    verify_new_epoch(successor.public, opened.signature, "trial", ENCODING, 2, reason)
+    for custodian in (alice, bob):
+        custodian.approve(epoch=2)
+    for custodian in (alice, bob):
+        custodian.report_keys(key_check_value(SEED, "trial", ENCODING, 2), epoch=2)
+    assert deployment.coordinator().get("trial")[0].state == project_pb2.PROJECT_STATE_KEYED
+    entry = steward(deployment).entries("trial")
+    (taken,) = [found for found in entry if found.action == "take-over"]
+    verify_new_epoch(
+        successor.public, bytes.fromhex(str(taken.details["epoch_signature"])), "trial", ENCODING, 2, reason
+    )
+
+
 def test_a_steward_hands_over_what_belonged_to_one_who_has_left(deployment: Deployment) -> None:
     words = ("hand-over", "trial", "--from", "coordinator", "--to", "successor", "--reason", REASON, "--yes")
     error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "steward", *words)
@@ -243,3 +284,30 @@ def test_a_stewards_offer_ends_with_the_owners_absence(deployment: Deployment) -
     error = refused(ErrorCode.NOT_ADMITTED, types, deployment, "successor", "take-over", "trial", "--yes")
     assert "only where its owner is no longer a member" in str(error)
     assert deployment.store.projects.get("trial").owner == "coordinator"
+
+
+def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tryst.common.rpc.trust.LOOK_SECONDS", 0.05)
+    listed(deployment, "coordinator")
+    deployment.restart()
+    another = PublicIdentity(IdentityKey.create().public)
+    stranger = replace(deployment.parties.members.named("coordinator"), identity=another)
+    others = [member for member in deployment.parties.members if member.name != "coordinator"]
+    file = deployment.root.parent / "members.yaml"
+    with capture_logs() as logged:
+        file.write_text(Members([*others, stranger]).dump())
+        eventually(lambda: any("cannot be used" in entry["event"] for entry in logged))
+    (reason,) = {entry["reason"] for entry in logged if "cannot be used" in entry["event"]}
+    assert "the name coordinator was another member's, to whom projects belong" in reason
+    assert "coordinator" not in (deployment.store.audit.last_members() or {})
+    error = refused(ErrorCode.CONFIGURATION, deployment.restart)
+    assert "`tryst steward hand-over`" in error.remedy
+    # Who had the name may come back, and renew its keys while it is listed.
+    listed(deployment)
+    deployment.restart()
+    file.write_text(Members([*others, stranger]).dump())
+    eventually(
+        lambda: (deployment.store.audit.last_members() or {})["coordinator"]["identity"] in stranger.identity.hex
+    )

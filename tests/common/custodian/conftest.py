@@ -22,8 +22,10 @@ import polars as pl
 import pytest
 
 from tests.specifications import heading
-from tryst.common.audit import Checkpoint, Tree, consistency_proof
+from tryst.carole.service.wire import entry_to_wire
+from tryst.common.audit import AuditEntry, Checkpoint, Tree, consistency_proof, inclusion_proof
 from tryst.common.audit.custodian_decline import verify_decline
+from tryst.common.audit.entry import canonical
 from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.configuration import CustodianConfiguration, load_custodian
 from tryst.common.custodian.service import CustodianService
@@ -96,11 +98,25 @@ class SimulatedLog(audit_pb2_grpc.AuditServicer):
         self.log = "ab" * 16
         self.leaves: dict[Side, list[bytes]] = {side: [leaf_hash(b"begun")] for side in Side}
         self.noted: dict[Side, tuple[audit_pb2.Checkpoint, bytes]] = {}
-        self.hidden = False
+        self.frozen: dict[Side, tuple[audit_pb2.Checkpoint, bytes]] | None = None
+        """What each is shown of the other's view instead of the newest."""
+        self.releases: dict[str, AuditEntry] = {}
 
     def add(self, text: str) -> None:
         for leaves in self.leaves.values():
             leaves.append(leaf_hash(text.encode()))
+
+    def release(self, project: str, run: str) -> None:
+        """Add the entry of a run's release; the logs of both custodians are of one length."""
+        sequence = len(self.leaves[Side.ALICE]) + 1
+        self.releases[run] = AuditEntry(sequence, 1, project, "system", "release", canonical({"run": run}), b"s" * 16)
+        for leaves in self.leaves.values():
+            leaves.append(self.releases[run].leaf)
+
+    def awaited(self, side: Side) -> int:
+        """The size that the other custodian has countersigned, if this one has countersigned less."""
+        seen = {each: self.noted[each][0].size for each in self.noted}
+        return seen[side.other] if seen.get(side.other, 0) > seen.get(side, 0) else 0
 
     def Witness(self, request: Any, context: Any) -> audit_pb2.WitnessResponse:  # noqa: N802
         side = SIDE_OF_ROLE[caller(context).role]
@@ -112,10 +128,15 @@ class SimulatedLog(audit_pb2_grpc.AuditServicer):
         answer = audit_pb2.WitnessResponse(
             newest=checkpoint_to_wire(newest), continues=consistency_proof(seen, tree.size, tree.node)
         )
+        if request.run in self.releases:
+            entry = self.releases[request.run]
+            proof = inclusion_proof(entry.sequence - 1, tree.size, tree.node)
+            answer.release.CopyFrom(entry_to_wire(entry, proof))
         if request.HasField("seen"):
             self.noted[side] = request.seen, request.countersignature
-        if side.other in self.noted and not self.hidden:
-            theirs, countersignature = self.noted[side.other]
+        shown = self.noted if self.frozen is None else self.frozen
+        if side.other in shown:
+            theirs, countersignature = shown[side.other]
             answer.other.CopyFrom(theirs)
             answer.other_countersignature = countersignature
             answer.other_continues.extend(consistency_proof(min(theirs.size, tree.size), tree.size, tree.node))
@@ -197,6 +218,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             self.shares[side] = Share(b"".join(seal(member.sealing, context, [archive.getvalue()])))
         with self.lock:
             self.run = run
+            self.audit.release(self.spec.project, run)
             self.state = project_pb2.PROJECT_STATE_RELEASED
             self.lock.notify_all()
 
@@ -217,8 +239,10 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 for (sender, message), payload in self.messages.items():
                     response.messages.add(kind=message, sender=side_to_wire(sender), payload=payload)
                 response.run = getattr(self, "run", "")
-                if self.new_epoch is not None:
-                    response.new_epoch.CopyFrom(self.new_epoch)
+            if self.state == project_pb2.PROJECT_STATE_RELEASED and len(self.acknowledged) < len(Side):
+                response.countersign = self.audit.awaited(side)
+            if kind is not None and self.new_epoch is not None:
+                response.new_epoch.CopyFrom(self.new_epoch)
             return response
 
     def _task(self, side: Side, waiting: Any) -> Any:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.steps import witnessing
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.parties import Side
@@ -103,18 +106,73 @@ def test_a_log_shown_differently_to_the_two_is_found_before_a_result_is_fetched(
     assert not any(carole.uploads.values())
 
 
-def test_what_the_other_has_seen_must_be_there_before_a_result_is_fetched(make_world) -> None:
+def links_of(count: int) -> pl.DataFrame:
+    """Some row of each file with some row of the other: which is no matter here."""
+    rows = pl.int_range(count, eager=True)
+    numbers = {name: pl.lit(0.9) for name in ("match_probability", "link_probability", "match_weight")}
+    links = pl.DataFrame({"alice": rows, "bob": rows, "link_id": [f"{number:016x}" for number in range(count)]})
+    return links.with_columns(**numbers)
+
+
+WAITS = "has not countersigned Carole's audit log up to the release yet"
+
+
+def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Carole who forks her log has nothing newer of the other's than what it countersigned before the fork."""
+    monkeypatch.setattr(witnessing, "PATIENCE_SECONDS", 0.0)
     world = make_world(40)
     carole = world.carole
-    carole.audit.hidden = True
     with running(world.alice, world.bob):
         carole.wait_for(lambda: carole.state == CONTRIBUTED)
-        carole.run = "0" * 32
+        carole.audit.frozen = dict(carole.audit.noted)
+        carole.release(links_of(world.people))
+        reported(world.alice, f"Bob {WAITS}")
+        reported(world.bob, f"Alice {WAITS}")
+        assert not any(method == "FetchResult" for method, _ in carole.calls)
+        carole.audit.frozen = None
+        carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)
+
+
+def test_a_fork_after_the_last_common_view_is_found_before_the_fetch(make_world) -> None:
+    """Each is shown the release in a history of its own, and what the other has countersigned of the other history."""
+    world = make_world(40)
+    carole = world.carole
+    with running(world.alice, world.bob):
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        for side in Side:
+            carole.audit.leaves[side].append(leaf_hash(f"shown to {side} alone".encode()))
+        carole.release(links_of(world.people))
+        # Whoever looks first finds nothing newer of the other's, and countersigns: then the other finds the fork.
+        deadline = time.monotonic() + 60
+        while not any("another audit log" in blocking_error(folder) for folder in world.folders):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert not any(method == "FetchResult" for method, _ in carole.calls)
+
+
+@pytest.mark.parametrize("shown", ["none", "of another run", "not in the log"])
+def test_a_release_that_is_not_in_the_log_is_not_fetched(make_world, shown: str) -> None:
+    world = make_world(40)
+    carole = world.carole
+    with running(world.alice, world.bob):
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        run, log = "0" * 32, carole.audit
+        if shown == "of another run":
+            log.release(carole.spec.project, "1" * 32)
+            log.releases[run] = log.releases["1" * 32]
+        elif shown == "not in the log":
+            log.release(carole.spec.project, run)
+            log.releases[run] = replace(log.releases[run], at=2)
         with carole.lock:
-            carole.state = project_pb2.PROJECT_STATE_RELEASED
+            carole.run, carole.state = run, project_pb2.PROJECT_STATE_RELEASED
             carole.lock.notify_all()
-        reported(world.alice, "does not show what Bob has seen")
-    assert ("FetchResult", Side.ALICE) not in carole.calls
+        words = {
+            "none": "a released run whose release is not in her audit log",
+            "of another run": "another entry of her audit log for a run's release",
+            "not in the log": "an entry that is not in the log she has signed",
+        }
+        reported(world.alice, words[shown])
+    assert not any(method == "FetchResult" for method, _ in carole.calls)
 
 
 def test_a_custodian_keeps_what_it_has_believed(make_world) -> None:
