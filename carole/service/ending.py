@@ -13,7 +13,7 @@ from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import PolicyDecision, Project
 from tryst.carole.service.shares import Decided, shares
 from tryst.carole.store import Store
-from tryst.carole.store.released_counts import COUNTS
+from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.releases import Kept
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.runs import Lease

@@ -21,7 +21,7 @@ from tryst.carole.projects.transitions import SYSTEM, Action
 from tryst.carole.store import audit
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
-from tryst.carole.store.released_counts import record_release, released_counts
+from tryst.carole.store.release_record import record_release, released_counts
 from tryst.carole.store.tables import (
     approvals,
     artifacts,

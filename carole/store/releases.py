@@ -1,7 +1,7 @@
 """What was released: every release of the same custodians, in whatever project, and the counts that are kept of it.
 
 A release leaves a row in the transaction that makes it. Its counts, in the form of `released_counts` of the
-assessment, are a payload under a key of its own. That key outlives the project (see `released_counts`), and is
+assessment, are a payload under a key of its own. That key outlives the project (see `release_record`), and is
 destroyed by `retention` when the days are over that the specification gives them.
 
 A store that was put back has lost the releases since its backup. Of those that a party names when it accepts the
@@ -22,7 +22,7 @@ from tryst.carole.projects.transitions import Action
 from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads
-from tryst.carole.store.released_counts import COUNTS
+from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.tables import audit, payloads, projects, releases, results, runs
 from tryst.carole.store.view import read_project
 from tryst.common.parties import CUSTODIANS

@@ -16,7 +16,7 @@ from tests.carole.trial import NEW, PROJECT, Contribution, contributed
 from tryst.carole.projects import Policy, PolicyDecision, ReleaseSignature, State
 from tryst.carole.store import Store
 from tryst.carole.store.clock_guard import DAY_MS
-from tryst.carole.store.released_counts import COUNTS
+from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.releases import Kept
 from tryst.carole.store.results import REPORT
 from tryst.common.errors import ErrorCode, TrystError

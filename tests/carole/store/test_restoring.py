@@ -16,7 +16,7 @@ from tryst.carole.projects import Policy, PolicyDecision, RunState, State
 from tryst.carole.store import Store, audit_check
 from tryst.carole.store.backup import back_up, restore
 from tryst.carole.store.database import Database
-from tryst.carole.store.released_counts import COUNTS
+from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.releases import Kept
 from tryst.carole.store.restoring import declare_restored
 from tryst.carole.store.results import REPORT
