@@ -18,6 +18,7 @@ from enum import StrEnum
 
 from sqlalchemy import BigInteger, Connection, Select, cast, select
 
+from tryst.carole.projects import Project
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.database import Database
@@ -25,6 +26,7 @@ from tryst.carole.store.encrypted_payloads import EncryptedPayloads
 from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.tables import audit, payloads, projects, releases, results, runs
 from tryst.carole.store.view import read_project
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS
 
 
@@ -105,12 +107,7 @@ class Releases:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            project = read_project(connection, name).project
-            present = {role: approval.member for role, approval in project.approvals.items()}
-            members = {present.get(role, "") for role in CUSTODIANS}
-            made = list(_traces(connection))
-            lost = list(_lost(connection, {trace.run for trace in made}))
-        return [one for one in (*made, *lost) if not (one.alice and one.bob) or {one.alice, one.bob} == members]
+            return _of_custodians(connection, read_project(connection, name).project)
 
     def counts(self, trace: ReleaseTrace) -> bytes | None:
         """The counts of a release; None if there are none, or they have been erased meanwhile."""
@@ -121,6 +118,41 @@ class Releases:
             first = self._payloads.fetch(connection, payload, 0, trace.project)
             rest = (self._payloads.fetch(connection, payload, i, trace.project) for i in range(1, first.count))
             return first.data + b"".join(chunk.data for chunk in rest)
+
+
+def refuse_unassessed(connection: Connection, project: Project, run: str) -> None:
+    """Refuse to release a held run whose report does not have what was released since it was made.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE.
+    """
+    ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()
+    if ended is None or _counted(connection, run) is None:
+        return
+    since = [
+        trace
+        for trace in _of_custodians(connection, project)
+        if trace.run != run and trace.kept is Kept.COUNTS and trace.at >= ended
+    ]
+    if since:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "another result of the same custodians was released since this one was assessed, and its report does not"
+            " have what the two tell together",
+            where=f"{project.name}, run {run}",
+            got=f"run {since[0].run} of project {since[0].project}",
+            remedy="refuse it; the coordinator amends the specification and starts a run, which is assessed with both",
+        )
+
+
+def _of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace]:
+    present = {role: approval.member for role, approval in project.approvals.items()}
+    members = {present.get(role, "") for role in CUSTODIANS}
+    made = list(_traces(connection))
+    lost = list(_lost(connection, {trace.run for trace in made}))
+    return [one for one in (*made, *lost) if not (one.alice and one.bob) or {one.alice, one.bob} == members]
 
 
 def _traces(connection: Connection) -> Iterator[ReleaseTrace]:

@@ -16,10 +16,11 @@ from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
 from tests.carole.service.test_assessed_runs import project as specified
-from tryst.carole.projects import Policy, State
+from tryst.carole.projects import Policy, ReleaseSignature, State
 from tryst.carole.service.linking import carry_out
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.common.wire import chunk_slices, root_digest
@@ -59,7 +60,6 @@ def run(
     name: str,
     text: str = PLAIN,
     changed: int | None = None,
-    owner: str = "coordinator",
 ) -> str:
     """A project from its creation to the end of its run; the run."""
     text = text.replace("project: trial", f"project: {name}")
@@ -69,10 +69,8 @@ def run(
     monkeypatch.setattr(trial, "PROJECT", name)
     monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
     trial.contributed(carole.store, {side: Contribution(side, text, changed) for side in Side}, new)
-    if owner != "coordinator":
-        carole.hand_over(name, "coordinator", owner)
     request = hashlib.sha256(name.encode()).hexdigest()[:32]
-    carole.store.runs.start(name, owner, request, request)
+    carole.store.runs.start(name, "coordinator", request, request)
     taken = carole.store.runs.take("worker")
     assert taken is not None
     assert taken.project == name
@@ -122,6 +120,14 @@ def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_da
     document = report(deployment, "third", again)
     assert document["differences"]["compared"] == document["differences"]["releases"] == 1
     assert [table["people"] for table in document["differences"]["tables"]] == [0]
+
+    # The second one's report does not have the third.
+    digest = hashlib.sha256(deployment.store.results.whole_report("second", second)).digest()
+    signature = ReleaseSignature(second, "steward", "aa", digest, b"s" * 64)
+    with pytest.raises(TrystError, match=f"run {again} of project third") as caught:
+        deployment.store.runs.override("second", signature, "for the secure room only", {"steward": "aa"})
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert deployment.store.projects.get("second").state is State.HELD
 
 
 def test_a_release_without_an_assessment_leaves_its_trace(
