@@ -80,7 +80,7 @@ class Application:
         self._watch = TrustWatch(self._trust, self._record_members)
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = open_identity(self.configuration.identity, folder.identity)
-        check_own(self._trust.members.in_role(Role.LINKER), {"identity": identity.public}, str(folder.path))
+        check_own(self._trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)

@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tryst.carole.store.backup import Manifest as BackupManifest
@@ -41,7 +42,7 @@ from tryst.common.keys.key_place import VaultPlace
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.sealing_key import FormerKey, HybridKey, SealingKey
 from tryst.common.keys.seed_file import load_seed_file, seed_text
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.keys.transit_wrapper import _identifier as transit_identifier
@@ -68,7 +69,11 @@ PATH = Path(__file__).with_name("formats.json")
 ALICE_KEY = IdentityKey(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
 ALICE = Identity(ALICE_KEY)
 BOB = Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(b"b" * 32)))
-READER = SealingKey(X25519PrivateKey.from_private_bytes(b"r" * 32))
+READER = SealingKey(FormerKey(X25519PrivateKey.from_private_bytes(b"r" * 32)))
+HYBRID_READER = SealingKey(
+    HybridKey(MLKEM768PrivateKey.from_seed_bytes(b"R" * 64), X25519PrivateKey.from_private_bytes(b"R" * 32)),
+    READER.newest,
+)
 WRAPPING = WrappingKeys((b"w" * 32,))
 SEED = Seed(bytes(range(32)))
 DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
@@ -84,9 +89,13 @@ MEMBERS = Members(
         role,
         NAMES if name == "alice" else PinnedKey("5b" * 32, key * 64),
         Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(key.encode() * 32))).public,
-        SealingKey(X25519PrivateKey.from_private_bytes(key.encode() * 32)).public,
+        FormerKey(X25519PrivateKey.from_private_bytes(key.encode() * 32)).public,
     )
     for key, (name, role) in zip("12345", PARTIES.items(), strict=True)
+)
+
+HYBRID_MEMBERS = Members(
+    replace(member, sealing=HYBRID_READER.public) if member.name == "alice" else member for member in MEMBERS
 )
 
 
@@ -199,6 +208,14 @@ def _names(members: Members) -> object:
     return {member.name: str(member.certificate) for member in members}
 
 
+def _sealing_keys(members: Members) -> object:
+    return {member.name: [member.sealing.is_hybrid, member.sealing.fingerprint] for member in members}
+
+
+def _request(key: SealingKey) -> bytes:
+    return EnrolmentRequest("alice", Role.CUSTODIAN_A, ALICE.public, key.public, NAMES).signed(ALICE).encode()
+
+
 def _chunk(content: bytes) -> object:
     chunk = Chunk.of(transfer_pb2.Chunk.FromString(content))
     return [chunk.index, chunk.count, chunk.root.hex(), chunk.sha256.hex(), chunk.data.hex()]
@@ -214,6 +231,10 @@ Format = tuple[Callable[[], bytes], Callable[[bytes], object]]
 FIXED: Mapping[str, Format] = {
     "identity.key": (lambda: _saved(ALICE_KEY.save), lambda content: _loaded(content, IdentityKey.load).public.hex()),
     "sealing.key": (lambda: _saved(READER.save), lambda content: _loaded(content, SealingKey.load).public.hex),
+    "sealing.key, hybrid": (
+        lambda: _saved(HYBRID_READER.save),
+        lambda content: [each.fingerprint for each in _loaded(content, SealingKey.load).publics],
+    ),
     "wrapping.key": (
         lambda: _saved(WRAPPING.save),
         lambda content: _loaded(content, WrappingKeys.load).current_id.hex(),
@@ -264,8 +285,16 @@ FIXED: Mapping[str, Format] = {
     ),
     "membership list 2": (lambda: MEMBERS.dump().encode(), lambda content: _names(Members.parse(content.decode()))),
     "enrolment request 2": (
-        lambda: EnrolmentRequest("alice", Role.CUSTODIAN_A, ALICE.public, READER.public, NAMES).signed(ALICE).encode(),
+        lambda: _request(READER),
         lambda content: str(EnrolmentRequest.parse(content.decode()).certificate),
+    ),
+    "membership list 3": (
+        lambda: HYBRID_MEMBERS.dump().encode(),
+        lambda content: _sealing_keys(Members.parse(content.decode())),
+    ),
+    "enrolment request 3": (
+        lambda: _request(HYBRID_READER),
+        lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
     ),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
@@ -288,6 +317,10 @@ FIXED: Mapping[str, Format] = {
 """Formats whose bytes follow from their content."""
 
 DRAWN: Mapping[str, Format] = {
+    "sealed message 2": (
+        lambda: b"".join(seal(HYBRID_READER.public, CONTEXT, [b"content"])),
+        lambda content: b"".join(open_sealed(HYBRID_READER, CONTEXT, [content])).decode(),
+    ),
     "sealed message": (
         lambda: b"".join(seal(READER.public, CONTEXT, [b"content"])),
         lambda content: b"".join(open_sealed(READER, CONTEXT, [content])).decode(),
