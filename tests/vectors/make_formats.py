@@ -99,12 +99,13 @@ HYBRID_MEMBERS = Members(
 )
 
 
-def _agreed() -> tuple[Agreement, bytes, bytes]:
+def _agreed(version: int = 1) -> tuple[Agreement, bytes, bytes]:
     """Alice's part in an agreement that has ended, and Bob's messages."""
-    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=X25519PrivateKey.from_private_bytes(b"A" * 32))
-    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=X25519PrivateKey.from_private_bytes(b"B" * 32))
-    alice.accept_offer(bob.offer)
+    keys = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
+    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=keys[0], _version=version)
+    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=keys[1], _version=version)
     bob.accept_offer(alice.offer)
+    alice.accept_offer(bob.offer)
     alice.confirm(DIGEST)
     confirmation = bob.confirm(DIGEST)
     alice.accept_confirmation(confirmation)
@@ -221,6 +222,11 @@ def _chunk(content: bytes) -> object:
     return [chunk.index, chunk.count, chunk.root.hex(), chunk.sha256.hex(), chunk.data.hex()]
 
 
+def _offer(content: bytes) -> object:
+    read = read_offer(content, BOB.public, "golden")
+    return [read.version, read.ephemeral.hex(), len(read.encapsulation or b"")]
+
+
 def _hex(content: bytes) -> object:
     return content.hex()
 
@@ -245,11 +251,11 @@ FIXED: Mapping[str, Format] = {
     ),
     "seed agreement: offer": (
         lambda: _agreed()[1],
-        lambda content: read_offer(content, BOB.public, "golden").ephemeral.hex(),
+        lambda content: read_offer(content, BOB.public, "golden", 1).ephemeral.hex(),
     ),
     "seed agreement: confirmation": (
         lambda: _agreed()[2],
-        lambda content: read_confirmation(content, BOB.public, "golden").mac.hex(),
+        lambda content: read_confirmation(content, BOB.public, "golden", 1).mac.hex(),
     ),
     "seed agreement: state": (
         lambda: _agreed()[0].export(),
@@ -317,6 +323,19 @@ FIXED: Mapping[str, Format] = {
 """Formats whose bytes follow from their content."""
 
 DRAWN: Mapping[str, Format] = {
+    "seed agreement: offer 2": (lambda: _agreed(2)[1], _offer),
+    "seed agreement: confirmation 2": (
+        lambda: _agreed(2)[2],
+        lambda content: read_confirmation(content, BOB.public, "golden").canary.hex(),
+    ),
+    "seed agreement: state 2": (
+        lambda: _agreed(2)[0].export(),
+        lambda content: [
+            (found := Agreement.resume(content, ALICE, BOB.public)).is_agreed,
+            len(found.seed.reveal()),
+            found.terms.project,
+        ],
+    ),
     "sealed message 2": (
         lambda: b"".join(seal(HYBRID_READER.public, CONTEXT, [b"content"])),
         lambda content: b"".join(open_sealed(HYBRID_READER, CONTEXT, [content])).decode(),

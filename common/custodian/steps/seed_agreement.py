@@ -1,7 +1,7 @@
 """Agreeing on the seed with the other custodian, through Carole's mailbox or by a file exchanged by hand.
 
 Everything is stored, encrypted, before it is sent: a service that dies between two messages resumes the agreement with
-the same ephemeral key. A message that Carole has already is not posted again.
+the same keys. A message that Carole has already is not posted again.
 """
 
 from __future__ import annotations
@@ -81,10 +81,15 @@ def _by_messages(context: StepContext, task: Task) -> Outcome:
     agreement = _resumed(context, task)
     ours, theirs = side_to_wire(context.party.side), side_to_wire(context.party.side.other)
     there = {(message.sender, message.kind): message.payload for message in task.messages}
-    _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
+    if agreement.has_offer:
+        _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
     if (offer := there.get((theirs, _OFFER))) is None:
         return _wait(context, task, "waits for the other custodian's offer of a key")
+    answers = not agreement.has_offer
     agreement.accept_offer(offer)
+    if answers:
+        _keep(context, task, agreement)
+        _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
     with context.progress.stage(task.project, "signing the test records"):
         made = canary(task.spec, task.encoding_digest, context.party.side, agreement.candidate, task.epoch)
     confirmation = agreement.confirm(made.digest)
