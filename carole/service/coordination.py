@@ -23,6 +23,7 @@ from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import verify_new_epoch
 from tryst.common.parties import Role
+from tryst.common.pki.sealing_renewal import require_hybrid
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.certificate_endings import endings_to_wire
@@ -189,12 +190,15 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
 
     def _new(self, text: str) -> NewProject:
-        new = _read(text)
+        spec = _read(text)
+        new = new_project(text, spec)
         require_stewards(new.signatures, self._trust.members)
+        if spec.sealing == "hybrid":
+            require_hybrid(self._trust.members, f"specification of {spec.project}")
         return new
 
 
-def _read(text: str) -> NewProject:
+def _read(text: str) -> Specification:
     size = len(text.encode())
     if size > MAX_SPECIFICATION_BYTES:
         raise TrystError(
@@ -203,7 +207,7 @@ def _read(text: str) -> NewProject:
             where="specification",
             got=str(size),
         )
-    return new_project(text, load_specification(text, "specification"))
+    return load_specification(text, "specification")
 
 
 def new_project(text: str, spec: Specification) -> NewProject:

@@ -125,6 +125,11 @@ class Agreement:
         return self._own_offer.signed(self._identity)
 
     @property
+    def is_hybrid(self) -> bool:
+        """Whether it is by ML-KEM-768 too, not by X25519 alone."""
+        return self._half is not None
+
+    @property
     def has_offer(self) -> bool:
         """Whether the own offer can be made."""
         return self._half is None or bool(self._half.part)

@@ -13,9 +13,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.message_words import listed
+from tryst.common.parties import Role
 from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from tryst.common.pki.folders import PartyFolder, write_public
 from tryst.common.pki.members import Member, Members
@@ -45,9 +48,9 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None) -> Enrolme
     request, key = load_enrolment_request(party.enrolment_request), SealingKey.load(party.sealing)
     signer = identity or open_identity(None, party.identity)
     if party.members.exists():
-        listed = Members.load(party.members).named(request.name)
-        check_own(listed, {"identity": (signer.public,), "sealing": key.publics}, str(folder))
-        is_listed = listed.sealing == key.public
+        own = Members.load(party.members).named(request.name)
+        check_own(own, {"identity": (signer.public,), "sealing": key.publics}, str(folder))
+        is_listed = own.sealing == key.public
     else:
         is_listed = key.before is None
     if is_listed:
@@ -57,6 +60,25 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None) -> Enrolme
     renewed = replace(request, identity=signer.public, sealing=key.public)
     write_public(party.enrolment_request, renewed.signed(signer).encode())
     return renewed
+
+
+def require_hybrid(members: Iterable[Member], where: str) -> None:
+    """Refuse a list in which a party that something is sealed to has a key of a former release.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION.
+    """
+    former = former_sealing_keys(member for member in members if member.role is not Role.STEWARD)
+    if former:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the specification has `sealing: hybrid`, and the membership list has sealing keys of X25519 alone",
+            where=where,
+            got=f"such a key of {listed(former)}",
+            remedy=f"have each {RENEWAL}",
+        )
 
 
 def former_sealing_keys(members: Iterable[Member]) -> list[str]:

@@ -14,6 +14,7 @@ from tryst.common.custodian.steps.canary import Canary, canary
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
+from tryst.common.pki.sealing_renewal import require_hybrid
 from tryst.common.wire import side_to_wire
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -36,6 +37,8 @@ def agree(context: StepContext, task: Task) -> Outcome:
         message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
+    if task.spec.sealing == "hybrid":
+        require_hybrid(context.trust.members, f"project {task.project}")
     if context.configuration.seed_file is not None:
         seed = load_seed_file(context.configuration.seed_file, task.project)
         _refuse_former_seed(context, task, seed)
@@ -79,6 +82,13 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
 
 def _by_messages(context: StepContext, task: Task) -> Outcome:
     agreement = _resumed(context, task)
+    if task.spec.sealing == "hybrid" and not agreement.is_hybrid:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the specification has `sealing: hybrid`, and a former release began to agree its keys by X25519 alone",
+            where=f"project {task.project}, epoch {task.epoch}",
+            remedy="let the coordinator open a new epoch of the project (`tryst project new-epoch`)",
+        )
     ours, theirs = side_to_wire(context.party.side), side_to_wire(context.party.side.other)
     there = {(message.sender, message.kind): message.payload for message in task.messages}
     if agreement.has_offer:

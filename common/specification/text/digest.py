@@ -72,6 +72,8 @@ def specification_digest(spec: Specification) -> bytes:
     content = spec.model_dump(mode="json")
     if spec.assessment is not None and spec.assessment.signatures == 1:
         del content["assessment"]["signatures"]
+    if spec.sealing == "listed":
+        del content["sealing"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 

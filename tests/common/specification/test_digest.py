@@ -54,6 +54,7 @@ def test_spelling_does_not_change_them() -> None:
         {"model__u": "free"},
         {"release__bob": "nothing"},
         {"retention__maps_days": 91},
+        {"sealing": "hybrid"},
         {"custodians__bob__identifier": "other"},
         {"fields__0__levels": "em15"},
         {"fields__0__columns": {"alice": "x", "bob": "y"}},
