@@ -19,8 +19,6 @@ SECRET_BYTES = 32
 STATE_BYTES = CIPHERTEXT_BYTES + SECRET_BYTES
 """Longest state of a half."""
 
-_SEED_BYTES = 64
-
 
 class Encapsulation(Protocol):
     """One custodian's half."""
