@@ -17,11 +17,13 @@ from tryst.carole.assessment.attribution import attribution, by_variable
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
+from tryst.carole.assessment.invented_records import invented_records
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
 from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
+from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
@@ -70,6 +72,7 @@ def assess(
     resources: Resources = DEFAULT_SEARCH,
     progress: Progress = lambda stage, fraction: None,
     linkage: LinkageDocument | None = None,
+    copies: tuple[NearCopies, NearCopies] | None = None,
 ) -> Assessment:
     """Assess a combined output.
 
@@ -89,6 +92,8 @@ def assess(
         Called with the stage "assess" and the fraction of it done.
     linkage
         The run's decision, with the estimates of its quality.
+    copies
+        Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
 
     Raises
     ------
@@ -113,9 +118,10 @@ def assess(
     tables = publication(combined, policy.tables, before.tables, policy.known_people)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
-    measured = {**found.measures, **learnt.measures, **tables.measures, **members.measures}
+    invented = invented_records(copies, members.document)
+    measured = {**found.measures, **learnt.measures, **tables.measures, **members.measures, **invented.measures}
     measured |= false_links(spec, linkage)
-    limits = policy.limits.given
+    limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
         for name in MEASURES
@@ -137,6 +143,7 @@ def assess(
         "identification": found.document,
         "attribution": {"variables": learnt.document},
         "custodians": members.document,
+        "contributions": invented.document,
         "tables": tables.tables,
         "options": ways,
         "supposed": _supposed(combined, spec),
@@ -145,7 +152,14 @@ def assess(
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
         "warnings": by_severity(
-            [*_warnings(combined), *combined.warnings, *found.warnings, *tables.warnings, *before.warnings]
+            [
+                *_warnings(combined),
+                *combined.warnings,
+                *found.warnings,
+                *tables.warnings,
+                *before.warnings,
+                *invented.warnings,
+            ]
         ),
     }
     document = AssessmentDocument.of(document, "assessment").plain()

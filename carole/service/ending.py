@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tryst.carole.assessment import Combined, assess
+from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import PolicyDecision
 from tryst.carole.service.shares import Decided, shares
@@ -29,6 +30,7 @@ def end_run(
     resources: Resources,
     progress: Progress,
     joint: bytes | None = None,
+    copies: tuple[NearCopies, NearCopies] | None = None,
 ) -> int:
     """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
 
@@ -47,6 +49,8 @@ def end_run(
     joint
         The joint distribution of the variables in codes, where there is one: it goes into the shares of recipients to
         whom the specification grants it, and is stored nowhere else.
+    copies
+        Near-copies within each contribution, where the specification requests an assessment.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def end_run(
     if combined is not None:
         left = replace(resources, memory_bytes=max(0, resources.memory_bytes - decided.pairs.n_bytes))
         assessed = assess(
-            combined, spec, lease.run, store.results.reports(lease.project), left, progress, document.linkage
+            combined, spec, lease.run, store.results.reports(lease.project), left, progress, document.linkage, copies
         )
     progress("seal", 0.0)
     granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}

@@ -13,6 +13,7 @@ import unicodedata
 from typing import Any
 
 from tryst.common.parties import Side
+from tryst.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
 from tryst.common.specification.model.categorisation import CommonCategory
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.variables import VariableSpec
@@ -70,8 +71,11 @@ def specification_digest(spec: Specification) -> bytes:
         32 bytes.
     """
     content = spec.model_dump(mode="json")
-    if spec.assessment is not None and spec.assessment.signatures == 1:
-        del content["assessment"]["signatures"]
+    if spec.assessment is not None:
+        newer = {"signatures": 1, "near_copies": NEAR_COPIES, "minimum_overlap": MINIMUM_OVERLAP}
+        for name, default in newer.items():
+            if getattr(spec.assessment, name) == default:
+                del content["assessment"][name]
     if spec.sealing == "listed":
         del content["sealing"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()

@@ -1,5 +1,10 @@
-"""The measures that the combined output alone decides: all but those of what a run estimates of its own quality."""
+"""The measures that the combined output alone decides.
+
+Neither those of what a run estimates of its own quality, nor those of records that a custodian may have invented.
+"""
 
 from tryst.common.disclosure_measures import MEASURES
 
-OUTPUT_MEASURES = {name for name, measure in MEASURES.items() if measure.needs != "quality"}
+OUTPUT_MEASURES = {
+    name for name, measure in MEASURES.items() if measure.needs != "quality" and not measure.own_limit
+}
