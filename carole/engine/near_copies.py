@@ -103,7 +103,8 @@ def near_copies(
     -----
     At most `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks; whole files
     without keyed rules are grouped by the values of `GROUPINGS` fields instead. Where rows are sampled (with a seed
-    that follows from the plan) the share p of k compared rows has the standard error sqrt(p (1 - p) / k).
+    that follows from the plan) the share p of k compared rows has the standard error sqrt(p (1 - p) / k), with
+    (hits + 1) / (k + 2) for p.
     """
     first, second = files
     if isinstance(first, BlockKeyedRows):
@@ -114,11 +115,11 @@ def near_copies(
         assert isinstance(second, SignatureSet)  # noqa: S101
         samples, groups = (first, second), 1
     rng = np.random.default_rng(plan.seed)
-    evidence = _Evidence(plan, _chance(samples, groups, plan, rng))
+    evidence = Evidence(plan, _chance(samples, groups, plan, rng))
     return _of_file(first, plan, evidence, rng), _of_file(second, plan, evidence, rng)
 
 
-class _Evidence:
+class Evidence:
     """What two rows' levels say: whether they are near-copies, in a file of a given size.
 
     Parameters
@@ -184,7 +185,7 @@ def _chance(
 
 
 def _of_file(
-    file: SignatureSet | BlockKeyedRows, plan: LinkagePlan, evidence: _Evidence, rng: np.random.Generator
+    file: SignatureSet | BlockKeyedRows, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
 ) -> NearCopies:
     n_records = file.n_rows if isinstance(file, SignatureSet) else file.n_records
     whole = file if isinstance(file, SignatureSet) else file.rows
@@ -199,7 +200,7 @@ def _of_file(
 
 
 def _groupings(
-    file: SignatureSet | BlockKeyedRows, plan: LinkagePlan, evidence: _Evidence
+    file: SignatureSet | BlockKeyedRows, plan: LinkagePlan, evidence: Evidence
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
     """Rows that are compared with each other: numbers of rows that have a key, and their keys."""
     keyed = [rule.name for rule in plan.rules if rule.formed is None]
@@ -224,7 +225,7 @@ def _within_blocks(
     keys: NDArray[np.uint64],
     n_records: int,
     plan: LinkagePlan,
-    evidence: _Evidence,
+    evidence: Evidence,
     rng: np.random.Generator,
 ) -> NearCopies:
     """Rows with near-copies in their blocks: of all rows, or of a random sample of them."""
@@ -259,8 +260,10 @@ def _within_blocks(
         begin = end
     hit = int(np.count_nonzero(partners >= PARTNERS))
     scale = len(candidates) / max(1, len(chosen))
-    share = hit / max(1, len(chosen))
-    error = 0.0 if len(chosen) == len(candidates) else len(candidates) * math.sqrt(share * (1 - share) / len(chosen))
+    error = 0.0
+    if len(chosen) < len(candidates):
+        share = (hit + 1) / (len(chosen) + 2)  # an error remains where all or none of the sample count
+        error = len(candidates) * math.sqrt(share * (1 - share) / len(chosen))
     return NearCopies(n_records, hit * scale, len(chosen), error, distinguishing=True)
 
 

@@ -5,6 +5,4 @@ Neither those of what a run estimates of its own quality, nor those of records t
 
 from tryst.common.disclosure_measures import MEASURES
 
-OUTPUT_MEASURES = {
-    name for name, measure in MEASURES.items() if measure.needs != "quality" and not measure.own_limit
-}
+OUTPUT_MEASURES = {name for name, measure in MEASURES.items() if measure.needs != "quality" and not measure.own_limit}
