@@ -133,11 +133,11 @@ class Evidence:
         self._first_alike = np.array([first_alike(field) for field in plan.fields], dtype=np.int8)
         self._personal = np.array([field.personal for field in plan.fields], dtype=np.bool_)
         self._bits = bits
-        self.most = np.array([of_field[-1] for of_field in bits])
+        self.maximum = np.array([of_field[-1] for of_field in bits])
 
     def distinguishing(self, n_rows: int) -> bool:
         """Whether any two rows could be near-copies: equal in all fields but the one that says least."""
-        return bool(self.most.sum() - self.most.min() - DISAGREEMENT >= self._needed(n_rows))
+        return bool(self.maximum.sum() - self.maximum.min() - DISAGREEMENT >= self._needed(n_rows))
 
     def near(self, gamma: NDArray[np.int8], n_rows: int) -> NDArray[np.bool_]:
         """Which comparison vectors, shape (n, n_fields), are those of near-copies."""
@@ -214,7 +214,7 @@ def _groupings(
         keys = file.blocks[name]
         yield every[keys != NO_KEY], keys[keys != NO_KEY]
     if not keyed:
-        for q in np.argsort(-evidence.most, kind="stable")[:GROUPINGS]:
+        for q in np.argsort(-evidence.maximum, kind="stable")[:GROUPINGS]:
             codes = file.fields[plan.fields[int(q)].name].codes
             yield every[codes != MISSING], codes[codes != MISSING].astype(np.uint64)
 
@@ -231,7 +231,7 @@ def _within_blocks(
     """Rows with near-copies in their blocks: of all rows, or of a random sample of them."""
     rows, keys = _distinct(part, rows, keys, plan)
     order = np.argsort(keys, kind="stable")
-    rows, keys = rows[order].astype(np.int32), keys[order]
+    row, keys = rows[order].astype(np.int32), keys[order]
     _, start, block, size = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     candidates = np.flatnonzero(size[block] > PARTNERS)
     of_candidates = size[block[candidates]].astype(np.int64)
@@ -252,7 +252,7 @@ def _within_blocks(
         at = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
         other = start[block[own]][which] + at
         code = np.empty(len(which), dtype=np.int64)
-        vectors.write(rows[own][which], rows[other], len(code), code)
+        vectors.write(row[own][which], row[other], len(code), code)
         different, place = np.unique(code, return_inverse=True)
         near = evidence.near(packing.unpack(different)[:, : len(plan.fields)], n_records)[place]
         near &= other != own[which]
