@@ -114,7 +114,7 @@ def _renewed(connection: Connection, keys: Path, role: Role) -> Iterator[None]:
         # Files that do not fit together yet change nothing.
         with suppress(TrystError):
             if trust.reload():
-                connection.renew(trust.tls.channel())
+                connection.renew(trust.tls.channel(), trust.members.in_role(Role.LINKER).server_name)
         return True
 
     looking = Periodic("certificate", LOOK_SECONDS, look)
