@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -46,6 +47,10 @@ from tryst.protos.linkage.v1 import (
 )
 
 GRACE_SECONDS = 8.0
+
+SWITCH_SECONDS = 0.0005
+"""After which a thread of hers that computes gives way. A call goes from the event loop to a thread and to the database
+and back, and would wait at each for those of another member, by Python's own setting up to 5 ms."""
 
 
 class Application:
@@ -211,6 +216,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         For what cannot be used, before anything is served.
     """
     os.umask(0o077)  # files written from here on are readable by this user only
+    sys.setswitchinterval(SWITCH_SECONDS)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

@@ -145,7 +145,7 @@ def _run(status: project_pb2.ProjectStatus) -> str:
     run = status.run
     match run.state:
         case project_pb2.RUN_STATE_DONE:
-            return f"{run.links:,} links"
+            return "done" if run.links_withheld else f"{run.links:,} links"
         case project_pb2.RUN_STATE_FAILED:
             return f"failed: {run.error}"
         case project_pb2.RUN_STATE_RESOLVING:

@@ -25,6 +25,7 @@ from tryst.common.keys import new_seed_file
 from tryst.common.keys.sealing_key import FormerKey
 from tryst.common.parties import Side
 from tryst.common.pki import Members, Provisioned
+from tryst.common.specification import load_specification, specification_digest
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 MakeWorld = Callable[..., "object"]
@@ -227,6 +228,20 @@ def test_an_error_in_the_source_is_shown_before_anyone_signs_and_tried_again_onc
         world.alice.source.write_text(good)
         world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
         assert shown(world.alice).blocking_error == ""
+
+
+def test_an_amended_specification_is_looked_at_at_once_whatever_the_former_was_set_aside_for(make_world) -> None:
+    world = make_world()
+    world.alice.source.write_text(world.alice.source.read_text().replace("surname", "sur_name"))
+    config = world.alice.config.read_text().replace("retry_seconds: 0.2 ", "retry_seconds: 3600 ")
+    world.alice.config.write_text(config.replace("longest_retry_seconds: 60", "longest_retry_seconds: 3600"))
+    with running(world.alice), Control.open(world.alice.config, world.alice.party) as control:
+        eventually(lambda: "did you mean 'sur_name'" in shown(world.alice).blocking_error)
+        amended = world.carole.text.replace("results_days: 30", "results_days: 29")
+        with world.carole.lock:
+            world.carole.text, world.carole.spec = amended, load_specification(amended)
+            world.carole.lock.notify_all()
+        eventually(lambda: control.specification("people").digest == specification_digest(world.carole.spec))
 
 
 def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) -> None:
