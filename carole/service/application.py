@@ -90,6 +90,7 @@ class Application:
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
+        self._identity = identity
         self._service = ServiceContext(self.store, own, endings=self._trust.endings)
         self._supervisor = supervise(self.store, self._path)
         observability = self.configuration.observability
@@ -156,7 +157,7 @@ class Application:
         service, trust = self._service, self._trust
         return [
             (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service, trust)),
-            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust)),
+            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust, self._identity)),
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
             (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),

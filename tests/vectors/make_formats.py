@@ -29,6 +29,7 @@ from tryst.common.audit.entry import AuditEntry, canonical
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.audit.resolver_result import sign_result
 from tryst.common.audit.restoration import RestorationDecision
+from tryst.common.audit.signed_note import Cosignature
 from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.keys.agreement import Agreement
@@ -273,6 +274,14 @@ FIXED: Mapping[str, Format] = {
     "checkpoint": (
         lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(),
         _checkpoint,
+    ),
+    "checkpoint: signed note": (
+        lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).noted(ALICE).to_text().encode(),
+        _checkpoint,
+    ),
+    "checkpoint: cosignature": (
+        lambda: str(Cosignature.make(BOB, 1_800_000_000, RUN, 5, DIGEST).line(RUN, "bob", BOB.public)).encode(),
+        lambda content: content.decode(),
     ),
     "memory of a coordinator or steward": (lambda: _saved(_remember), lambda content: _loaded(content, _remembered)),
     "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
