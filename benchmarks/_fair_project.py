@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import polars as pl
 
@@ -66,11 +67,16 @@ def make_project(address: str, parties: Mapping[str, PartyFolder]) -> None:
 
 def upload(name: str) -> contribution_pb2.BeginUploadRequest:
     """What begins an upload of Alice's, of one record."""
+    return contribution_pb2.BeginUploadRequest(manifest=_manifest(), upload=name)
+
+
+@cache
+def _manifest() -> contribution_pb2.Manifest:
+    # Made once: whoever sends many does not sign its records again for each, on the machine that is measured.
     frame = pl.DataFrame({"surname": ["a name"], "born": ["19700101"]})
     made = encode_records({column: frame[column] for column in frame.columns}, SPEC, SEED, 1)
     layout = layout_of(made.sets)
-    manifest = Manifest(PROJECT, Side.ALICE, 1, encoding_digest(SPEC), _key_check(), layout)
-    return contribution_pb2.BeginUploadRequest(manifest=manifest_to_wire(manifest), upload=name)
+    return manifest_to_wire(Manifest(PROJECT, Side.ALICE, 1, encoding_digest(SPEC), _key_check(), layout))
 
 
 def _key_check() -> bytes:

@@ -144,7 +144,7 @@ class Study:
     """
 
     def __init__(self, n: int, seed: int, section: str) -> None:
-        self.n = n
+        self.n, self.seed = n, seed
         self.people = generate(n, np.random.default_rng(seed), sampled=0.05)
         self.rng = np.random.default_rng([seed, *section.encode()])
         self.drafted, _ = draft(self.people, self.people, "people", True, "block_keyed")

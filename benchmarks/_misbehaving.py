@@ -112,6 +112,7 @@ def misbehave(address: str, keys: Path, count: int, kinds: Sequence[str] = KINDS
                 if kind == "oversized":
                     ended.wait(PAUSE_SECONDS)
 
+    upload("")  # signed before anything is measured
     for number in range(count):
         kind = kinds[number % len(kinds)]
         target = {"silent": silent, "unread": unread}.get(kind, partial(calls, kind))

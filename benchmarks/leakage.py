@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from benchmarks import _leakage_blocks as blocks
+from benchmarks import _leakage_invented as invention
 from benchmarks import _leakage_open as whole
 from benchmarks import _leakage_samples as sampled
 from benchmarks._leakage_study import HEAD, Line, Study
@@ -39,9 +40,22 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "skewed": ("Rules made of names' beginnings", blocks.skewed),
     "hardening": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
+    "invented": ("A custodian that invents records", invention.invented),
 }
 """By name, the sections of the page in its order."""
-_LONGEST = ("samples", "rules", "birthday", "control", "together", "skewed", "open", "embeddings", "codes", "hardening")
+_LONGEST = (
+    "samples",
+    "rules",
+    "birthday",
+    "control",
+    "together",
+    "skewed",
+    "open",
+    "embeddings",
+    "codes",
+    "hardening",
+    "invented",
+)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,11 @@ CUSTODIANS = ResolutionRequest(
 RIGHT = ResolutionRequest(
     "Are the links right?", "A false link takes two people for one, and misleads whoever uses the combined output."
 )
-QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS, RIGHT)
+INVENTED = ResolutionRequest(
+    "Are all records of people?",
+    "A custodian that adds records of its own making learns from the links what the other file has.",
+)
+QUESTIONS = (FOUND, LEARNT, TABLES, CUSTODIANS, INVENTED, RIGHT)
 """In the order of the report."""
 
 
@@ -69,6 +73,9 @@ class DisclosureMeasure:
     needs
         The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``,
         ``quality``.
+    own_limit
+        The entry of the section `assessment` by which it is judged, where that is none of its `limits`; its default
+        holds where the policy does not name it.
     accumulates
         Whether a release is judged together with the project's earlier ones.
     minimum, maximum
@@ -87,6 +94,7 @@ class DisclosureMeasure:
     place: int = 0
     unit: Literal["share", "probability"] = "share"
     needs: Literal["", "sensitive", "tables", "quality"] = ""
+    own_limit: Literal["", "near_copies", "minimum_overlap"] = ""
     accumulates: bool = True
     minimum: float = 0.0
     maximum: float = 1.0
@@ -292,6 +300,32 @@ register(
             sentence="A custodian learns of {value} of its records that the other has the person too.",
             method="link probability at least 1 - `doubt`; the larger share of the two",
             question=CUSTODIANS,
+        ),
+        DisclosureMeasure(
+            name="near_copies",
+            title="Near-copies in a file",
+            meaning="Share of a custodian's records that have four near-copies or more in its own file.",
+            intruder=(
+                "A custodian that contributes a person many times, with another value of an attribute each time, to see"
+                " which of these is linked."
+            ),
+            sentence="{value} of a custodian's records are alike in all but a field or two to four others of its file.",
+            method="rows of a block compared with each other; the larger share of the two",
+            question=INVENTED,
+            place=1,
+            own_limit="near_copies",
+        ),
+        DisclosureMeasure(
+            name="unlinked",
+            title="Records without a partner",
+            meaning="Share of the smaller file's records that are not linked.",
+            intruder="A custodian that contributes records of anybody, to see who of them is in the other file.",
+            sentence="{value} of the smaller file's records are not linked.",
+            method="counted; judged by 1 - `minimum_overlap`",
+            question=INVENTED,
+            place=2,
+            own_limit="minimum_overlap",
+            accumulates=False,
         ),
         DisclosureMeasure(
             name="false_links",

@@ -185,6 +185,20 @@ def rotate(
     typer.echo("Back the file up, apart from all else: without it, data encrypted at rest cannot be read.")
 
 
+@app.command("renew-sealing")
+def renew_sealing(folder: Folder, config: Config = None) -> None:
+    """Make a new sealing key, of ML-KEM-768 and X25519, and an enrolment request with it.
+
+    The key before it opens what was sealed to it until the next renewal; identity and certificate stay.
+    """
+    from tryst.common.pki.sealing_renewal import renew_sealing_key
+
+    request = renew_sealing_key(folder, _identity(config, folder))
+    typer.echo(f"{folder / 'sealing.key'}: the new sealing key is\n  {request.sealing.fingerprint}")
+    typer.echo("Back the file up, and restart the service. Then send the coordinator")
+    typer.echo(f"{folder / 'enrolment-request.yaml'}, from which it makes the membership list again.")
+
+
 @app.command("wrapping-key")
 def wrapping_key(
     config: Annotated[Path, typer.Option(help="The configuration of a custodian's service or of Carole's.")],

@@ -3,11 +3,12 @@
 `combined`: the linked records with both files' codes side by side, and each link's probability. `combined_assessment`:
 the assessment as a document, and the policy decision. `measures`: the entry of a measure. `keys` and `cell_risk`:
 combinations of key values and the probability of a correct match; `identification`, `attribution`, `publication`,
-`membership`: the four kinds of risk; `options`: what would lower them; `accumulated`: what earlier releases add. Codes
-only, never labels.
+`membership`: the four kinds of risk; `invented_records`: what a custodian may have made up; `options`: what would lower
+the risks; `accumulated`: what earlier releases add. Codes only, never labels.
 """
 
 from tryst.carole.assessment.combined import Combined, combine, combine_coded
 from tryst.carole.assessment.combined_assessment import Assessment, assess
+from tryst.carole.assessment.invented_records import near_copies_warnings
 
-__all__ = ["Assessment", "Combined", "assess", "combine", "combine_coded"]
+__all__ = ["Assessment", "Combined", "assess", "combine", "combine_coded", "near_copies_warnings"]

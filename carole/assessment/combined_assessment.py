@@ -18,12 +18,14 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.differences import Differences, EarlierRelease, differences
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
+from tryst.carole.assessment.invented_records import invented_records
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
 from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
 from tryst.carole.assessment.released_counts import counted, pack
+from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
@@ -80,6 +82,7 @@ def assess(
     linkage: LinkageDocument | None = None,
     released: Iterable[EarlierRelease] = (),
     codes: str = "",
+    copies: tuple[NearCopies, NearCopies] | None = None,
 ) -> Assessment:
     """Assess a combined output.
 
@@ -103,6 +106,8 @@ def assess(
         Earlier releases of the same custodians in all their projects, newest first: the tables are compared with them.
     codes
         The coding of the categories (`released_counts.coding`).
+    copies
+        Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
 
     Raises
     ------
@@ -129,9 +134,10 @@ def assess(
     differ = differences(combined, counts, released)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
+    invented = invented_records(copies, members.document)
     measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
-    measured |= false_links(spec, linkage)
-    limits = policy.applied_limits
+    measured |= {**invented.measures, **false_links(spec, linkage)}
+    limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
         for name in MEASURES
@@ -153,6 +159,7 @@ def assess(
         "identification": found.document,
         "attribution": {"variables": learnt.document},
         "custodians": members.document,
+        "contributions": invented.document,
         "tables": tables.tables,
         "options": ways,
         "supposed": _supposed(combined, spec),
@@ -169,6 +176,7 @@ def assess(
                 *tables.warnings,
                 *before.warnings,
                 *differ.warnings,
+                *invented.warnings,
             ]
         ),
     }

@@ -69,7 +69,7 @@ def options(
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
         found += _without_uniques(KeyedRecords(model.now, trust, spec.fractions.combined, model.method))
         past = earlier.largest
-        limits = {name: limit for name, limit in spec.applied_limits.items() if past.get(name, 0.0) <= limit}
+        limits = {name: limit for name, limit in spec.limits.given.items() if past.get(name, 0.0) <= limit}
         found += _until_within(combined, model, trust, spec, measures, limits, effects)
         if "correct_matches" in limits:
             found += _minimal_merges(combined, model, trust, spec, measures)

@@ -16,7 +16,7 @@ from tryst.common.errors import ErrorCode, TrystError
 if TYPE_CHECKING:
     from tryst.carole.store.database import Database
     from tryst.common.audit import Checkpoint
-    from tryst.common.keys.identity import PublicIdentity
+    from tryst.common.keys.identity import Identity, PublicIdentity
 
 app = typer.Typer(
     help="The audit log: who did what, in an order that cannot be quietly changed. Run on Carole's machine.",
@@ -57,7 +57,7 @@ def verify(
     config: Config = Path("carole.yaml"),
     kept: Annotated[
         list[Path] | None,
-        typer.Option(help="A file of checkpoints kept by another party, one per line; may be repeated."),
+        typer.Option(help="A file of checkpoints kept by another party, one after another; may be repeated."),
     ] = None,
 ) -> None:
     """Check every entry, the tree over them, every signed checkpoint, and the checkpoints kept by other parties.
@@ -91,12 +91,54 @@ def verify(
 
 
 @app.command()
-def checkpoint(config: Config = Path("carole.yaml")) -> None:
-    """Print the newest checkpoint, one line of JSON: the log's size and root, signed. Keep it elsewhere."""
-    from tryst.carole.store.audit import newest
+def checkpoint(
+    config: Config = Path("carole.yaml"),
+    witness: Annotated[
+        str | None, typer.Option(help="A custodian: the newest checkpoint that it has cosigned, with its cosignature.")
+    ] = None,
+) -> None:
+    """Print the newest checkpoint: the log's size and root, signed, as a signed note that other programs verify too.
 
+    Keep it elsewhere. docs/audit-log.md has its bytes, and a verifier of a page.
+    """
+    from tryst.carole.store.audit import cosigned, newest
+
+    identity = _identity(config)
     with _database(config) as database, database.read() as connection:
-        typer.echo(newest(connection).to_text())
+        if witness is None:
+            found: str | None = newest(connection).noted(identity).to_text()
+        else:
+            found = cosigned(connection, witness)
+    if found is None:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "no checkpoint was countersigned by this member",
+            where="audit log",
+            remedy="name a custodian as the membership list does; its service countersigns before every step",
+        )
+    typer.echo(found.rstrip("\n"))
+
+
+@app.command()
+def export(
+    config: Config = Path("carole.yaml"),
+    project: Annotated[str | None, typer.Option(help="Only entries of this project.")] = None,
+    since: Annotated[
+        int,
+        typer.Option(min=0, help="Size of an older checkpoint: the proof that the log continues it is printed too."),
+    ] = 0,
+) -> None:
+    """Print the log with its proofs, one JSON object per line, for a verifier that needs nothing of Tryst.
+
+    The first line has the newest checkpoint and the proof that it continues an older one; then an entry a line, with
+    what is hashed of it and the proof that it is in the log. docs/audit-log.md describes and verifies them.
+    """
+    from tryst.carole.store.audit_export import exported
+
+    identity = _identity(config)
+    with _database(config) as database, database.read() as connection:
+        for line in exported(connection, identity, project, since):
+            typer.echo(json.dumps(line))
 
 
 @contextmanager
@@ -112,25 +154,30 @@ def _database(config: Path) -> Iterator[Database]:
 
 
 def _linker(config: Path) -> PublicIdentity:
+    return _identity(config).public
+
+
+def _identity(config: Path) -> Identity:
     from tryst.carole.configuration import load_carole
     from tryst.common.keys.identity_configuration import open_identity
     from tryst.common.pki.folders import PartyFolder
 
     configuration = load_carole(config)
-    return open_identity(configuration.identity, PartyFolder(configuration.keys).identity).public
+    return open_identity(configuration.identity, PartyFolder(configuration.keys).identity)
 
 
 def _read_kept(path: Path) -> list[Checkpoint]:
     from tryst.common.audit import Checkpoint
+    from tryst.common.audit.signed_note import notes_in
 
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TrystError(
             ErrorCode.AUDIT, "the kept checkpoints cannot be read", where=str(path), got=type(error).__name__
         ) from None
     return [
-        Checkpoint.from_text(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()
+        Checkpoint.from_text(text, f"{path}, checkpoint {number}") for number, text in enumerate(notes_in(content), 1)
     ]
 
 

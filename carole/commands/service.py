@@ -168,7 +168,7 @@ def check(config: Config = Path("carole.yaml")) -> None:
     trust = Trust(folder.path, Role.LINKER, members=configuration.members)
     open_wrapper(configuration.wrapping, folder.wrapping)
     identity = open_identity(configuration.identity, folder.identity)
-    check_own(trust.members.in_role(Role.LINKER), {"identity": identity.public}, str(folder.path))
+    check_own(trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
     typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
     if (soon := trust.ending()) is not None:
         typer.echo(f"{folder.certificate}: {soon}")

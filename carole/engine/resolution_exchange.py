@@ -80,7 +80,7 @@ class Reader:
             CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
         """
         known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
-        member = known.with_sealing_key(key.public.hex)
+        member = known.holding(key)
         if member.role is not role:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
@@ -110,7 +110,7 @@ class Reader:
             specification=specification_digest(spec),
             request=request.requested[at],
             reader=self.name,
-            key=self.key.public,
+            key=self.members.named(self.name).sealing,
         )
         reported = open_row_handles(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
         found = request.found

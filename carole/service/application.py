@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -47,6 +48,10 @@ from tryst.protos.linkage.v1 import (
 
 GRACE_SECONDS = 8.0
 
+SWITCH_SECONDS = 0.0005
+"""After which a thread of hers that computes gives way. A call goes from the event loop to a thread and to the database
+and back, and would wait at each for those of another member, by Python's own setting up to 5 ms."""
+
 
 class Application:
     """One Carole, from her configuration.
@@ -80,11 +85,12 @@ class Application:
         self._watch = TrustWatch(self._trust, self._record_members)
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = open_identity(self.configuration.identity, folder.identity)
-        check_own(self._trust.members.in_role(Role.LINKER), {"identity": identity.public}, str(folder.path))
+        check_own(self._trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
         self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
+        self._identity = identity
         self._service = ServiceContext(self.store, own, endings=self._trust.endings)
         self._supervisor = supervise(self.store, self._path)
         observability = self.configuration.observability
@@ -151,7 +157,7 @@ class Application:
         service, trust = self._service, self._trust
         return [
             (custody_pb2_grpc.add_CustodyServicer_to_server, Custody(service, trust)),
-            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust)),
+            (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust, self._identity)),
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
             (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
@@ -211,6 +217,7 @@ def serve(path: Path, ready_file: Path | None = None) -> None:
         For what cannot be used, before anything is served.
     """
     os.umask(0o077)  # files written from here on are readable by this user only
+    sys.setswitchinterval(SWITCH_SECONDS)
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

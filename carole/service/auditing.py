@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import grpc
 import structlog
 
 from tryst.carole.service.context import ServiceContext
 from tryst.carole.service.wire import entry_to_wire
 from tryst.common.audit import Checkpoint
+from tryst.common.audit.signed_note import Cosignature, NoteLine
+from tryst.common.keys.identity import Identity
 from tryst.common.parties import SIDE_OF_ROLE, Role
+from tryst.common.pki.members import Member
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire
@@ -20,9 +26,11 @@ log = structlog.get_logger()
 class Auditing(audit_pb2_grpc.AuditServicer):
     """The audit log's service."""
 
-    def __init__(self, service: ServiceContext, trust: Trust) -> None:
+    def __init__(self, service: ServiceContext, trust: Trust, identity: Identity) -> None:
         self._log = service.store.audit
         self._trust = trust
+        self._identity = identity
+        self._noted: Checkpoint | None = None
 
     def Witness(  # noqa: N802
         self, request: audit_pb2.WitnessRequest, context: grpc.ServicerContext
@@ -36,7 +44,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             seen.verify_countersignature(request.countersignature, member.identity)
             self._notice_rollback(member.name, seen)
         newest, continues = self._log.continued(0 if seen is None else seen.size)
-        response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(newest), continues=continues)
+        response = audit_pb2.WitnessResponse(newest=checkpoint_to_wire(self._with_note(newest)), continues=continues)
         # Whoever may call this is shown every project's state, so this discloses no other.
         released = self._log.released(request.project, request.run, newest.size) if request.run else None
         if released is not None:
@@ -44,7 +52,7 @@ class Auditing(audit_pb2_grpc.AuditServicer):
         if member.role not in SIDE_OF_ROLE:
             return response
         if seen is not None:
-            self._log.note(member.name, seen, request.countersignature)
+            self._log.note(member.name, seen, request.countersignature, *_cosigned(request, seen, member))
         other = self._trust.members.in_role(SIDE_OF_ROLE[member.role].other.role)
         noted = self._log.noted(other.name)
         if noted is not None:
@@ -53,6 +61,13 @@ class Auditing(audit_pb2_grpc.AuditServicer):
             response.other_countersignature = countersignature
             response.other_continues.extend(self._log.proof(theirs.size, newest.size))
         return response
+
+    def _with_note(self, newest: Checkpoint) -> Checkpoint:
+        """With the signature of its note: made once for each, however many ask for it."""
+        noted = self._noted
+        if noted is None or replace(noted, note=b"") != newest:
+            self._noted = noted = newest.noted(self._identity)
+        return noted
 
     def _notice_rollback(self, member: str, seen: Checkpoint) -> None:
         """Name a checkpoint that Carole signed for more than there is: her store is an old copy."""
@@ -66,3 +81,11 @@ class Auditing(audit_pb2_grpc.AuditServicer):
                 remedy="the store is an old copy: stop her and find the newest; if it was restored by other means than "
                 "'tryst carole restore', declare it by 'tryst carole declare-restored'",
             )
+
+
+def _cosigned(request: audit_pb2.WitnessRequest, seen: Checkpoint, member: Member) -> Iterator[NoteLine]:
+    """The line of the caller's cosignature, verified; none where it has sent none, as former releases."""
+    if request.cosignature:
+        cosignature = Cosignature(request.cosigned_at, request.cosignature)
+        cosignature.verify(member.identity, seen.log, seen.size, seen.root)
+        yield cosignature.line(seen.log, member.name, member.identity)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import grpc
 import structlog
 
-from tryst.carole.projects import Grant, Policy
+from tryst.carole.projects import Grant, Policy, Project
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
@@ -23,6 +23,8 @@ from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import verify_new_epoch
 from tryst.common.parties import Role
+from tryst.common.pki.members import Member
+from tryst.common.pki.sealing_renewal import require_hybrid
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.certificate_endings import endings_to_wire
@@ -51,7 +53,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """Create the project that a specification describes."""
         new = self._new(request.specification)
         project = self._service.store.projects.create(new, caller(context).name)
-        return coordination_pb2.CreateProjectResponse(status=status_to_wire(project))
+        return coordination_pb2.CreateProjectResponse(status=self._status(project, caller(context)))
 
     def ApproveProject(  # noqa: N802
         self, request: coordination_pb2.ApproveProjectRequest, context: grpc.ServicerContext
@@ -62,14 +64,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         project = approve(
             self._service, caller(context), name, request.specification_digest, request.signature, request.epoch
         )
-        return coordination_pb2.ApproveProjectResponse(status=status_to_wire(project))
+        return coordination_pb2.ApproveProjectResponse(status=self._status(project, caller(context)))
 
     def AmendProject(  # noqa: N802
         self, request: coordination_pb2.AmendProjectRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.AmendProjectResponse:
         """Replace a project's specification by another with the same encoding."""
         project = self._service.store.projects.amend(self._new(request.specification), caller(context).name)
-        return coordination_pb2.AmendProjectResponse(status=status_to_wire(project))
+        return coordination_pb2.AmendProjectResponse(status=self._status(project, caller(context)))
 
     def NewEpoch(  # noqa: N802
         self, request: coordination_pb2.NewEpochRequest, context: grpc.ServicerContext
@@ -79,7 +81,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         encoding = self._service.store.projects.get(name).encoding_digest
         verify_new_epoch(member.identity, request.signature, name, encoding, request.epoch, reason)
         project = self._service.store.projects.open_epoch(name, request.epoch, member.name, reason, request.signature)
-        return coordination_pb2.NewEpochResponse(status=status_to_wire(project))
+        return coordination_pb2.NewEpochResponse(status=self._status(project, caller(context)))
 
     def HandOver(  # noqa: N802
         self, request: coordination_pb2.HandOverRequest, context: grpc.ServicerContext
@@ -88,14 +90,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         member = caller(context)
         name = project_name(request.project)
         project = hand_over(self._service, self._trust.members, member, name, member.name, request)
-        return coordination_pb2.HandOverResponse(status=status_to_wire(project))
+        return coordination_pb2.HandOverResponse(status=self._status(project, caller(context)))
 
     def TakeOver(  # noqa: N802
         self, request: coordination_pb2.TakeOverRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.TakeOverResponse:
         """Become the owner of a project."""
         project = take_over(self._service, self._trust.members, caller(context), project_name(request.project), request)
-        return coordination_pb2.TakeOverResponse(status=status_to_wire(project))
+        return coordination_pb2.TakeOverResponse(status=self._status(project, caller(context)))
 
     def GetProject(  # noqa: N802
         self, request: coordination_pb2.GetProjectRequest, context: grpc.ServicerContext
@@ -104,7 +106,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         name = project_name(request.project)
         project = self._service.store.projects.get(name)
         return coordination_pb2.GetProjectResponse(
-            status=status_to_wire(project, self._service.conditions, steward_names(self._trust.members)),
+            status=self._status(project, caller(context)),
             specification=self._service.store.projects.specification(name),
             certificates=endings_to_wire(self._service.endings()),
             hand_over=hand_over_to_wire(project),
@@ -116,9 +118,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ListProjectsResponse:
         """The state of every project."""
         projects = self._service.store.projects.all()
-        conditions, stewards = self._service.conditions, steward_names(self._trust.members)
+        member = caller(context)
         return coordination_pb2.ListProjectsResponse(
-            projects=[status_to_wire(project, conditions, stewards) for project in projects],
+            projects=[self._status(project, member) for project in projects],
             certificates=endings_to_wire(self._service.endings()),
         )
 
@@ -131,14 +133,15 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
             name, caller(context).name, request_id(request.request), secrets.token_hex(16), request_of(context)
         )
         log.info("run requested", project=name, run=run.run)
-        return coordination_pb2.StartRunResponse(run=run_to_wire(run))
+        return coordination_pb2.StartRunResponse(run=run_to_wire(run, judges=True))
 
     def GetRun(  # noqa: N802
         self, request: coordination_pb2.GetRunRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.GetRunResponse:
         """The state of a run."""
-        run = self._service.store.runs.get(project_name(request.project), known_id(request.run))
-        return coordination_pb2.GetRunResponse(run=run_to_wire(run))
+        name = project_name(request.project)
+        run = self._service.store.runs.get(name, known_id(request.run))
+        return coordination_pb2.GetRunResponse(run=run_to_wire(run, judges=self._owns(name, caller(context))))
 
     def WatchRun(  # noqa: N802
         self, request: coordination_pb2.WatchRunRequest, context: grpc.ServicerContext
@@ -146,8 +149,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """Every change of a run until it ends, or shortly before the deadline comes."""
         name, run = project_name(request.project), known_id(request.run)
         end = time.monotonic() + max(0.0, context.time_remaining() - 2 * _WATCH_SECONDS)
+        judges = self._owns(name, caller(context))
         shown = self._service.store.runs.get(name, run)
-        yield run_to_wire(shown)
+        yield run_to_wire(shown, judges=judges)
         # A caller that watches too many runs already has the state of this one, and can repeat its request.
         while may_wait(context) and shown.state.active and time.monotonic() < end and context.is_active():
             if self._service.stopping.wait(_WATCH_SECONDS):
@@ -155,7 +159,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
             found = self._service.store.runs.get(name, run)
             if found != shown:
                 shown = found
-                yield run_to_wire(shown)
+                yield run_to_wire(shown, judges=judges)
 
     def FetchArtifact(  # noqa: N802
         self, request: resolution_pb2.FetchArtifactRequest, context: grpc.ServicerContext
@@ -186,15 +190,28 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         """Destroy the keys of everything stored for a project."""
         member = caller(context)
         project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
-        return coordination_pb2.EraseProjectResponse(status=status_to_wire(project))
+        return coordination_pb2.EraseProjectResponse(status=self._status(project, caller(context)))
+
+    def _status(self, project: Project, reader: Member) -> project_pb2.ProjectStatus:
+        """A project's state as a coordinator may see it: what custodians report, and counts, if it is the owner."""
+        stewards = steward_names(self._trust.members)
+        if project.owner != reader.name:
+            return status_to_wire(project, stewards=stewards)
+        return status_to_wire(project, self._service.conditions, stewards, judges=True)
+
+    def _owns(self, name: str, reader: Member) -> bool:
+        return self._service.store.projects.get(name).owner == reader.name
 
     def _new(self, text: str) -> NewProject:
-        new = _read(text)
+        spec = _read(text)
+        new = new_project(text, spec)
         require_stewards(new.signatures, self._trust.members)
+        if spec.sealing == "hybrid":
+            require_hybrid(self._trust.members, f"specification of {spec.project}")
         return new
 
 
-def _read(text: str) -> NewProject:
+def _read(text: str) -> Specification:
     size = len(text.encode())
     if size > MAX_SPECIFICATION_BYTES:
         raise TrystError(
@@ -203,7 +220,7 @@ def _read(text: str) -> NewProject:
             where="specification",
             got=str(size),
         )
-    return new_project(text, load_specification(text, "specification"))
+    return load_specification(text, "specification")
 
 
 def new_project(text: str, spec: Specification) -> NewProject:

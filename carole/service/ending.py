@@ -9,6 +9,7 @@ from tryst.carole.assessment import Combined, assess
 from tryst.carole.assessment.combined_assessment import Assessment
 from tryst.carole.assessment.differences import EarlierRelease
 from tryst.carole.assessment.released_counts import coding, unpack
+from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import PolicyDecision, Project
 from tryst.carole.service.shares import Decided, shares
@@ -35,6 +36,7 @@ def end_run(
     resources: Resources,
     progress: Progress,
     joint: bytes | None = None,
+    copies: tuple[NearCopies, NearCopies] | None = None,
 ) -> int:
     """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
 
@@ -53,6 +55,8 @@ def end_run(
     joint
         The joint distribution of the variables in codes, where there is one: it goes into the shares of recipients to
         whom the specification grants it, and is stored nowhere else.
+    copies
+        Near-copies within each contribution, where the specification requests an assessment.
 
     Returns
     -------
@@ -78,6 +82,7 @@ def end_run(
             document.linkage,
             _released(store, project),
             coding(project.name, project.encoding_digest, project.epoch),
+            copies,
         )
     progress("seal", 0.0)
     granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}

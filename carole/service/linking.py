@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
-from tryst.carole.assessment import combine
+from tryst.carole.assessment import combine, near_copies_warnings
 from tryst.carole.engine import link
 from tryst.carole.engine.decoy_pairs import records_and_decoys
+from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.run_documents import findings
@@ -67,13 +69,15 @@ def carry_out(
     linkage = link(alice, bob, plan, resources, progress)
     note(linkage.n_candidates, len(linkage.patterns.gamma), linkage.peak_bytes)
     records_a, records_b = (records_and_decoys(part, spec.decoys)[0] for part in (alice, bob))
+    copies = near_copies((records_a, records_b), plan)
+    linkage = replace(linkage, warnings=(*linkage.warnings, *near_copies_warnings(copies)))
     combined = None if spec.assessment is None else combine(linkage, records_a, records_b, spec)
     del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment
     joint = None
     if linkage.latent is not None and linkage.latent.joint is not None:
         joint = linkage.latent.joint.to_json().encode()
     document = findings(linkage, plan, resources, seconds)
-    return end_run(store, lease, spec, reader.members, linkage, document, combined, resources, progress, joint)
+    return end_run(store, lease, spec, reader.members, linkage, document, combined, resources, progress, joint, copies)
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

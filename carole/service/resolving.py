@@ -16,9 +16,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment import combine_coded
+from tryst.carole.assessment import combine_coded, near_copies_warnings
 from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
 from tryst.carole.engine.coded_links import Expected
+from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
@@ -64,7 +65,7 @@ def resolve_or_release(
     row_a, row_b = (_rows(store, lease.run, side) for side in Side)
     request, plan = store.artifacts.read(lease.run, RESOLUTION_REQUEST), plan_of(spec)
     assert request is not None  # noqa: S101 - written with the rows
-    expected = combined = None
+    expected = combined = copies = None
     if spec.assessment is not None:
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
@@ -73,19 +74,20 @@ def resolve_or_release(
     check_result(decided, unpack_request(request, plan).found, plan)
     if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
-    return end_run(store, lease, spec, reader.members, decided, decided.document, combined, resources, progress)
+        # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
+        copies = near_copies(_parts(store, lease, progress), plan)
+    return end_run(
+        store, lease, spec, reader.members, decided, decided.document, combined, resources, progress, copies=copies
+    )
 
 
 def _request_resolution(
     store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress, note: Note
 ) -> None:
-    parts: list[BlockKeyedRows] = []
-    for side in Side:
-        progress("read", len(parts) / 2)
-        sets = store.uploads.read(lease.project, side)
-        parts.append(rows_of_sets(sets, store.uploads.records(lease.project, side)))
-        del sets
+    parts = _parts(store, lease, progress)
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
+    warnings = near_copies_warnings(near_copies(parts, plan_of(spec)))
+    found = replace(found, warnings=(*found.warnings, *warnings))
     note(int(found.patterns.count.sum()), len(found.patterns.gamma), found.peak_bytes)
     progress("seal", 0.0)
     for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
@@ -103,6 +105,17 @@ def _request_resolution(
     store.runs.request_row_handles(
         lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
     )
+
+
+def _parts(store: Store, lease: Lease, progress: Progress) -> tuple[BlockKeyedRows, BlockKeyedRows]:
+    """The rows of all rules that Alice has contributed, and Bob's."""
+    parts: list[BlockKeyedRows] = []
+    for side in Side:
+        progress("read", len(parts) / 2)
+        sets = store.uploads.read(lease.project, side)
+        parts.append(rows_of_sets(sets, store.uploads.records(lease.project, side)))
+        del sets
+    return parts[0], parts[1]
 
 
 def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> bytes | None:

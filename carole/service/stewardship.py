@@ -40,7 +40,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         """Every project whose result has been assessed, or released without an assessment."""
         stewards = steward_names(self._trust.members)
         judged = [project for project in self._store.projects.all() if project.state in _JUDGED]
-        found = [status_to_wire(project, stewards=stewards) for project in judged]
+        found = [status_to_wire(project, stewards=stewards, judges=True) for project in judged]
         return stewardship_pb2.ListAssessedResponse(projects=found, certificates=endings_to_wire(self._endings()))
 
     def GetReport(  # noqa: N802
@@ -71,7 +71,9 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
             project = self._store.runs.override(name, given, reason, stewards)
         else:
             project = self._store.runs.refuse(name, given, reason)
-        return stewardship_pb2.DecideResponse(status=status_to_wire(project, stewards=steward_names(members)))
+        return stewardship_pb2.DecideResponse(
+            status=status_to_wire(project, stewards=steward_names(members), judges=True)
+        )
 
     def HandOver(  # noqa: N802
         self, request: stewardship_pb2.StewardHandOverRequest, context: grpc.ServicerContext

@@ -22,12 +22,14 @@ _LONGEST_ERROR = 2000
 
 
 def status_to_wire(
-    project: Project, conditions: Conditions | None = None, stewards: Iterable[str] = ()
+    project: Project, conditions: Conditions | None = None, stewards: Iterable[str] = (), *, judges: bool = False
 ) -> project_pb2.ProjectStatus:
-    """The state of a project, without record-level data; for coordinators, with what the custodians report.
+    """The state of a project, without record-level data; for its owner, with what the custodians report.
 
     Parameters
     ----------
+    judges
+        Whether the reader is the owner or a steward, who know the number of links before the release.
     stewards
         The members of this role; for coordinators and stewards, who are shown which of them a held result waits for.
     """
@@ -66,7 +68,7 @@ def status_to_wire(
         signatures=project.signatures,
         signed=signed,
         signers=[name for name in stewards if project.state is State.HELD and name not in signed],
-        run=None if run is None else run_to_wire(run),
+        run=None if run is None else run_to_wire(run, judges=judges),
         sides=[_side_to_wire(project, side, conditions) for side in Side],
     )
 
@@ -139,15 +141,17 @@ def new_epoch_to_wire(new: NewEpoch) -> project_pb2.NewEpoch:
     )
 
 
-def run_to_wire(run: Run) -> project_pb2.RunStatus:
-    """The state of a run."""
+def run_to_wire(run: Run, *, judges: bool) -> project_pb2.RunStatus:
+    """The state of a run; before its release the number of its links is for the project's owner and stewards."""
+    shown = judges or run.released
     return project_pb2.RunStatus(
         run=run.run,
         state=project_pb2.RunState.Name(int(run.state)),
         stage=run.stage,
         fraction=run.fraction,
         error=run.error[:_LONGEST_ERROR],
-        links=run.links,
+        links=run.links if shown else 0,
+        links_withheld=not shown,
         attempt=run.attempt,
     )
 

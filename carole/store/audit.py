@@ -22,6 +22,7 @@ from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.tables import audit, audit_checkpoints, audit_nodes, audit_witnesses, meta
 from tryst.common.audit import AuditEntry, Checkpoint, merkle
 from tryst.common.audit.entry import canonical, new_salt
+from tryst.common.audit.signed_note import NoteLine
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 
@@ -181,8 +182,8 @@ class Log:
                 )
             return shown, merkle.consistency_proof(size, shown.size, lambda h, p: node(connection, h, p))
 
-    def note(self, member: str, seen: Checkpoint, countersignature: bytes) -> None:
-        """Store the checkpoint a member has accepted, unless a later one is stored. Both signatures are verified.
+    def note(self, member: str, seen: Checkpoint, countersignature: bytes, *cosigned: NoteLine) -> None:
+        """Store the checkpoint a member has accepted, unless a later one is stored. All signatures are verified.
 
         A checkpoint of what this log has lost by a restoration is left: shown to another reader, it would look as if
         the log were forked.
@@ -200,7 +201,7 @@ class Log:
             connection.execute(delete(audit_witnesses).where(which))
             connection.execute(
                 insert(audit_witnesses).values(
-                    member=member, size=seen.size, checkpoint=seen.to_text(), countersignature=countersignature
+                    member=member, size=seen.size, checkpoint=seen.to_text(*cosigned), countersignature=countersignature
                 )
             )
 
@@ -274,6 +275,12 @@ class Log:
                 (entry, merkle.inclusion_proof(entry.sequence - 1, shown.size, lambda h, p: node(connection, h, p)))
                 for entry in found
             ]
+
+
+def cosigned(connection: Connection, member: str) -> str | None:
+    """The checkpoint a member last accepted, with its cosignature if it is a note; None if there is none."""
+    which = select(audit_witnesses.c.checkpoint).where(audit_witnesses.c.member == member)
+    return connection.scalar(which)
 
 
 def newest(connection: Connection) -> Checkpoint:

@@ -5,13 +5,28 @@ Two checkpoints of one size and different roots, both with her signature, prove 
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from tryst.common.audit.merkle import HASH_BYTES
+from tryst.common.audit.signed_note import (
+    KEY_ID_BYTES,
+    TIME_BYTES,
+    CheckpointNote,
+    NoteLine,
+    origin,
+    sign_note,
+    verify_note,
+)
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from tryst.common.keys.signing_purpose import SigningPurpose
+
+NOTE_BYTES = KEY_ID_BYTES + SIGNATURE_BYTES
+_OWN = b"tryst checkpoint 1"
+_OWN_BYTES = KEY_ID_BYTES + TIME_BYTES + SIGNATURE_BYTES
 
 LARGEST = 2**48
 """No log has more entries; a greater size is refused."""
@@ -32,7 +47,10 @@ class Checkpoint:
     at
         Time of the signature, in milliseconds since 1970, UTC.
     signature
-        By the linker's identity, 64 bytes.
+        By the linker's identity, 64 bytes; no bytes where only the note is there, as other programs keep it.
+    note
+        The linker's signature of the same as a signed note, as in its line (see `signed_note`); no bytes in what
+        former releases have kept.
     """
 
     log: str
@@ -40,27 +58,37 @@ class Checkpoint:
     root: bytes
     at: int
     signature: bytes
+    note: bytes = b""
 
     @classmethod
     def sign(cls, identity: Identity, log: str, size: int, root: bytes, at: int) -> Checkpoint:
         """A checkpoint signed with the linker's identity."""
         return cls(log, size, root, at, identity.sign(SigningPurpose.CHECKPOINT, *_parts(log, size, root, at)))
 
+    def noted(self, identity: Identity) -> Checkpoint:
+        """With the linker's signature of its note."""
+        return replace(self, note=sign_note(identity, self.log, self.size, self.root))
+
     def verify(self, linker: PublicIdentity) -> None:
-        """Refuse a checkpoint that the linker has not signed.
+        """Refuse a checkpoint that the linker has not signed: in either form, and in both where both are there.
 
         Raises
         ------
         TrystError
             AUDIT for an impossible size or root; SIGNATURE.
         """
-        if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or len(self.signature) != SIGNATURE_BYTES:
+        lengths = len(self.signature), len(self.note)
+        signed = lengths in ((SIGNATURE_BYTES, 0), (0, NOTE_BYTES), (SIGNATURE_BYTES, NOTE_BYTES))
+        if not 0 <= self.size <= LARGEST or len(self.root) != HASH_BYTES or not signed:
             raise TrystError(
                 ErrorCode.AUDIT,
                 "this is not a checkpoint",
                 got=f"size {self.size} with a root of {len(self.root)} bytes",
             )
-        linker.verify(self.signature, SigningPurpose.CHECKPOINT, *_parts(self.log, self.size, self.root, self.at))
+        if self.signature:
+            linker.verify(self.signature, SigningPurpose.CHECKPOINT, *_parts(self.log, self.size, self.root, self.at))
+        if self.note:
+            verify_note(linker, self.note, self.log, self.size, self.root)
 
     def countersign(self, witness: Identity) -> bytes:
         """The signature by which a reader states that it has verified this checkpoint: 64 bytes."""
@@ -76,8 +104,14 @@ class Checkpoint:
         """
         witness.verify(signature, SigningPurpose.WITNESS, *_parts(self.log, self.size, self.root, self.at))
 
-    def to_text(self) -> str:
-        """As one line of JSON, to be kept or compared."""
+    def to_text(self, *cosigned: NoteLine) -> str:
+        """As a signed note, to be kept or compared; as one line of JSON where there is no signature of a note.
+
+        The note has a second line by the log: time and signature in Tryst's own form, which others ignore. Those of
+        witnesses follow.
+        """
+        if self.note:
+            return str(CheckpointNote(self.log, self.size, self.root, (*self._lines(), *cosigned)))
         return json.dumps(
             {
                 "log": self.log,
@@ -97,6 +131,8 @@ class Checkpoint:
         TrystError
             AUDIT if it is anything else.
         """
+        if not text.startswith("{"):
+            return cls._of_note(CheckpointNote.read(text, where), where)
         try:
             found = json.loads(text)
             log, size, at = found["log"], found["size"], found["at"]
@@ -111,6 +147,34 @@ class Checkpoint:
                 remedy="use the file as 'tryst audit checkpoint' wrote it",
             ) from None
         return cls(log, size, root, at, signature)
+
+    def _lines(self) -> Iterator[NoteLine]:
+        yield NoteLine(origin(self.log), self.note)
+        if self.signature:
+            yield NoteLine(
+                origin(self.log), _own_key_id(self.log) + self.at.to_bytes(TIME_BYTES, "big") + self.signature
+            )
+
+    @classmethod
+    def _of_note(cls, note: CheckpointNote, where: str) -> Checkpoint:
+        """From a note; other signatures in it, such as cosignatures, are left."""
+        own, at, signature, standard = _own_key_id(note.log), 0, b"", b""
+        for line in note.lines:
+            if line.name != origin(note.log):
+                continue
+            if line.content.startswith(own) and len(line.content) == _OWN_BYTES:
+                at = int.from_bytes(line.content[KEY_ID_BYTES:-SIGNATURE_BYTES], "big")
+                signature = line.content[-SIGNATURE_BYTES:]
+            elif len(line.content) == NOTE_BYTES:
+                standard = line.content
+        if not standard or at > LARGEST:
+            raise TrystError(ErrorCode.AUDIT, "a checkpoint's note has no signature by the log itself", where=where)
+        return cls(note.log, note.size, note.root, at, signature, standard)
+
+
+def _own_key_id(log: str) -> bytes:
+    """Key ID of the lines that only Tryst reads."""
+    return hashlib.sha256(origin(log).encode() + b"\n\xff" + _OWN).digest()[:KEY_ID_BYTES]
 
 
 def _parts(log: str, size: int, root: bytes, at: int) -> tuple[bytes, ...]:

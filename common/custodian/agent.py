@@ -105,6 +105,8 @@ class Agent:
         """Why projects do not go on here, as Carole is shown it."""
         self._decided: set[str] = set()
         """Projects decided about since the step under way began, which may not know of it."""
+        self._proposed: dict[str, tuple[bytes, int]] = {}
+        """The specification's digest and the epoch of each project, as Carole named them last."""
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._next_sweep = 0.0
@@ -319,9 +321,7 @@ class Agent:
         for status in statuses:
             known = state.project(status.project)
             self._note_restored(status, known)
-            proposed = status.specification_digest, status.epoch
-            if known is not None and (known.specification_digest, known.epoch) != proposed:
-                self._decide_again(status.project)
+            self._note_proposed(status)
             if known is None:
                 state.update(status.project, carole_state=status.state)
             elif known.carole_state != status.state:
@@ -349,11 +349,16 @@ class Agent:
             if self._conditions.get(status.project) == project_pb2.CUSTODIAN_CONDITION_RESTORE:
                 self._conditions.pop(status.project)
 
-    def _decide_again(self, project: str) -> None:
-        """What the operator was to decide, or has declined, is no longer what is proposed."""
+    def _note_proposed(self, status: project_pb2.ProjectStatus) -> None:
+        """Look at another specification or epoch at once: whatever the project was set aside for was about the former.
+
+        Only once for each, or one that cannot be entered would be tried without a pause.
+        """
+        proposed = status.specification_digest, status.epoch
         with self._lock:
-            if (held := self._held.get(project)) is not None and held.until == float("inf"):
-                del self._held[project]
+            if self._proposed.get(status.project, proposed) != proposed:
+                self._held.pop(status.project, None)
+            self._proposed[status.project] = proposed
 
     def _sweep(self) -> None:
         """Erase maps whose retention has ended."""

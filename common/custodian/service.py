@@ -26,7 +26,7 @@ from tryst.common.leakage_report import Gate
 from tryst.common.logging_setup import begin_log
 from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
-from tryst.common.parties import Party
+from tryst.common.parties import Party, Role
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.common.witnessing.log_reader import LogReader
@@ -62,14 +62,19 @@ class CustodianService:
             keyring = Keyring.load(configuration, party)
             state = State(configuration.state, keyring.vault)
             opened.callback(state.close)
-            name = configuration.carole.server_name or keyring.linker.server_name
             share = configuration.observability.share_request_ids
-            connection = Connection(configuration.carole.address, name, keyring.tls.channel(), share_request_ids=share)
+            trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
+
+            def name() -> str:
+                return configuration.carole.server_name or trust.members.in_role(Role.LINKER).server_name
+
+            connection = Connection(
+                configuration.carole.address, name(), keyring.tls.channel(), share_request_ids=share
+            )
             opened.callback(connection.close)
             carole = connection.stub(custody_pb2_grpc.CustodyStub)
             command = f"tryst {party.name} accept-restore"
             reader = LogReader(connection, keyring.identity, keyring.linker.identity, state, command)
-            trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
             context = StepContext(
                 *(party, configuration, keyring, state, Progress(), connection, carole, reader, self._stopping),
                 trust,
@@ -78,7 +83,7 @@ class CustodianService:
             self._observation, count_step = observe(context, trust, lambda: self._thread.is_alive())
             agent = Agent(context, count_step)
             self._thread = threading.Thread(target=agent.run, name="agent", daemon=True)
-            self._watch = TrustWatch(trust, lambda: connection.renew(trust.tls.channel()))
+            self._watch = TrustWatch(trust, lambda: connection.renew(trust.tls.channel(), name()))
             service = OperatorService(context, agent.decided, self.stop, trust)
             operator, self.address = start_operator(context, service, trust, self._observation.recorder)
             opened.callback((state.folder / ADDRESS_FILE).unlink, missing_ok=True)

@@ -150,6 +150,19 @@ class CustodianPart(Part):
     """Share of its linked records that its own variables single out."""
 
 
+class ContributionPart(Part):
+    """What a custodian's contribution shows of records that may be invented."""
+
+    records: Count
+    linked: Count
+    near_copies: float | None = None
+    """Records with four near-copies or more in the same file, estimated where a sample was compared."""
+    standard_error: float | None = None
+    """Of `near_copies`; 0 where nothing was sampled."""
+    compared: Count | None = None
+    """Rows that were compared with all others of their block."""
+
+
 class TableEntry(Part):
     """A published table."""
 
@@ -262,6 +275,8 @@ class AssessmentDocument(Document):
     identification: IdentificationPart
     attribution: AttributionPart
     custodians: dict[str, CustodianPart]
+    contributions: dict[str, ContributionPart] | None = None
+    """By custodian; absent in documents of former releases."""
     tables: list[TableEntry]
     options: list[Option]
     supposed: Supposed

@@ -7,7 +7,7 @@
 - `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, the purposes they sign for, and their fingerprints;
   `identity_configuration`: where the private key is.
 - `noise`: the key of a custodian's randomised response, its own alone.
-- `sealing`, `sealing_key`: bytes that only one recipient can open.
+- `sealing`, `content_key`, `sealing_key`: bytes that only one recipient can open.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.
 - `framing`, `private_files`: used by the others.
 """

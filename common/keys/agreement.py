@@ -6,8 +6,9 @@ band, and is never taken from a message.
 
 The order, enforced here:
 
-1. An agreement begins with its own ephemeral X25519 key; its own *offer* exists from the beginning and is always the
-   same message.
+1. An agreement begins with its own ephemeral X25519 key. Alice's *offer* exists from the beginning, and holds a public
+   key of ML-KEM-768 too; Bob's answers it with a ciphertext (`encapsulation`), and exists once hers was accepted. An
+   offer is always the same message.
 2. The other's offer is accepted once. The same message again changes nothing; another one is refused, so that the same
    ephemeral key is never used in two agreements.
 3. With both offers the *candidate* seed exists. It serves to make the canary digest and nothing else.
@@ -17,12 +18,14 @@ The order, enforced here:
    and hold the same canary digest.
 6. The *seed* is available after that, never before.
 
-The transcript is SHA-256 over project, encoding digest, epoch, and both sides' identities and ephemeral keys, Alice's
-first. Seed and confirmation keys are HKDF-SHA256 of the X25519 secret, salted with the transcript. So both proofs
-fail when either side saw another key, another identity, or other terms.
+The transcript is SHA-256 over project, encoding digest, epoch, and both sides' identities, ephemeral keys and parts of
+ML-KEM-768, Alice's first. Seed and confirmation keys are HKDF-SHA256 of the two secrets, of ML-KEM-768 and of X25519,
+salted with the transcript. So both proofs fail when either side saw another key, another identity, or other terms; and
+whoever records the messages has to break both, X25519 and ML-KEM-768.
 
-The custodians need not be online together: `export` gives the whole state, *with the ephemeral private key*, for the
-custodian's vault, and `resume` continues from it.
+The custodians need not be online together: `export` gives the whole state, *with the private keys*, for the custodian's
+vault, and `resume` continues from it. An agreement that a former release began, by X25519 alone, ends as it began: the
+own state decides that, never a message.
 """
 
 from __future__ import annotations
@@ -35,21 +38,20 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.agreement_messages import (
     DIGEST_BYTES,
-    MESSAGE_LIMIT,
-    PROJECT_LIMIT,
+    VERSION,
     Confirmation,
     Offer,
     Terms,
     read_confirmation,
     read_offer,
 )
+from tryst.common.keys.agreement_state import AgreementState, malformed_state
 from tryst.common.keys.derivation import Seed
-from tryst.common.keys.framing import FramingError, Part, frame, unframe
+from tryst.common.keys.encapsulation import Encapsulation, encapsulation
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.transcript import Transcript
 from tryst.common.parties import Side
 
-_STATE = b"tryst seed agreement state 1"
 _AGAIN = "let the coordinator open a new epoch of the project (`tryst project new-epoch`), and agree again in it"
 
 
@@ -81,6 +83,8 @@ class Agreement:
         peer: PublicIdentity,
         *,
         _ephemeral: X25519PrivateKey | None = None,
+        _encapsulation: Encapsulation | None = None,
+        _version: int = VERSION,
     ) -> None:
         if peer == identity.public:
             raise TrystError(
@@ -95,6 +99,8 @@ class Agreement:
         self._peer = peer
         self._ephemeral = _ephemeral if _ephemeral is not None else X25519PrivateKey.generate()
         self._ephemeral_public = self._ephemeral.public_key().public_bytes_raw()
+        self._version = _version
+        self._half = (_encapsulation or encapsulation(side)) if _version > 1 else None
         self._peer_offer = b""
         self._peer_confirmation = b""
         self._canary = b""
@@ -105,8 +111,28 @@ class Agreement:
 
     @property
     def offer(self) -> bytes:
-        """The own offer."""
+        """The own offer.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if it answers the other's, and that was not accepted yet.
+        """
+        if not self.has_offer:
+            self._refuse(
+                "the own offer answers the other's, which has not arrived", "wait for it", code=ErrorCode.WRONG_STATE
+            )
         return self._own_offer.signed(self._identity)
+
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether it is by ML-KEM-768 too, not by X25519 alone."""
+        return self._half is not None
+
+    @property
+    def has_offer(self) -> bool:
+        """Whether the own offer can be made."""
+        return self._half is None or bool(self._half.part)
 
     @property
     def has_peer_offer(self) -> bool:
@@ -130,16 +156,16 @@ class Agreement:
         ------
         TrystError
             SIGNATURE if the message is malformed, changed, the own one, another's, of another project, for the wrong
-            side, or holds a key of low order; EPOCH_MISMATCH or ENCODING_MISMATCH if it is of another epoch or
-            encoding; WRONG_STATE if another offer was accepted before.
+            side, or holds a key of low order or none of ML-KEM-768; EPOCH_MISMATCH or ENCODING_MISMATCH if it is of
+            another epoch or encoding; WRONG_STATE if another offer was accepted before, or it is of another version.
         """
         if self.has_peer_offer:
             if message == self._peer_offer:
                 return
             self._refuse("a second, different offer of the other custodian", _AGAIN, code=ErrorCode.WRONG_STATE)
-        if message == self.offer:
+        if self.has_offer and message == self.offer:
             self._refuse("this custodian's own offer came back as the other's", "report it to the linkage unit")
-        offer = read_offer(message, self._peer, self._where("offer"))
+        offer = read_offer(message, self._peer, self._where("offer"), self._version)
         self._check_terms(offer.terms, offer.side)
         if offer.ephemeral == self._ephemeral_public:
             self._refuse("the other custodian offers this custodian's own ephemeral key", _AGAIN)
@@ -147,6 +173,12 @@ class Agreement:
             shared = self._ephemeral.exchange(X25519PublicKey.from_public_bytes(offer.ephemeral))
         except ValueError:
             self._refuse("the other custodian's ephemeral key is a point of low order", _AGAIN)
+        if self._half is not None:
+            assert offer.encapsulation is not None  # noqa: S101 - of this version
+            try:
+                shared = self._half.secret(offer.encapsulation) + shared
+            except ValueError:
+                self._refuse("the other custodian's offer holds no public key of ML-KEM-768", _AGAIN)
         self._transcript = Transcript.of(self._own_offer, offer, shared)
         self._peer_offer = message
 
@@ -183,7 +215,8 @@ class Agreement:
             self._refuse("another canary digest was confirmed before", _AGAIN, code=ErrorCode.WRONG_STATE)
         self._canary = canary
         mac = transcript.confirmation(self.side, canary)
-        return Confirmation(self.terms, self.side, transcript.digest, canary, mac).signed(self._identity)
+        digest = transcript.digest
+        return Confirmation(self.terms, self.side, digest, canary, mac, self._version).signed(self._identity)
 
     def accept_confirmation(self, message: bytes) -> None:
         """Take the other custodian's confirmation; then the seed is agreed.
@@ -204,7 +237,7 @@ class Agreement:
         if self.is_agreed and message == self._peer_confirmation:
             return
         transcript = self._shared_transcript()
-        confirmation = read_confirmation(message, self._peer, self._where("confirmation"))
+        confirmation = read_confirmation(message, self._peer, self._where("confirmation"), self._version)
         self._check_terms(confirmation.terms, confirmation.side)
         if not hmac.compare_digest(confirmation.transcript, transcript.digest):
             self._refuse(
@@ -241,18 +274,19 @@ class Agreement:
         return self.candidate
 
     def export(self) -> bytes:
-        """The whole state *with the ephemeral private key*, to be kept encrypted; see `Vault.protect`."""
-        return frame(
-            _STATE,
-            *self.terms.parts,
-            self.side.value.encode(),
+        """The whole state *with the private keys*, to be kept encrypted; see `Vault.protect`."""
+        return AgreementState(
+            self._version,
+            self.terms,
+            self.side,
             self._identity.public.raw,
             self._peer.raw,
             self._ephemeral.private_bytes_raw(),
+            b"" if self._half is None else self._half.state,
             self._peer_offer,
             self._canary,
             self._peer_confirmation,
-        )
+        ).pack()
 
     @classmethod
     def resume(cls, state: bytes, identity: Identity, peer: PublicIdentity) -> Agreement:
@@ -263,35 +297,34 @@ class Agreement:
         TrystError
             VAULT if the state is malformed; CONFIGURATION if either identity has changed since; errors of the checks.
         """
-        try:
-            parts = unframe(state, _STATE_PARTS)
-            terms = Terms(parts[1].decode(), parts[2], int.from_bytes(parts[3], "big"))
-            side = Side(parts[4].decode())
-            if parts[0] != _STATE:
-                raise ValueError("another version")
-        except (FramingError, ValueError):
-            raise TrystError(
-                ErrorCode.VAULT, "the stored state of a seed agreement is malformed", remedy=_AGAIN
-            ) from None
-        if (parts[5], parts[6]) != (identity.public.raw, peer.raw):
+        kept = AgreementState.unpack(state)
+        if (kept.identity, kept.peer) != (identity.public.raw, peer.raw):
             raise TrystError(
                 ErrorCode.CONFIGURATION,
                 "an identity has changed since this seed agreement began",
-                where=f"seed agreement of project {terms.project}, epoch {terms.epoch}",
+                where=f"seed agreement of project {kept.terms.project}, epoch {kept.terms.epoch}",
                 remedy=f"restore the former identity, or {_AGAIN}",
             )
-        agreement = cls(terms, side, identity, peer, _ephemeral=X25519PrivateKey.from_private_bytes(parts[7]))
-        if parts[8]:
-            agreement.accept_offer(parts[8])
-        if parts[9]:
-            agreement.confirm(parts[9])
-        if parts[10]:
-            agreement.accept_confirmation(parts[10])
+        try:
+            half = encapsulation(kept.side, kept.encapsulation) if kept.version > 1 else None
+        except ValueError:
+            raise malformed_state() from None
+        ephemeral = X25519PrivateKey.from_private_bytes(kept.ephemeral)
+        agreement = cls(
+            kept.terms, kept.side, identity, peer, _ephemeral=ephemeral, _encapsulation=half, _version=kept.version
+        )
+        if kept.peer_offer:
+            agreement.accept_offer(kept.peer_offer)
+        if kept.canary:
+            agreement.confirm(kept.canary)
+        if kept.peer_confirmation:
+            agreement.accept_confirmation(kept.peer_confirmation)
         return agreement
 
     @property
     def _own_offer(self) -> Offer:
-        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public)
+        half = None if self._half is None else self._half.part
+        return Offer(self.terms, self.side, self._identity.public.raw, self._ephemeral_public, half)
 
     def _shared_transcript(self) -> Transcript:
         if self._transcript is None:
@@ -328,18 +361,3 @@ class Agreement:
     def _refuse(self, what: str, remedy: str, *, got: str = "", code: ErrorCode = ErrorCode.SIGNATURE) -> NoReturn:
         where = f"seed agreement of project {self.terms.project}, epoch {self.terms.epoch}"
         raise TrystError(code, what, where=where, got=got, remedy=remedy)
-
-
-_STATE_PARTS = [
-    Part.fixed("version", len(_STATE)),
-    Part("project", 1, PROJECT_LIMIT),
-    Part.fixed("encoding digest", DIGEST_BYTES),
-    Part.fixed("epoch", 4),
-    Part("side", 1, 16),
-    Part.fixed("identity", 32),
-    Part.fixed("other identity", 32),
-    Part.fixed("ephemeral key", 32),
-    Part("the other's offer", 0, MESSAGE_LIMIT),
-    Part("canary digest", 0, DIGEST_BYTES),
-    Part("the other's confirmation", 0, MESSAGE_LIMIT),
-]

@@ -1,8 +1,9 @@
 """The two messages of the seed agreement as bytes: canonical, bounded, signed.
 
-A message is a frame of parts (see `framing`): its kind, its terms, its sender, its content, and an Ed25519 signature
-over all of these. It holds no secret. Reading is strict: a message that is not canonical, is too long, or has bytes
-after its end is refused before any of it is used.
+A message is a frame of parts (see `framing`): its version and kind, its terms, its sender, its content, and an Ed25519
+signature over all of these. It holds no secret. In version 2 an offer has the sender's part of ML-KEM-768
+(`encapsulation`); version 1 is of agreements that a former release began. Reading is strict: a message that is not
+canonical, is too long, or has bytes after its end is refused before any of it is used.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.encapsulation import part_bytes
 from tryst.common.keys.framing import FramingError, Part, frame, unframe
 from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from tryst.common.keys.key_file import PUBLIC_BYTES
@@ -17,12 +19,15 @@ from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
 
 MESSAGE_LIMIT = 4096
-"""Longest message in bytes; a real one has fewer than 500."""
+"""Longest message in bytes; a real one has fewer than 1700."""
 
 DIGEST_BYTES = 32
 PROJECT_LIMIT = 256
 
-_MAGIC = b"tryst seed agreement 1"
+VERSION = 2
+"""Of a new agreement."""
+
+_MAGICS = {1: b"tryst seed agreement 1", VERSION: b"tryst seed agreement 2"}
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"
 _PURPOSES = {_OFFER: SigningPurpose.AGREEMENT_OFFER, _CONFIRMATION: SigningPurpose.AGREEMENT_CONFIRMATION}
@@ -70,16 +75,29 @@ class Terms:
 
 @dataclass(frozen=True)
 class Offer:
-    """One custodian's ephemeral public key, offered under its identity."""
+    """One custodian's ephemeral public key, offered under its identity.
+
+    Attributes
+    ----------
+    encapsulation
+        Its part of ML-KEM-768; None in version 1.
+    """
 
     terms: Terms
     side: Side
     identity: bytes
     ephemeral: bytes
+    encapsulation: bytes | None = None
+
+    @property
+    def version(self) -> int:
+        """The version of the message."""
+        return 1 if self.encapsulation is None else VERSION
 
     def signed(self, identity: Identity) -> bytes:
         """The message, signed."""
-        return _sign(identity, _OFFER, self.terms, self.side, self.identity, self.ephemeral)
+        half = () if self.encapsulation is None else (self.encapsulation,)
+        return _sign(identity, self.version, _OFFER, self.terms, self.side, self.identity, self.ephemeral, *half)
 
 
 @dataclass(frozen=True)
@@ -91,63 +109,71 @@ class Confirmation:
     transcript: bytes
     canary: bytes
     mac: bytes
+    version: int = VERSION
 
     def signed(self, identity: Identity) -> bytes:
         """The message, signed."""
-        return _sign(identity, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac)
+        return _sign(
+            identity, self.version, _CONFIRMATION, self.terms, self.side, self.transcript, self.canary, self.mac
+        )
 
 
-def read_offer(message: bytes, sender: PublicIdentity, where: str) -> Offer:
+def read_offer(message: bytes, sender: PublicIdentity, where: str, version: int = VERSION) -> Offer:
     """Read an offer that `sender` must have signed.
 
     Raises
     ------
     TrystError
-        SIGNATURE if it is not a well-formed offer, or not of that identity.
+        SIGNATURE if it is not a well-formed offer, or not of that identity; WRONG_STATE if it is of another version.
     """
-    terms, side, (identity, ephemeral) = _read(
-        message,
-        _OFFER,
-        [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_BYTES)],
-        sender,
-        where,
-    )
+    lengths = [part_bytes(side) for side in Side]
+    half = [Part("encapsulation", min(lengths), max(lengths))] if version > 1 else []
+    keys = [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_BYTES), *half]
+    terms, side, (identity, ephemeral, *found) = _read(message, version, _OFFER, keys, sender, where)
     if identity != sender.raw:
         # Not reachable by an outsider: the signature is valid. The sender names a key that is not its own.
         raise _refused(where, "the message names another identity than the one that signed it")
-    return Offer(terms, side, identity, ephemeral)
+    if found and len(found[0]) != part_bytes(side):
+        raise _refused(where, "its part of ML-KEM-768 has the length of the other side's", f"{len(found[0])} bytes")
+    return Offer(terms, side, identity, ephemeral, *found)
 
 
-def read_confirmation(message: bytes, sender: PublicIdentity, where: str) -> Confirmation:
+def read_confirmation(message: bytes, sender: PublicIdentity, where: str, version: int = VERSION) -> Confirmation:
     """Read a confirmation that `sender` must have signed.
 
     Raises
     ------
     TrystError
-        SIGNATURE if it is not a well-formed confirmation, or not of that identity.
+        SIGNATURE if it is not a well-formed confirmation, or not of that identity; WRONG_STATE if it is of another
+        version.
     """
     terms, side, (transcript, canary, mac) = _read(
         message,
+        version,
         _CONFIRMATION,
         [Part.fixed(name, DIGEST_BYTES) for name in ("transcript", "canary digest", "key confirmation")],
         sender,
         where,
     )
-    return Confirmation(terms, side, transcript, canary, mac)
+    return Confirmation(terms, side, transcript, canary, mac, version)
 
 
-def _sign(identity: Identity, kind: bytes, terms: Terms, side: Side, *signed_parts: bytes) -> bytes:
-    parts = (_MAGIC, kind, *terms.parts, side.value.encode(), *signed_parts)
+def _sign(identity: Identity, version: int, kind: bytes, terms: Terms, side: Side, *signed_parts: bytes) -> bytes:
+    parts = (_MAGICS[version], kind, *terms.parts, side.value.encode(), *signed_parts)
     return frame(*parts, identity.sign(_PURPOSES[kind], *parts))
 
 
 def _read(
-    message: bytes, kind: bytes, signed_parts: list[Part], sender: PublicIdentity, where: str
+    message: bytes, version: int, kind: bytes, signed_parts: list[Part], sender: PublicIdentity, where: str
 ) -> tuple[Terms, Side, list[bytes]]:
     if len(message) > MESSAGE_LIMIT:
         raise _refused(where, f"an agreement message must have at most {MESSAGE_LIMIT} bytes", f"{len(message)} bytes")
+    for other, magic in _MAGICS.items():
+        # Not verified yet, and believed no further than this: whatever it is, nothing is agreed.
+        if other != version and message.startswith(frame(magic)):
+            raise _other_version(where, version, other)
     expected = [
-        Part.fixed("magic", len(_MAGIC)),
+        Part.fixed("magic", len(_MAGICS[version])),
         Part("kind", 1, 32),
         Part("project", 1, PROJECT_LIMIT),
         Part.fixed("encoding digest", DIGEST_BYTES),
@@ -163,7 +189,7 @@ def _read(
     except (FramingError, ValueError) as error:
         reason = str(error) if isinstance(error, FramingError) else "a part holds text that is not valid there"
         raise _refused(where, f"this is not a well-formed {kind.decode()} message: {reason}") from None
-    if magic != _MAGIC or actual_kind != kind:
+    if magic != _MAGICS[version] or actual_kind != kind:
         raise _refused(where, f"this is not a message of the kind '{kind.decode()}' of this version")
     sender_signed = sender.is_signed(parts[-1], _PURPOSES[kind], *parts[:-1])
     if not sender_signed:
@@ -173,6 +199,17 @@ def _read(
             f"a signature that does not verify under the key with fingerprint {sender.fingerprint}",
         )
     return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
+
+
+def _other_version(where: str, version: int, other: int) -> TrystError:
+    return TrystError(
+        ErrorCode.WRONG_STATE,
+        f"this agreement is of version {version}, and the other custodian's message of version {other}",
+        where=where,
+        got="a message of an older release" if other < version else "a message of a newer release",
+        remedy="nothing was agreed; install the same release at both custodians, then let the coordinator open a new "
+        "epoch of the project (`tryst project new-epoch`)",
+    )
 
 
 def _refused(where: str, what: str, got: str = "") -> TrystError:

@@ -54,8 +54,15 @@ class PublicIdentity(PublicKey):
 
     def is_signed(self, signature: bytes, purpose: SigningPurpose, *parts: bytes) -> bool:
         """Whether `signature` was made by this identity for `purpose` over `parts`."""
+        return self._is_signed(signature, _message(purpose, parts))
+
+    def is_text_signed(self, signature: bytes, text: str) -> bool:
+        """Whether `signature` was made by this identity over a text, without a purpose: see `Identity.sign_text`."""
+        return self._is_signed(signature, text.encode())
+
+    def _is_signed(self, signature: bytes, message: bytes) -> bool:
         try:
-            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, _message(purpose, parts))
+            Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, message)
         except (InvalidSignature, ValueError):
             return False
         return True
@@ -115,11 +122,29 @@ class Identity:
             As `Signer.sign`; VAULT if the signature is wrong. It goes nowhere then: from a wrong Ed25519 signature
             beside the right one the private key can be computed.
         """
-        signature = self._signer.sign(_message(purpose, parts))
-        if not self.public.is_signed(signature, purpose, *parts):
+        return self._sign(_message(purpose, parts), f"'{purpose}'")
+
+    def sign_text(self, text: str) -> bytes:
+        """Sign a text as other programs expect it: a checkpoint's note, or a cosignature of one. No other text is.
+
+        It cannot be taken for a signature with a purpose: what those cover begins with a zero byte, and a text with a
+        letter.
+
+        Raises
+        ------
+        TrystError
+            As `sign`.
+        """
+        if not text[:1].isalpha():
+            raise ValueError("a text that is signed begins with a letter")
+        return self._sign(text.encode(), "a text")
+
+    def _sign(self, message: bytes, what: str) -> bytes:
+        signature = self._signer.sign(message)
+        if not self.public._is_signed(signature, message):
             raise TrystError(
                 ErrorCode.VAULT,
-                f"what holds the identity has signed '{purpose}' wrongly, or by another key",
+                f"what holds the identity has signed {what} wrongly, or by another key",
                 got=f"a signature that does not verify under the key with fingerprint {self.public.fingerprint}",
                 remedy="check `identity` in the configuration, and restart: the key may have been replaced",
             )

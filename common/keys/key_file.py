@@ -1,13 +1,16 @@
-"""The base of Ed25519 and X25519 keys: private PKCS #8 files, and 32 public bytes in hexadecimal."""
+"""Keys in files and lists: private ones as PKCS #8 PEM, public ones in hexadecimal."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Self
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -15,8 +18,11 @@ from tryst.common.keys.fingerprint import fingerprint, in_groups
 from tryst.common.keys.private_files import read_private, write_private
 
 PUBLIC_BYTES = 32
+"""Of a public key on Curve25519."""
 
-Key = TypeVar("Key", Ed25519PrivateKey, X25519PrivateKey)
+StoredKey = Ed25519PrivateKey | X25519PrivateKey | MLKEM768PrivateKey
+
+_BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\r?\n?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class PublicKey:
     Raises
     ------
     TrystError
-        With the kind's code if `raw` is not 32 bytes.
+        With the kind's code if `raw` has another length.
     """
 
     raw: bytes
@@ -35,16 +41,17 @@ class PublicKey:
     """Its name in messages."""
     CODE: ClassVar[ErrorCode]
     """Code of the errors about it."""
+    LENGTHS: ClassVar[tuple[int, ...]] = (PUBLIC_BYTES,)
+    """In bytes."""
 
     def __post_init__(self) -> None:
-        if len(self.raw) != PUBLIC_BYTES:
-            raise TrystError(
-                self.CODE, f"an {self.KIND} public key has {PUBLIC_BYTES} bytes", got=f"{len(self.raw)} bytes"
-            )
+        if len(self.raw) not in self.LENGTHS:
+            lengths = " or ".join(map(str, self.LENGTHS))
+            raise TrystError(self.CODE, f"an {self.KIND} public key has {lengths} bytes", got=f"{len(self.raw)} bytes")
 
     @classmethod
     def from_hex(cls, text: str) -> Self:
-        """Read the 64 hexadecimal digits of a membership list.
+        """Read the hexadecimal digits of a membership list.
 
         Raises
         ------
@@ -54,9 +61,8 @@ class PublicKey:
         try:
             raw = bytes.fromhex(text)
         except ValueError:
-            raise TrystError(
-                cls.CODE, f"an {cls.KIND} public key is written as {2 * PUBLIC_BYTES} hexadecimal digits"
-            ) from None
+            lengths = " or ".join(str(2 * length) for length in cls.LENGTHS)
+            raise TrystError(cls.CODE, f"an {cls.KIND} public key is written as {lengths} hexadecimal digits") from None
         return cls(raw)
 
     @property
@@ -70,57 +76,52 @@ class PublicKey:
         return in_groups(fingerprint(self.raw))
 
 
-@dataclass(frozen=True)
-class PrivateKey(Generic[Key]):
-    """A party's own long-term key."""
+def load_keys(path: Path, content: str) -> list[object]:
+    """The private keys in a file of unencrypted PKCS #8 blocks that only its owner may read.
 
-    _key: Key = field(repr=False)
+    Parameters
+    ----------
+    content
+        What the file holds, for messages.
 
-    TYPE: ClassVar[type[Any]]
-    """Type of the key."""
-    CONTENT: ClassVar[str]
-    """The content of its file, in messages."""
-    LOST: ClassVar[str]
-    """The remedy if the file does not hold it, in messages."""
+    Returns
+    -------
+    list
+        In the order of the file; empty if it holds anything but such blocks. Their types are not checked.
 
-    @classmethod
-    def create(cls) -> Self:
-        """A new key from the operating system's randomness."""
-        return cls(cls.TYPE.generate())
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the file is missing or open to others.
+    """
+    pem = read_private(path, content)
+    if _BLOCK.sub(b"", pem).strip():
+        return []
+    try:
+        return [serialization.load_pem_private_key(block, password=None) for block in _BLOCK.findall(pem)]
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return []
 
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read the key from a PKCS #8 PEM file that only its owner may read.
 
-        Raises
-        ------
-        TrystError
-            CONFIGURATION if the file is missing, open to others, or holds something else.
-        """
-        pem = read_private(path, cls.CONTENT)
-        try:
-            key: object = serialization.load_pem_private_key(pem, password=None)
-        except (ValueError, TypeError):
-            key = None
-        if not isinstance(key, cls.TYPE):
-            name = cls.TYPE.__name__.removesuffix("PrivateKey")
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                f"expected an {name} private key as unencrypted PKCS #8 PEM",
-                where=str(path),
-                remedy=cls.LOST,
-            )
-        return cls(key)
+def save_keys(path: Path, *keys: StoredKey, replace: bool = False) -> None:
+    """Write private keys to a file of mode 0600, in unencrypted PKCS #8 blocks.
 
-    def save(self, path: Path) -> None:
-        """Write the key to a new file with mode 0600; an existing file is never overwritten.
+    Parameters
+    ----------
+    replace
+        Replace an existing file, which is otherwise never overwritten.
 
-        Raises
-        ------
-        TrystError
-            EXISTS or CONFIGURATION.
-        """
-        pem = self._key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        write_private(path, pem)
+    Raises
+    ------
+    TrystError
+        EXISTS or CONFIGURATION.
+    """
+    form = serialization.PrivateFormat.PKCS8
+    blocks = [key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()) for key in keys]
+    write_private(path, b"".join(blocks), replace=replace)
+
+
+def unexpected(path: Path, expected: str, remedy: str) -> TrystError:
+    """The error of a file that holds something else."""
+    what = f"expected {expected} as unencrypted PKCS #8 PEM"
+    return TrystError(ErrorCode.CONFIGURATION, what, where=str(path), remedy=remedy)

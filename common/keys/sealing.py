@@ -1,14 +1,15 @@
-"""Sealing: only the holder of an X25519 key can open a message sealed to it, and detects any change.
+"""Sealing: only the holder of a sealing key can open a message sealed to it, and detects any change.
 
 Carole seals each recipient's share of a result, so that a share at rest, in a backup or in the hands of another
 member cannot be read. A sealed message is::
 
-    "tryst sealed 1\\n" | ephemeral X25519 public key (32) | chunk 0 | chunk 1 | ... | last chunk
+    header | chunk 0 | chunk 1 | ... | last chunk
 
-Every chunk is 64 KiB of content and a 16-byte tag, the last one is shorter or equal. The key is HKDF-SHA256 of the
-X25519 secret, salted with both public keys, and its info holds the context: project, run, recipient. The nonce is
-the chunk's index and a flag that is set in the last chunk alone; so a message with a missing, repeated, moved or
-added chunk, or cut short, fails to open. The context is associated data as well.
+The header begins with ``"tryst sealed 2\\n"`` and brings a content key by HPKE; to a recipient with a key of a former
+release it is of version 1 (`content_key`). Every chunk is 64 KiB of content under AES-256-GCM and a 16-byte tag, the
+last one is shorter or equal. The nonce is the chunk's index and a flag that is set in the last chunk alone; so a
+message with a missing, repeated, moved or added chunk, or cut short, fails to open. The context - project, run,
+recipient - is bound to the header, and is associated data of each chunk as well.
 
 Opening yields each chunk as soon as it is verified: that the message is *whole* is known only when the iterator ends
 without an error. `open_file` therefore gives a file its name at the end only.
@@ -21,24 +22,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.content_key import (
+    MARK_BYTES,
+    UnopenedError,
+    domain_of,
+    header_bytes,
+    mark_of,
+    new_content_key,
+    read_content_key,
+)
 from tryst.common.keys.framing import frame
-from tryst.common.keys.key_file import PUBLIC_BYTES
 from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
-MAGIC = b"tryst sealed 1\n"
-HEADER_BYTES = len(MAGIC) + PUBLIC_BYTES
 
 _SEALED_CHUNK = CHUNK_BYTES + TAG_BYTES
-_DOMAIN = b"tryst sealing 1"
 _MAX_CHUNKS = 2**32
 
 
@@ -50,10 +53,9 @@ class SealContext:
     run: str
     recipient: str
 
-    @property
-    def framed(self) -> bytes:
-        """The context as canonical bytes."""
-        return frame(_DOMAIN, self.project.encode(), self.run.encode(), self.recipient.encode())
+    def framed(self, domain: bytes) -> bytes:
+        """The context as canonical bytes, for one version of the format."""
+        return frame(domain, self.project.encode(), self.run.encode(), self.recipient.encode())
 
 
 def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[bytes]) -> Iterator[bytes]:
@@ -74,10 +76,9 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
     TrystError
         SEALED if `recipient` is a point of low order.
     """
-    ephemeral = X25519PrivateKey.generate()
-    ephemeral_public = ephemeral.public_key().public_bytes_raw()
+    associated = context.framed(domain_of(mark_of(recipient)))
     try:
-        secret = ephemeral.exchange(X25519PublicKey.from_public_bytes(recipient.raw))
+        content_key, header = new_content_key(recipient, associated)
     except ValueError:
         raise TrystError(
             ErrorCode.SEALED,
@@ -85,9 +86,8 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
             where=f"sealing for {context.recipient}",
             remedy="ask the recipient for a key made by 'tryst init'",
         ) from None
-    cipher = _cipher(secret, ephemeral_public, recipient.raw, context)
-    associated = context.framed
-    yield MAGIC + ephemeral_public
+    cipher = AESGCM(content_key)
+    yield header
     for index, (chunk, last) in enumerate(_chunks(content, CHUNK_BYTES)):
         yield cipher.encrypt(_nonce(index, last), chunk, associated)
 
@@ -111,23 +111,14 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
         SEALED if the message is for another key or context, was changed, reordered, cut short or added to.
     """
     chunks = iter(sealed)
-    head = b""
-    while len(head) < HEADER_BYTES:
-        chunk = next(chunks, None)
-        if chunk is None:
-            raise _refusal(context, "the message ends within its header")
-        head += chunk
-    if not head.startswith(MAGIC):
-        raise _refusal(context, "the message does not begin as a sealed message of this version")
-    ephemeral = head[len(MAGIC) : HEADER_BYTES]
     try:
-        secret = key.shared_secret(ephemeral)
-    except ValueError:
-        raise _refusal(context, "the sender's ephemeral key is a point of low order") from None
-    cipher = _cipher(secret, ephemeral, key.public.raw, context)
-    associated = context.framed
-    rest = _chain(head[HEADER_BYTES:], chunks)
-    for index, (chunk, last) in enumerate(_chunks(rest, _SEALED_CHUNK)):
+        mark, rest = _taken(b"", chunks, MARK_BYTES)
+        associated = context.framed(domain_of(mark))
+        header, rest = _taken(mark + rest, chunks, header_bytes(mark))
+        cipher = AESGCM(read_content_key(key, header, associated))
+    except UnopenedError as error:
+        raise _refusal(context, str(error)) from None
+    for index, (chunk, last) in enumerate(_chunks(_chain(rest, chunks), _SEALED_CHUNK)):
         try:
             content = cipher.decrypt(_nonce(index, last), chunk, associated)
         except InvalidTag:
@@ -151,9 +142,14 @@ def open_file(key: SealingKey, context: SealContext, sealed: Iterable[bytes], de
             file.write(content)
 
 
-def _cipher(secret: bytes, ephemeral: bytes, recipient: bytes, context: SealContext) -> AESGCM:
-    kdf = HKDF(hashes.SHA256(), 32, salt=ephemeral + recipient, info=context.framed)
-    return AESGCM(kdf.derive(secret))
+def _taken(head: bytes, chunks: Iterator[bytes], length: int) -> tuple[bytes, bytes]:
+    """The first `length` bytes of `head` and `chunks`, and what came along with them."""
+    while len(head) < length:
+        chunk = next(chunks, None)
+        if chunk is None:
+            raise UnopenedError("the message ends within its header")
+        head += chunk
+    return head[:length], head[length:]
 
 
 def _nonce(index: int, last: bool) -> bytes:

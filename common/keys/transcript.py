@@ -15,6 +15,8 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.keys.framing import frame
 from tryst.common.parties import Side
 
+_DOMAINS = {1: b"tryst seed agreement transcript 1", 2: b"tryst seed agreement transcript 2"}
+
 
 @dataclass(frozen=True)
 class Transcript:
@@ -23,7 +25,7 @@ class Transcript:
     Parameters
     ----------
     digest
-        SHA-256 over terms, identities and ephemeral keys; public.
+        SHA-256 over terms, identities, ephemeral keys and parts of ML-KEM-768; public.
     """
 
     digest: bytes
@@ -32,13 +34,19 @@ class Transcript:
 
     @classmethod
     def of(cls, own: Offer, other: Offer, shared: bytes) -> Transcript:
-        """The transcript of two offers of the same terms, with the X25519 secret of their ephemeral keys.
+        """The transcript of two offers of the same terms and version.
+
+        Parameters
+        ----------
+        shared
+            The X25519 secret of their ephemeral keys; in version 2 behind the secret of ML-KEM-768, so that the seed is
+            as good as the better of the two.
 
         Both custodians get the same one: Alice's keys come first, whoever computes it.
         """
         offers = {own.side: own, other.side: other}
-        ends = [part for side in Side for part in (offers[side].identity, offers[side].ephemeral)]
-        framed = frame(b"tryst seed agreement transcript 1", *own.terms.parts, *ends)
+        ends = [part for side in Side for part in _end(offers[side])]
+        framed = frame(_DOMAINS[own.version], *own.terms.parts, *ends)
         digest = hashlib.sha256(framed).digest()
 
         def key(purpose: str) -> bytes:
@@ -51,3 +59,8 @@ class Transcript:
         """The MAC by which `side` proves that it has this transcript's secret; covers its canary digest."""
         framed = frame(self.digest, side.value.encode(), canary)
         return hmac.digest(self._confirmation_keys[side], framed, "sha256")
+
+
+def _end(offer: Offer) -> list[bytes]:
+    half = [] if offer.encapsulation is None else [offer.encapsulation]
+    return [offer.identity, offer.ephemeral, *half]

@@ -7,6 +7,7 @@
 - `own_keys`, `own_certificate`: what a party has, compared with it.
 - `folders`: the files of a party.
 - `enrolment_requests`, `enrolment`, `acceptance`: how an organisation becomes a member with keys it never sends away.
+- `sealing_renewal`: a new sealing key for a party that goes on with all else.
 - `provisioning`: all parties at once, on one machine.
 """
 

@@ -57,8 +57,8 @@ def accept(
     listed = Members.parse(members)
     own = listed.named(name)
     held = {
-        "identity": (identity or open_identity(None, party.identity)).public,
-        "sealing": SealingKey.load(party.sealing).public,
+        "identity": ((identity or open_identity(None, party.identity)).public,),
+        "sealing": SealingKey.load(party.sealing).publics,
     }
     check_own(own, held, str(folder))
     known = {spki_fingerprint(one): one for one in read_certificates(authorities, "the authorities")}

@@ -1,7 +1,7 @@
 """A party's enrolment request: its public keys and its certificate request, signed by its identity.
 
 One whose certificates its organisation's own PKI issues has, in place of the certificate request, the authorities and
-the names of its certificates, in a request of version 2.
+the names of its certificates, in a request of version 2 or 3. One with a hybrid sealing key is of version 3.
 
 It is all that an organisation sends when it enrols. The signature shows that the sender holds the identity in it; whose
 identity that is has to be checked by telephone.
@@ -26,10 +26,11 @@ from tryst.common.pki.certificates import read_public, role_of
 from tryst.common.pki.certified_names import CertifiedNames
 from tryst.common.pki.member_entries import (
     IdentityDigits,
-    KeyDigits,
     ListVersion,
     MemberName,
     PkiNames,
+    SealingDigits,
+    list_version,
     pki_lines,
 )
 
@@ -39,7 +40,7 @@ class _EnrolmentRequestFile(Configuration):
     name: MemberName
     role: Role
     identity: IdentityDigits
-    sealing: KeyDigits
+    sealing: SealingDigits
     request: str | None = None
     pki: PkiNames | None = None
     signature: str
@@ -48,8 +49,11 @@ class _EnrolmentRequestFile(Configuration):
     def _one(self) -> Self:
         if (self.request is None) == (self.pki is None):
             raise ValueError("expected either request or pki")
-        if self.pki is not None and self.version == 1:
-            raise ValueError("one with pki is of version 2")
+        lowest = list_version([SealingPublicKey.from_hex(self.sealing)], has_pki=self.pki is not None)
+        if self.version < lowest:
+            raise ValueError(
+                f"one with pki is of version 2 or 3, and one with a hybrid sealing key of version {lowest}"
+            )
         return self
 
 
@@ -101,7 +105,7 @@ class EnrolmentRequest:
         """The enrolment request as text, signed."""
         lines = [
             "# Public. Send it to whoever issues the certificates.",
-            f"version: {1 if isinstance(self.certificate, bytes) else 2}",
+            f"version: {list_version([self.sealing], has_pki=not isinstance(self.certificate, bytes))}",
             f'name: "{self.name}"',
             f"role: {self.role}",
             f'identity: "{self.identity.hex}"',

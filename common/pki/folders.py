@@ -3,7 +3,7 @@
 ====================== ====================================================== ======
 tls.key                TLS private key, P-256                                 0600
 identity.key           Ed25519 private key, if it is not on a token or vault  0600
-sealing.key            X25519 private key: opens shares sealed to the party   0600
+sealing.key            ML-KEM-768 and X25519: opens what is sealed for it     0600
 wrapping.key           wrapping keys of everything encrypted at rest          0600
 enrolment-request.yaml the party's public keys and certificate request        public
 certificate.pem        the party's certificate                                public
@@ -46,7 +46,7 @@ class PartyFolder:
 
     @property
     def sealing(self) -> Path:
-        """The X25519 private key."""
+        """The private sealing key."""
         return self.path / "sealing.key"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -10,6 +11,7 @@ from pydantic import AfterValidator, Field, model_validator
 from tryst.common.configuration import Configuration
 from tryst.common.errors import TrystError
 from tryst.common.keys.identity import PublicIdentity
+from tryst.common.keys.sealing_key import SealingPublicKey
 from tryst.common.parties import Role
 from tryst.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
 
@@ -31,6 +33,18 @@ def _identity(text: str) -> str:
     return text
 
 
+def _sealing(text: str) -> str:
+    lengths = [2 * length for length in SealingPublicKey.LENGTHS]
+    if len(text) not in lengths or not re.fullmatch(r"[0-9a-f]+", text):
+        expected = " or ".join(map(str, lengths))
+        raise ValueError(f"expected {expected} lower-case hexadecimal digits, got {len(text)} characters")
+    try:
+        SealingPublicKey.from_hex(text)
+    except TrystError as error:
+        raise ValueError(error.what) from None
+    return text
+
+
 def member_name(text: str) -> str:
     """The name itself, if it is valid for a member.
 
@@ -45,9 +59,10 @@ def member_name(text: str) -> str:
 
 
 MemberName = Annotated[str, AfterValidator(member_name)]
-ListVersion = Annotated[int, Field(ge=1, le=2)]  # Literal[1] would take 1.0 and true for 1
+ListVersion = Annotated[int, Field(ge=1, le=3)]  # Literal[1] would take 1.0 and true for 1
 KeyDigits = Annotated[str, AfterValidator(_digits)]
 IdentityDigits = Annotated[str, AfterValidator(_identity)]
+SealingDigits = Annotated[str, AfterValidator(_sealing)]
 
 
 class PkiNames(Configuration):
@@ -78,7 +93,7 @@ class MemberEntry(Configuration):
     certificate: KeyDigits | None = None
     pki: PkiNames | None = None
     identity: IdentityDigits
-    sealing: KeyDigits
+    sealing: SealingDigits
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -90,6 +105,13 @@ class MemberEntry(Configuration):
     def known_by(self) -> PinnedKey | CertifiedNames:
         """What its certificate is known by."""
         return self.pki.names if self.pki else PinnedKey(self.authority or "", self.certificate or "")
+
+
+def list_version(sealing: Iterable[SealingPublicKey], *, has_pki: bool) -> int:
+    """The lowest version that a list, or an enrolment request, with these sealing keys may have."""
+    if any(key.is_hybrid for key in sealing):
+        return 3
+    return 2 if has_pki else 1
 
 
 class MembersFile(Configuration):

@@ -9,10 +9,11 @@
         authority: <SHA-256 of the public key of the authority that issues its certificates>
         certificate: <SHA-256 of the public key in its certificate>
         identity: <Ed25519 public key>
-        sealing: <X25519 public key>
+        sealing: <public key of ML-KEM-768 and X25519, or X25519 alone>
 
-all as 64 hexadecimal digits. A member whose certificates come from its organisation's own PKI has, in place of
-`authority` and `certificate`, the authorities and the names of its certificates, in a list of version 2::
+all in hexadecimal digits. A list with a sealing key of ML-KEM-768 and X25519 is of version 3. A member whose
+certificates come from its organisation's own PKI has, in place of `authority` and `certificate`, the authorities and
+the names of its certificates, in a list of version 2 or 3::
 
         pki:
           authorities: [<SHA-256 of the public key of an authority>, ...]
@@ -31,11 +32,11 @@ from pathlib import Path
 from tryst.common.configuration import load_configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.keys.identity import PublicIdentity
-from tryst.common.keys.sealing_key import SealingPublicKey
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 from tryst.common.parties import SERVERS, Role
 from tryst.common.pki.certificates import server_name
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
-from tryst.common.pki.member_entries import MembersFile, certificate_lines
+from tryst.common.pki.member_entries import MembersFile, certificate_lines, list_version
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
 
@@ -93,12 +94,14 @@ class Members:
 
     @classmethod
     def _of(cls, file: MembersFile, where: str) -> Members:
-        if file.version == 1 and any(entry.pki is not None for entry in file.members):
+        keys = [SealingPublicKey.from_hex(entry.sealing) for entry in file.members]
+        lowest = list_version(keys, has_pki=any(entry.pki is not None for entry in file.members))
+        if file.version < lowest:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
-                "a list with `pki` is of version 2",
+                f"a list with {'hybrid sealing keys' if lowest == 3 else '`pki`'} is of version {lowest}",
                 where=where,
-                got="version 1",
+                got=f"version {file.version}",
                 remedy="have the coordinator make it again, by `tryst party assemble`",
             )
         return cls(
@@ -108,9 +111,9 @@ class Members:
                     entry.role,
                     entry.known_by,
                     PublicIdentity.from_hex(entry.identity),
-                    SealingPublicKey.from_hex(entry.sealing),
+                    sealing,
                 )
-                for entry in file.members
+                for entry, sealing in zip(file.members, keys, strict=True)
             ),
             where=where,
         )
@@ -119,8 +122,8 @@ class Members:
         """The list as the text of ``members.yaml``."""
         # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
         lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
-        pinned = all(isinstance(member.certificate, PinnedKey) for member in self._members)
-        lines += [f"version: {1 if pinned else 2}", "members:"]
+        has_pki = not all(isinstance(member.certificate, PinnedKey) for member in self._members)
+        lines += [f"version: {list_version((each.sealing for each in self), has_pki=has_pki)}", "members:"]
         for member in self._members:
             lines += [
                 f'  - name: "{member.name}"',
@@ -172,8 +175,8 @@ class Members:
         """The members in a role that several may have: coordinators, stewards."""
         return tuple(member for member in self._members if member.role is role)
 
-    def with_sealing_key(self, digits: str) -> Member:
-        """The member with this public sealing key, in hexadecimal.
+    def holding(self, key: SealingKey) -> Member:
+        """The member that opens with `key`: the list has its newest, or the one before a renewal.
 
         Raises
         ------
@@ -181,7 +184,7 @@ class Members:
             NOT_FOUND.
         """
         for member in self._members:
-            if member.sealing.hex == digits:
+            if member.sealing in key.publics:
                 return member
         raise TrystError(
             ErrorCode.NOT_FOUND,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.key_file import PublicKey
 from tryst.common.pki.members import Member
 
 
-def check_own(member: Member, held: Mapping[str, PublicKey], where: str) -> None:
+def check_own(member: Member, held: Mapping[str, Sequence[PublicKey]], where: str) -> None:
     """Refuse a list with another key for this party than it has.
 
     Parameters
@@ -17,7 +17,7 @@ def check_own(member: Member, held: Mapping[str, PublicKey], where: str) -> None
     member
         The party in the list.
     held
-        Public keys that it has, by the name of the member's attribute.
+        Public keys that it has, any of which may be listed, by the name of the member's attribute.
     where
         The party's folder.
 
@@ -28,7 +28,7 @@ def check_own(member: Member, held: Mapping[str, PublicKey], where: str) -> None
     """
     for key, own in held.items():
         listed = getattr(member, key)
-        if listed != own:
+        if listed not in own:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
                 f"the membership list has another {key} key for {member.name} than this party",

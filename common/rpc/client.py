@@ -68,9 +68,8 @@ class Connection:
             # A proxy from the environment must not be used between two parties.
             ("grpc.enable_http_proxy", 0),
         ]
-        if server_name:
-            options.append(("grpc.ssl_target_name_override", server_name))
         self._options = options
+        self._server_name = server_name
         self._calls = OutgoingCalls(address, share=share_request_ids)
         self._channel = self._connected(credentials)
 
@@ -93,17 +92,25 @@ class Connection:
         for channel in (*(former for _, former in self._former), self._channel):
             channel.close()
 
-    def renew(self, credentials: grpc.ChannelCredentials) -> None:
-        """Make further calls with other credentials; calls under way end with the former ones."""
+    def renew(self, credentials: grpc.ChannelCredentials, server_name: str | None) -> None:
+        """Make further calls with other credentials, and to a service of this name; calls under way end as they began.
+
+        Parameters
+        ----------
+        credentials, server_name
+            As the constructor's.
+        """
         # A former channel stays open for them, for as long as one may last: some certificates are renewed every hour.
         now = time.monotonic()
         self._former.append((now, self._channel))
+        self._server_name = server_name
         self._channel = self._connected(credentials)
         while self._former[0][0] < now - _LONGEST_CALL_SECONDS:
             self._former.pop(0)[1].close()
 
     def _connected(self, credentials: grpc.ChannelCredentials) -> grpc.Channel:
-        channel = GuardedChannel(grpc.secure_channel(self.address, credentials, options=self._options))
+        name = [("grpc.ssl_target_name_override", self._server_name)] if self._server_name else []
+        channel = GuardedChannel(grpc.secure_channel(self.address, credentials, options=[*self._options, *name]))
         return grpc.intercept_channel(channel, self._calls)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:

@@ -27,6 +27,7 @@ from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import EndingCertificate, ending
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Member, Members
+from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 from tryst.common.pki.shown_certificates import ShownCertificates, endings
 from tryst.common.rpc.tls import TlsFiles
 
@@ -199,6 +200,7 @@ class TrustWatch:
     def start(self) -> None:
         """Begin to look; a certificate that ends soon is named at once, and again when it is urgent, and each day."""
         self._remind()
+        self._note_former_keys()
         self._periodic.start()
 
     def stop(self) -> None:
@@ -215,12 +217,17 @@ class TrustWatch:
         try:
             if self._trust.reload():
                 log.info("membership list and certificates read again", members=len(self._trust.members))
+                self._note_former_keys()
                 self._changed()
         except TrystError as error:
             log.error(
                 "changed membership list or certificates cannot be used; the former ones stay in force",
                 reason=str(error),
             )
+
+    def _note_former_keys(self) -> None:
+        if former := former_sealing_keys(self._trust.members):
+            log.warning("sealing keys of a former release, of X25519 alone", members=former, remedy=RENEWAL)
 
     def _remind(self) -> None:
         soon = self._trust.ending()

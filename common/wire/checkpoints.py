@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tryst.common.audit import Checkpoint
-from tryst.common.audit.checkpoint import LARGEST
+from tryst.common.audit.checkpoint import LARGEST, NOTE_BYTES
 from tryst.common.audit.merkle import HASH_BYTES
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import SIGNATURE_BYTES
@@ -26,6 +26,7 @@ def checkpoint_to_wire(checkpoint: Checkpoint) -> audit_pb2.Checkpoint:
         root=checkpoint.root,
         at_unix_ms=checkpoint.at,
         signature=checkpoint.signature,
+        note_signature=checkpoint.note,
     )
 
 
@@ -38,14 +39,22 @@ def checkpoint_from_wire(message: audit_pb2.Checkpoint) -> Checkpoint:
         AUDIT if it is malformed.
     """
     lengths = len(message.root), len(message.signature)
-    if not _LOG.fullmatch(message.log) or message.size > LARGEST or lengths != (HASH_BYTES, SIGNATURE_BYTES):
+    note = len(message.note_signature) in (0, NOTE_BYTES)
+    if (
+        not _LOG.fullmatch(message.log)
+        or message.size > LARGEST
+        or lengths != (HASH_BYTES, SIGNATURE_BYTES)
+        or not note
+    ):
         raise TrystError(
             ErrorCode.AUDIT,
             "this is not a checkpoint of an audit log",
             where="checkpoint",
             got=f"size {message.size}, a root of {lengths[0]} and a signature of {lengths[1]} bytes",
         )
-    return Checkpoint(message.log, message.size, message.root, message.at_unix_ms, message.signature)
+    return Checkpoint(
+        message.log, message.size, message.root, message.at_unix_ms, message.signature, message.note_signature
+    )
 
 
 def proof_from_wire(hashes: Iterable[bytes]) -> list[bytes]:

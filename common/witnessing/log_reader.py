@@ -20,6 +20,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.rpc.client import Connection
 from tryst.common.wire.checkpoints import checkpoint_from_wire, checkpoint_to_wire, proof_from_wire
+from tryst.common.witnessing.countersigner import Countersigner
 from tryst.common.witnessing.log_memory import LogMemory
 from tryst.common.witnessing.shown_entry import believed_entry, believed_release
 from tryst.protos.linkage.v1 import (
@@ -87,6 +88,7 @@ class LogReader:
         self._linker = linker
         self._memory = memory
         self._command = command
+        self._countersigner = Countersigner(identity)
         self._auditor = connection.stub(audit_pb2_grpc.AuditStub)
         self._restorer = connection.stub(restoration_pb2_grpc.RestorationStub)
 
@@ -234,8 +236,7 @@ class LogReader:
     ) -> tuple[Witness, audit_pb2.WitnessResponse]:
         request = audit_pb2.WitnessRequest(project=project, run=run)
         if seen is not None:
-            request.seen.CopyFrom(checkpoint_to_wire(seen))
-            request.countersignature = seen.countersign(self._identity)
+            self._countersigner.put(request, seen)
         response = self._call(self._auditor.Witness, request)
         newest = checkpoint_from_wire(response.newest)
         return Witness(self._linker, seen).believe(newest, proof_from_wire(response.continues)), response

@@ -24,7 +24,7 @@ from tryst.common.witnessing.log_reader import LogReader
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.released_runs import ReleasedRuns
-from tryst.coordinator.client.terminal import show_ending
+from tryst.coordinator.client.terminal import show_ending, show_former_keys
 
 COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward"}
 """The group of each party's commands."""
@@ -96,6 +96,7 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     ):
         identity = open_identity(settings.identity, folder.identity)
         members = Members.load(folder.members)
+        show_former_keys(members)
         linker = members.in_role(Role.LINKER).identity
         memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
         log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")
@@ -113,7 +114,7 @@ def _renewed(connection: Connection, keys: Path, role: Role) -> Iterator[None]:
         # Files that do not fit together yet change nothing.
         with suppress(TrystError):
             if trust.reload():
-                connection.renew(trust.tls.channel())
+                connection.renew(trust.tls.channel(), trust.members.in_role(Role.LINKER).server_name)
         return True
 
     looking = Periodic("certificate", LOOK_SECONDS, look)

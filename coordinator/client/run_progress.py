@@ -86,7 +86,7 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
                 progress.update(task, completed=1.0)
     if last.state == project_pb2.RUN_STATE_FAILED:
         raise TrystError(ErrorCode.WRONG_STATE, f"the run failed: {last.error}", where=project)
-    console.print(f"{last.links:,} links")
+    console.print("done" if last.links_withheld else f"{last.links:,} links")
     return last
 
 

@@ -15,6 +15,8 @@ from tryst.common.pki.certificates import load_certificate
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import ending
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
@@ -59,6 +61,13 @@ def show_ending(folder: PartyFolder) -> None:
     soon = ending(load_certificate(folder.certificate), utc_now())
     if soon is not None:
         Console(stderr=True).print(f"[yellow]{folder.certificate}: {soon}[/yellow]", highlight=False)
+
+
+def show_former_keys(members: Members) -> None:
+    """Name on standard error the members whose sealing keys are of a former release."""
+    if former := former_sealing_keys(members):
+        named = f"sealing keys of X25519 alone: {', '.join(former)}; a later quantum computer could open what is sealed"
+        Console(stderr=True).print(f"[yellow]{named} to them: {RENEWAL}[/yellow]", highlight=False)
 
 
 def show_endings(reported: Iterable[project_pb2.EndingCertificate]) -> None:
@@ -136,7 +145,7 @@ def _run(status: project_pb2.ProjectStatus) -> str:
     run = status.run
     match run.state:
         case project_pb2.RUN_STATE_DONE:
-            return f"{run.links:,} links"
+            return "done" if run.links_withheld else f"{run.links:,} links"
         case project_pb2.RUN_STATE_FAILED:
             return f"failed: {run.error}"
         case project_pb2.RUN_STATE_RESOLVING:

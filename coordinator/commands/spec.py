@@ -68,14 +68,23 @@ def check(
 def _lacking(spec: Specification, members: Members) -> list[str]:
     """What the membership list lacks for this specification; Carole refuses to create its project then."""
     from tryst.common.parties import Role
+    from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 
+    former = former_sealing_keys(member for member in members if member.role is not Role.STEWARD)
+    lacking = [
+        f"WARNING: sealing: hybrid, and {name} has a sealing key of X25519 alone: Carole refuses the project. Have it"
+        f" {RENEWAL}."
+        for name in former
+        if spec.sealing == "hybrid"
+    ]
     stewards = len(members.with_role(Role.STEWARD))
     signatures = 1 if spec.assessment is None else spec.assessment.signatures
     if stewards >= signatures or signatures == 1:
-        return []
+        return lacking
     return [
+        *lacking,
         f"WARNING: assessment.signatures: {signatures} stewards must sign, and the membership list has {stewards}:"
-        " Carole refuses the project. Make another steward a member, or set `signatures: 1`."
+        " Carole refuses the project. Make another steward a member, or set `signatures: 1`.",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.deploy.documents import lines, sections
 from tests.deploy.procedure import OWN_AUTHORITY, Procedure, carry_out
 from tests.deploy.sites import DEPLOY, PARTIES
+from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role
 from tryst.common.pki.admission import Admission
@@ -94,6 +96,20 @@ def test_a_renewed_certificate_needs_no_new_list(procedure: Procedure) -> None:
     assert after.serial_number != before.serial_number
     assert folder.members.read_bytes() == members
     assert admitted(procedure, "alice")
+
+
+def test_a_sealing_key_is_renewed(procedure: Procedure) -> None:
+    """Alice's new request goes to the coordinator, and the new list to all."""
+    path = PartyFolder(procedure.keys("alice")).sealing
+    before = SealingKey.load(path).public
+    (renew,) = commands("A new sealing key")
+    shown = procedure.tryst(renew)
+    shutil.copy(path.with_name("enrolment-request.yaml"), procedure.context / "requests" / "alice.yaml")
+    procedure.assemble()
+    procedure.accept()
+    listed = Members.load(PartyFolder(procedure.keys("carole")).members).named("alice").sealing
+    assert SealingKey.load(path).publics == (listed, before)
+    assert listed.fingerprint in shown
 
 
 def test_wrapping_keys_rotate(procedure: Procedure) -> None:

@@ -104,6 +104,6 @@ def test_the_custodians_refuse_each_other_before_there_is_a_seed(two: tuple[dict
         for made, side in zip(two, (Side.ALICE, Side.BOB), strict=True)
     )
     with pytest.raises(TrystError) as caught:
-        alice.accept_offer(bob.offer)
+        bob.accept_offer(alice.offer)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
     assert "versions of Tryst and Python" in caught.value.remedy

@@ -52,8 +52,8 @@ def test_all_parties_at_once_on_postgresql(site: Callable[..., Site], postgres: 
 def test_one_party_after_another_in_the_documented_order_on_sqlite(site: Callable[..., Site]) -> None:
     """Carole and the coordinator first, under the custodians' eyes, then Alice; Bob is of the former release still.
 
-    What both have sent by then is linked. Samples of two releases cannot be compared: a new project is for two
-    custodians of this one, and the test records show it before anything is sent.
+    What both have sent by then is linked. Offers of keys of two releases do not meet: a new project is for two
+    custodians of this one, and each reports it before anything is sent.
     """
     made = site(("open", "early", "later"))
     made.half_uploaded("open")
@@ -75,7 +75,8 @@ def test_one_party_after_another_in_the_documented_order_on_sqlite(site: Callabl
     made.start(NEW, "alice")
     assert made.contributions("alice") == 1
     made.create("early")
-    made.eventually(lambda: "the two custodians sign the same test records differently" in made.log("bob"))
+    made.eventually(lambda: "this agreement is of version 2, and the other custodian's message of" in made.log("alice"))
+    made.eventually(lambda: "this is not a well-formed offer message" in made.log("bob"))
     made.stop("bob")
     made.start(NEW, "bob")
     made.create("later")

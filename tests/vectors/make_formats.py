@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tryst.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
@@ -29,6 +30,7 @@ from tryst.common.audit.entry import AuditEntry, canonical
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.audit.resolver_result import sign_result
 from tryst.common.audit.restoration import RestorationDecision
+from tryst.common.audit.signed_note import Cosignature
 from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.keys.agreement import Agreement
@@ -42,7 +44,7 @@ from tryst.common.keys.key_place import VaultPlace
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.sealing_key import FormerKey, HybridKey, SealingKey
 from tryst.common.keys.seed_file import load_seed_file, seed_text
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.keys.transit_wrapper import _identifier as transit_identifier
@@ -69,7 +71,11 @@ PATH = Path(__file__).with_name("formats.json")
 ALICE_KEY = IdentityKey(Ed25519PrivateKey.from_private_bytes(b"a" * 32))
 ALICE = Identity(ALICE_KEY)
 BOB = Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(b"b" * 32)))
-READER = SealingKey(X25519PrivateKey.from_private_bytes(b"r" * 32))
+READER = SealingKey(FormerKey(X25519PrivateKey.from_private_bytes(b"r" * 32)))
+HYBRID_READER = SealingKey(
+    HybridKey(MLKEM768PrivateKey.from_seed_bytes(b"R" * 64), X25519PrivateKey.from_private_bytes(b"R" * 32)),
+    READER.newest,
+)
 WRAPPING = WrappingKeys((b"w" * 32,))
 SEED = Seed(bytes(range(32)))
 DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
@@ -98,18 +104,23 @@ MEMBERS = Members(
         role,
         NAMES if name == "alice" else PinnedKey("5b" * 32, key * 64),
         Identity(IdentityKey(Ed25519PrivateKey.from_private_bytes(key.encode() * 32))).public,
-        SealingKey(X25519PrivateKey.from_private_bytes(key.encode() * 32)).public,
+        FormerKey(X25519PrivateKey.from_private_bytes(key.encode() * 32)).public,
     )
     for key, (name, role) in zip("12345", PARTIES.items(), strict=True)
 )
 
+HYBRID_MEMBERS = Members(
+    replace(member, sealing=HYBRID_READER.public) if member.name == "alice" else member for member in MEMBERS
+)
 
-def _agreed() -> tuple[Agreement, bytes, bytes]:
+
+def _agreed(version: int = 1) -> tuple[Agreement, bytes, bytes]:
     """Alice's part in an agreement that has ended, and Bob's messages."""
-    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=X25519PrivateKey.from_private_bytes(b"A" * 32))
-    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=X25519PrivateKey.from_private_bytes(b"B" * 32))
-    alice.accept_offer(bob.offer)
+    keys = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
+    alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=keys[0], _version=version)
+    bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=keys[1], _version=version)
     bob.accept_offer(alice.offer)
+    alice.accept_offer(bob.offer)
     alice.confirm(DIGEST)
     confirmation = bob.confirm(DIGEST)
     alice.accept_confirmation(confirmation)
@@ -213,6 +224,14 @@ def _names(members: Members) -> object:
     return {member.name: str(member.certificate) for member in members}
 
 
+def _sealing_keys(members: Members) -> object:
+    return {member.name: [member.sealing.is_hybrid, member.sealing.fingerprint] for member in members}
+
+
+def _request(key: SealingKey) -> bytes:
+    return EnrolmentRequest("alice", Role.CUSTODIAN_A, ALICE.public, key.public, NAMES).signed(ALICE).encode()
+
+
 def _chunk(content: bytes) -> object:
     chunk = Chunk.of(transfer_pb2.Chunk.FromString(content))
     return [chunk.index, chunk.count, chunk.root.hex(), chunk.sha256.hex(), chunk.data.hex()]
@@ -221,6 +240,11 @@ def _chunk(content: bytes) -> object:
 def _counted(released: ReleasedCounts) -> object:
     tables = [[vars(v) for v in table.variables] + [table.counts.tolist()] for table in released.tables]
     return [released.coding, released.records, tables, [list(names) for names in released.left_out]]
+
+
+def _offer(content: bytes) -> object:
+    read = read_offer(content, BOB.public, "golden")
+    return [read.version, read.ephemeral.hex(), len(read.encapsulation or b"")]
 
 
 def _hex(content: bytes) -> object:
@@ -233,6 +257,10 @@ Format = tuple[Callable[[], bytes], Callable[[bytes], object]]
 FIXED: Mapping[str, Format] = {
     "identity.key": (lambda: _saved(ALICE_KEY.save), lambda content: _loaded(content, IdentityKey.load).public.hex()),
     "sealing.key": (lambda: _saved(READER.save), lambda content: _loaded(content, SealingKey.load).public.hex),
+    "sealing.key, hybrid": (
+        lambda: _saved(HYBRID_READER.save),
+        lambda content: [each.fingerprint for each in _loaded(content, SealingKey.load).publics],
+    ),
     "wrapping.key": (
         lambda: _saved(WRAPPING.save),
         lambda content: _loaded(content, WrappingKeys.load).current_id.hex(),
@@ -243,11 +271,11 @@ FIXED: Mapping[str, Format] = {
     ),
     "seed agreement: offer": (
         lambda: _agreed()[1],
-        lambda content: read_offer(content, BOB.public, "golden").ephemeral.hex(),
+        lambda content: read_offer(content, BOB.public, "golden", 1).ephemeral.hex(),
     ),
     "seed agreement: confirmation": (
         lambda: _agreed()[2],
-        lambda content: read_confirmation(content, BOB.public, "golden").mac.hex(),
+        lambda content: read_confirmation(content, BOB.public, "golden", 1).mac.hex(),
     ),
     "seed agreement: state": (
         lambda: _agreed()[0].export(),
@@ -266,6 +294,14 @@ FIXED: Mapping[str, Format] = {
         lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).to_text().encode(),
         _checkpoint,
     ),
+    "checkpoint: signed note": (
+        lambda: Checkpoint.sign(ALICE, RUN, 5, DIGEST, 1_800_000_000_000).noted(ALICE).to_text().encode(),
+        _checkpoint,
+    ),
+    "checkpoint: cosignature": (
+        lambda: str(Cosignature.make(BOB, 1_800_000_000, RUN, 5, DIGEST).line(RUN, "bob", BOB.public)).encode(),
+        lambda content: content.decode(),
+    ),
     "memory of a coordinator or steward": (lambda: _saved(_remember), lambda content: _loaded(content, _remembered)),
     "decision on a restored log": (lambda: DECISION.sign(ALICE), _hex),
     "resolver's signature": (lambda: sign_result(ALICE, "golden", RUN, DIGEST), _hex),
@@ -283,8 +319,16 @@ FIXED: Mapping[str, Format] = {
     ),
     "membership list 2": (lambda: MEMBERS.dump().encode(), lambda content: _names(Members.parse(content.decode()))),
     "enrolment request 2": (
-        lambda: EnrolmentRequest("alice", Role.CUSTODIAN_A, ALICE.public, READER.public, NAMES).signed(ALICE).encode(),
+        lambda: _request(READER),
         lambda content: str(EnrolmentRequest.parse(content.decode()).certificate),
+    ),
+    "membership list 3": (
+        lambda: HYBRID_MEMBERS.dump().encode(),
+        lambda content: _sealing_keys(Members.parse(content.decode())),
+    ),
+    "enrolment request 3": (
+        lambda: _request(HYBRID_READER),
+        lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
     ),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
@@ -308,6 +352,23 @@ FIXED: Mapping[str, Format] = {
 """Formats whose bytes follow from their content."""
 
 DRAWN: Mapping[str, Format] = {
+    "seed agreement: offer 2": (lambda: _agreed(2)[1], _offer),
+    "seed agreement: confirmation 2": (
+        lambda: _agreed(2)[2],
+        lambda content: read_confirmation(content, BOB.public, "golden").canary.hex(),
+    ),
+    "seed agreement: state 2": (
+        lambda: _agreed(2)[0].export(),
+        lambda content: [
+            (found := Agreement.resume(content, ALICE, BOB.public)).is_agreed,
+            len(found.seed.reveal()),
+            found.terms.project,
+        ],
+    ),
+    "sealed message 2": (
+        lambda: b"".join(seal(HYBRID_READER.public, CONTEXT, [b"content"])),
+        lambda content: b"".join(open_sealed(HYBRID_READER, CONTEXT, [content])).decode(),
+    ),
     "sealed message": (
         lambda: b"".join(seal(READER.public, CONTEXT, [b"content"])),
         lambda content: b"".join(open_sealed(READER, CONTEXT, [content])).decode(),

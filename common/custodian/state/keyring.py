@@ -49,7 +49,7 @@ class Keyring:
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         members = Members.load(folder.members)
         member = members.in_role(party.role)
-        check_own(member, {"identity": identity.public, "sealing": sealing.public}, str(configuration.keys))
+        check_own(member, {"identity": (identity.public,), "sealing": sealing.publics}, str(configuration.keys))
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))
         linker = members.in_role(Role.LINKER)
         return cls(member, peer, linker, identity, sealing, vault, tls)

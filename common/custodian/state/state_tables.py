@@ -131,7 +131,7 @@ class Seen(Base):
 
     size: Mapped[int] = mapped_column(primary_key=True)
     checkpoint: Mapped[str]
-    """One line of JSON."""
+    """A signed note, or one line of JSON where a former release has kept it."""
 
 
 class Lost(Base):
@@ -143,4 +143,4 @@ class Lost(Base):
     """Sequence number of the restoration's entry."""
     size: Mapped[int] = mapped_column(primary_key=True)
     checkpoint: Mapped[str]
-    """One line of JSON."""
+    """A signed note, or one line of JSON where a former release has kept it."""

@@ -26,6 +26,7 @@ from tryst.common.custodian.steps.owner import owner_of
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.sealing_renewal import require_hybrid
 from tryst.common.rpc.transfer import Content, Fetch, send
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
@@ -75,6 +76,8 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
         # Whether Carole joins is decided by the approved specification alone.
         reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
+        if task.spec.sealing == "hybrid":
+            require_hybrid((reader,), f"project {task.project}, run {task.run}")
         if task.spec.resolution.joined:
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)

@@ -1,7 +1,7 @@
 """Agreeing on the seed with the other custodian, through Carole's mailbox or by a file exchanged by hand.
 
 Everything is stored, encrypted, before it is sent: a service that dies between two messages resumes the agreement with
-the same ephemeral key. A message that Carole has already is not posted again.
+the same keys. A message that Carole has already is not posted again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tryst.common.custodian.steps.canary import Canary, canary
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
+from tryst.common.pki.sealing_renewal import require_hybrid
 from tryst.common.wire import side_to_wire
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -36,6 +37,8 @@ def agree(context: StepContext, task: Task) -> Outcome:
         message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
+    if task.spec.sealing == "hybrid":
+        require_hybrid(context.trust.members, f"project {task.project}")
     if context.configuration.seed_file is not None:
         seed = load_seed_file(context.configuration.seed_file, task.project)
         _refuse_former_seed(context, task, seed)
@@ -79,12 +82,24 @@ def _refuse_former_seed(context: StepContext, task: Task, seed: Seed) -> None:
 
 def _by_messages(context: StepContext, task: Task) -> Outcome:
     agreement = _resumed(context, task)
+    if task.spec.sealing == "hybrid" and not agreement.is_hybrid:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the specification has `sealing: hybrid`, and a former release began to agree its keys by X25519 alone",
+            where=f"project {task.project}, epoch {task.epoch}",
+            remedy="let the coordinator open a new epoch of the project (`tryst project new-epoch`)",
+        )
     ours, theirs = side_to_wire(context.party.side), side_to_wire(context.party.side.other)
     there = {(message.sender, message.kind): message.payload for message in task.messages}
-    _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
+    if agreement.has_offer:
+        _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
     if (offer := there.get((theirs, _OFFER))) is None:
         return _wait(context, task, "waits for the other custodian's offer of a key")
+    answers = not agreement.has_offer
     agreement.accept_offer(offer)
+    if answers:
+        _keep(context, task, agreement)
+        _post(context, task, _OFFER, agreement.offer, there.get((ours, _OFFER)))
     with context.progress.stage(task.project, "signing the test records"):
         made = canary(task.spec, task.encoding_digest, context.party.side, agreement.candidate, task.epoch)
     confirmation = agreement.confirm(made.digest)

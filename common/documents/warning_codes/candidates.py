@@ -29,6 +29,16 @@ CANDIDATES = (
         " clusters if both files have some.",
     ),
     WarningCode(
+        code="near_copies",
+        severity="serious",
+        meaning="A custodian's file has records that are each alike to many others of the same file, in all but a field"
+        " or two: so a file looks whose holder probes for attributes of people in the other file.",
+        text="{records:,} of {side}'s records have {partners} near-copies or more in the same file, which differ in a"
+        " field or two. Where they are not several records of the same people by the file's nature, they may be"
+        " invented, to see which of them is linked.",
+        remedy="Ask the custodian why, before anybody receives links.",
+    ),
+    WarningCode(
         code="persons_in_doubt",
         severity="warning",
         meaning="The persons within a file, of whom entities are made, were found by an estimate that is in doubt.",

@@ -47,6 +47,14 @@ COMBINED_OUTPUT = (
         " mean over at least {group} similar links, or over all where there are fewer.",
     ),
     WarningCode(
+        code="near_copies_unseen",
+        severity="warning",
+        meaning="The compared fields are too few to tell near-copies from records that are alike by chance.",
+        text="Whether a custodian has contributed people many times with one attribute changed cannot be seen: too many"
+        " records are alike by chance in the compared fields.",
+        remedy="Compare more fields that distinguish people.",
+    ),
+    WarningCode(
         code="special_uniques_incomplete",
         severity="warning",
         meaning="Special uniques were not searched for in sets of all key variables.",

@@ -1,6 +1,8 @@
 """The assessment of the combined output's disclosure risk: its assumptions, and the limits it is judged by.
 
 Every limit is an upper one: a measure above it is a breach. Where a measure has an interval, the upper end is judged.
+Two have a limit always, because a custodian that invents records is no matter of what the files hold: `near_copies`,
+and `minimum_overlap`, the one lower limit.
 """
 
 from __future__ import annotations
@@ -15,6 +17,12 @@ from tryst.common.specification.model.section import Name, Section
 MAX_TABLES = 100
 MAX_AXES = 8
 
+NEAR_COPIES = 0.002
+"""Default of `near_copies`: two records in a thousand. Files without copies have none, nor have those in which people
+occur twice or three times; one cluster of five in 2,500 records reaches it."""
+MINIMUM_OVERLAP = 0.01
+"""Default of `minimum_overlap`: below one record in a hundred a file was hardly made to be linked with the other."""
+
 
 class MeasureLimits(Section):
     """The policy: upper limits of measures of risk. A measure without a limit is only reported."""
@@ -22,7 +30,7 @@ class MeasureLimits(Section):
     @property
     def given(self) -> dict[str, float]:
         """The limits that were set, by measure."""
-        return {name: value for name in MEASURES if (value := getattr(self, name)) is not None}
+        return {name: value for name in MEASURES if (value := getattr(self, name, None)) is not None}
 
     def applied(self, *, tables: bool) -> dict[str, float]:
         """The limits that were set, and the defaults of those that were not; `tables`: whether any is published."""
@@ -47,6 +55,7 @@ else:
                 Field(default=None, description=measure.meaning),
             )
             for measure in MEASURES.values()
+            if not measure.own_limit
         },
     )
 
@@ -95,8 +104,16 @@ class AssessmentSpec(Section):
     signatures: int = Field(default=1, ge=1, le=2)
     """With `on_breach: hold`, how many stewards must sign the release of a held result, each with a reason; a refusal
     by one is enough."""
+    near_copies: float = Field(default=NEAR_COPIES, ge=0, le=1, allow_inf_nan=False)
+    """Maximum share of either custodian's records that have four near-copies or more in the same file: a person who was
+    contributed many times with one attribute changed. Where a file has several records of a person by its nature, as
+    one of hospital stays has, it must be higher; 1: never a breach."""
+    minimum_overlap: float = Field(default=MINIMUM_OVERLAP, ge=0, le=1, allow_inf_nan=False)
+    """Minimum share of the smaller file's records that are linked; 0: any."""
 
     @property
-    def applied_limits(self) -> dict[str, float]:
-        """The limits by which a result is judged, by measure."""
-        return self.limits.applied(tables=bool(self.tables))
+    def judged_limits(self) -> dict[str, float]:
+        """The limits that were set, the defaults of those that were not, and the two that always hold, by measure."""
+        own = {"near_copies": self.near_copies, "unlinked": 1 - self.minimum_overlap}
+        every = {**self.limits.applied(tables=bool(self.tables)), **own}
+        return {name: every[name] for name in MEASURES if name in every}

@@ -253,6 +253,10 @@ class SpecificationContent(Section):
     """How much the linkage unit may be able to learn from what it is sent."""
     resolution: ResolutionSpec = ResolutionSpec()
     """Who joins rows in mode block_keyed."""
+    sealing: Literal["listed", "hybrid"] = "listed"
+    """Which sealing keys the parties may have: listed, whatever the membership list has for them; or hybrid, of
+    ML-KEM-768 and X25519, and the keys agreed likewise, so that what is recorded today stays closed to a later quantum
+    computer. With hybrid a list with a key of a former release is refused."""
     release: ReleaseSpec = ReleaseSpec()
     """The recipients of the result."""
     retention: Retention

@@ -65,7 +65,7 @@ def _released(spec: Specification) -> Iterator[str]:
         if spec.variables:
             yield "The combined output is released without an assessment of its disclosure risk (assessment: none)."
         return
-    limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.applied_limits.items())
+    limits = ", ".join(f"{measure} at most {limit:g}" for measure, limit in spec.assessment.judged_limits.items())
     breach = _breach(spec.assessment)
     yield f"The combined output is assessed before its release: {limits}. Above any of these {breach}."
 

@@ -13,6 +13,7 @@ import unicodedata
 from typing import Any
 
 from tryst.common.parties import Side
+from tryst.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
 from tryst.common.specification.model.categorisation import CommonCategory
 from tryst.common.specification.model.content import RELEASES_DAYS
 from tryst.common.specification.model.fields import FieldSpec
@@ -72,12 +73,16 @@ def specification_digest(spec: Specification) -> bytes:
     """
     content = spec.model_dump(mode="json")
     if spec.assessment is not None:
-        if spec.assessment.signatures == 1:
-            del content["assessment"]["signatures"]
+        newer = {"signatures": 1, "near_copies": NEAR_COPIES, "minimum_overlap": MINIMUM_OVERLAP}
+        for name, default in newer.items():
+            if getattr(spec.assessment, name) == default:
+                del content["assessment"][name]
         if "differences" not in spec.assessment.limits.given:
             del content["assessment"]["limits"]["differences"]
     if spec.retention.releases_days == RELEASES_DAYS:
         del content["retention"]["releases_days"]
+    if spec.sealing == "listed":
+        del content["sealing"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#tryst/protos/linkage/v1/audit.proto\x12\nlinkage.v1\"\\\n\nCheckpoint\x12\x0b\n\x03log\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0c\n\x04root\x18\x03 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x04 \x01(\x03\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"n\n\x0eWitnessRequest\x12$\n\x04seen\x18\x01 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x18\n\x10\x63ountersignature\x18\x02 \x01(\x0c\x12\x0f\n\x07project\x18\x03 \x01(\t\x12\x0b\n\x03run\x18\x04 \x01(\t\"\xd5\x01\n\x0fWitnessResponse\x12&\n\x06newest\x18\x01 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tcontinues\x18\x02 \x03(\x0c\x12%\n\x05other\x18\x03 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x1e\n\x16other_countersignature\x18\x04 \x01(\x0c\x12\x17\n\x0fother_continues\x18\x05 \x03(\x0c\x12\'\n\x07release\x18\x06 \x01(\x0b\x32\x16.linkage.v1.AuditEntry\"\x93\x01\n\nAuditEntry\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x12\n\nat_unix_ms\x18\x02 \x01(\x03\x12\x0f\n\x07project\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x05 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x06 \x01(\t\x12\x0c\n\x04salt\x18\x07 \x01(\x0c\x12\x10\n\x08included\x18\x08 \x03(\x0c\x32K\n\x05\x41udit\x12\x42\n\x07Witness\x12\x1a.linkage.v1.WitnessRequest\x1a\x1b.linkage.v1.WitnessResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#tryst/protos/linkage/v1/audit.proto\x12\nlinkage.v1\"t\n\nCheckpoint\x12\x0b\n\x03log\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0c\n\x04root\x18\x03 \x01(\x0c\x12\x12\n\nat_unix_ms\x18\x04 \x01(\x03\x12\x11\n\tsignature\x18\x05 \x01(\x0c\x12\x16\n\x0enote_signature\x18\x06 \x01(\x0c\"\x98\x01\n\x0eWitnessRequest\x12$\n\x04seen\x18\x01 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x18\n\x10\x63ountersignature\x18\x02 \x01(\x0c\x12\x0f\n\x07project\x18\x03 \x01(\t\x12\x0b\n\x03run\x18\x04 \x01(\t\x12\x13\n\x0b\x63osigned_at\x18\x05 \x01(\x04\x12\x13\n\x0b\x63osignature\x18\x06 \x01(\x0c\"\xd5\x01\n\x0fWitnessResponse\x12&\n\x06newest\x18\x01 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x11\n\tcontinues\x18\x02 \x03(\x0c\x12%\n\x05other\x18\x03 \x01(\x0b\x32\x16.linkage.v1.Checkpoint\x12\x1e\n\x16other_countersignature\x18\x04 \x01(\x0c\x12\x17\n\x0fother_continues\x18\x05 \x03(\x0c\x12\'\n\x07release\x18\x06 \x01(\x0b\x32\x16.linkage.v1.AuditEntry\"\x93\x01\n\nAuditEntry\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x12\n\nat_unix_ms\x18\x02 \x01(\x03\x12\x0f\n\x07project\x18\x03 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x04 \x01(\t\x12\x0e\n\x06\x61\x63tion\x18\x05 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x06 \x01(\t\x12\x0c\n\x04salt\x18\x07 \x01(\x0c\x12\x10\n\x08included\x18\x08 \x03(\x0c\x32K\n\x05\x41udit\x12\x42\n\x07Witness\x12\x1a.linkage.v1.WitnessRequest\x1a\x1b.linkage.v1.WitnessResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,13 +32,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.aud
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CHECKPOINT']._serialized_start=51
-  _globals['_CHECKPOINT']._serialized_end=143
-  _globals['_WITNESSREQUEST']._serialized_start=145
-  _globals['_WITNESSREQUEST']._serialized_end=255
-  _globals['_WITNESSRESPONSE']._serialized_start=258
-  _globals['_WITNESSRESPONSE']._serialized_end=471
-  _globals['_AUDITENTRY']._serialized_start=474
-  _globals['_AUDITENTRY']._serialized_end=621
-  _globals['_AUDIT']._serialized_start=623
-  _globals['_AUDIT']._serialized_end=698
+  _globals['_CHECKPOINT']._serialized_end=167
+  _globals['_WITNESSREQUEST']._serialized_start=170
+  _globals['_WITNESSREQUEST']._serialized_end=322
+  _globals['_WITNESSRESPONSE']._serialized_start=325
+  _globals['_WITNESSRESPONSE']._serialized_end=538
+  _globals['_AUDITENTRY']._serialized_start=541
+  _globals['_AUDITENTRY']._serialized_end=688
+  _globals['_AUDIT']._serialized_start=690
+  _globals['_AUDIT']._serialized_end=765
 # @@protoc_insertion_point(module_scope)

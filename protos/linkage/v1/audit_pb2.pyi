@@ -7,30 +7,36 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Checkpoint(_message.Message):
-    __slots__ = ("log", "size", "root", "at_unix_ms", "signature")
+    __slots__ = ("log", "size", "root", "at_unix_ms", "signature", "note_signature")
     LOG_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     ROOT_FIELD_NUMBER: _ClassVar[int]
     AT_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    NOTE_SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     log: str
     size: int
     root: bytes
     at_unix_ms: int
     signature: bytes
-    def __init__(self, log: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    note_signature: bytes
+    def __init__(self, log: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ..., signature: _Optional[bytes] = ..., note_signature: _Optional[bytes] = ...) -> None: ...
 
 class WitnessRequest(_message.Message):
-    __slots__ = ("seen", "countersignature", "project", "run")
+    __slots__ = ("seen", "countersignature", "project", "run", "cosigned_at", "cosignature")
     SEEN_FIELD_NUMBER: _ClassVar[int]
     COUNTERSIGNATURE_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
+    COSIGNED_AT_FIELD_NUMBER: _ClassVar[int]
+    COSIGNATURE_FIELD_NUMBER: _ClassVar[int]
     seen: Checkpoint
     countersignature: bytes
     project: str
     run: str
-    def __init__(self, seen: _Optional[_Union[Checkpoint, _Mapping]] = ..., countersignature: _Optional[bytes] = ..., project: _Optional[str] = ..., run: _Optional[str] = ...) -> None: ...
+    cosigned_at: int
+    cosignature: bytes
+    def __init__(self, seen: _Optional[_Union[Checkpoint, _Mapping]] = ..., countersignature: _Optional[bytes] = ..., project: _Optional[str] = ..., run: _Optional[str] = ..., cosigned_at: _Optional[int] = ..., cosignature: _Optional[bytes] = ...) -> None: ...
 
 class WitnessResponse(_message.Message):
     __slots__ = ("newest", "continues", "other", "other_countersignature", "other_continues", "release")

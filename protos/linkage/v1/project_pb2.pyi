@@ -188,7 +188,7 @@ class ContributionStatus(_message.Message):
     def __init__(self, side: _Optional[_Union[Side, str]] = ..., rows: _Optional[int] = ..., bytes_expected: _Optional[int] = ..., bytes_received: _Optional[int] = ..., committed: _Optional[bool] = ...) -> None: ...
 
 class RunStatus(_message.Message):
-    __slots__ = ("run", "state", "stage", "fraction", "error", "links", "attempt")
+    __slots__ = ("run", "state", "stage", "fraction", "error", "links", "attempt", "links_withheld")
     RUN_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
@@ -196,6 +196,7 @@ class RunStatus(_message.Message):
     ERROR_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    LINKS_WITHHELD_FIELD_NUMBER: _ClassVar[int]
     run: str
     state: RunState
     stage: str
@@ -203,4 +204,5 @@ class RunStatus(_message.Message):
     error: str
     links: int
     attempt: int
-    def __init__(self, run: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., error: _Optional[str] = ..., links: _Optional[int] = ..., attempt: _Optional[int] = ...) -> None: ...
+    links_withheld: bool
+    def __init__(self, run: _Optional[str] = ..., state: _Optional[_Union[RunState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., error: _Optional[str] = ..., links: _Optional[int] = ..., attempt: _Optional[int] = ..., links_withheld: _Optional[bool] = ...) -> None: ...

@@ -1,8 +1,11 @@
-"""The measures that the combined output alone decides: all but those of what a run estimates of its own quality."""
+"""The measures that the combined output alone decides.
+
+Neither those of what a run estimates of its own quality, nor those of records that a custodian may have invented.
+"""
 
 from tryst.common.disclosure_measures import MEASURES
 
 RELEASE_MEASURES = {"differences"}
 """Decided by earlier releases beside this one."""
 
-OUTPUT_MEASURES = {name for name, measure in MEASURES.items() if measure.needs != "quality"}
+OUTPUT_MEASURES = {name for name, measure in MEASURES.items() if measure.needs != "quality" and not measure.own_limit}

@@ -39,8 +39,8 @@ def random_codes(n: int) -> np.ndarray:
 def test_no_links() -> None:
     found = assessed(random_codes(20), n_links=0)
     assert found["records"] == 0
-    assert found["verdict"] == "within"
-    assert {entry["value"] for entry in found["measures"].values()} == {0.0}
+    assert [breach["measure"] for breach in found["breaches"]] == ["unlinked"]
+    assert {entry["value"] for name, entry in found["measures"].items() if name != "unlinked"} == {0.0}
     assert found["warnings"][0]["code"] == "no_linked_record"
 
 

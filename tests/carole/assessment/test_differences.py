@@ -175,8 +175,8 @@ def test_the_default_limit_is_judged_and_the_document_has_the_difference(
 ) -> None:
     policy = population.spec.assessment
     assert policy is not None
-    assert ("differences" in policy.limits.given, policy.applied_limits["differences"]) == (False, 0.1)
-    assert policy.model_copy(update={"tables": ()}).applied_limits == policy.limits.given
+    assert ("differences" in policy.limits.given, policy.judged_limits["differences"]) == (False, 0.1)
+    assert "differences" not in policy.model_copy(update={"tables": ()}).judged_limits
     before = EarlierRelease("e", "", None, unpack(assessment.counts))
     for combined, breached in ((population.combined, False), (without(population.combined, 17), True)):
         made = assess(combined, population.spec, "r" * 32, released=[before, replace(before, counts=None)])

@@ -14,6 +14,7 @@ from tryst.carole.assessment import Assessment, assess
 from tryst.common.disclosure_measures import MEASURES
 
 FORM = {
+    "contributions",
     "version",
     "project",
     "run",
@@ -52,7 +53,7 @@ ENTRY = {
 def test_the_form(document: dict[str, Any]) -> None:
     assert set(document) == FORM
     assert document["version"] == 2
-    assert set(document["measures"]) == OUTPUT_MEASURES
+    assert set(document["measures"]) == OUTPUT_MEASURES | {"unlinked"}
     for name, entry in document["measures"].items():
         assert set(entry) == ENTRY, name
         assert 0 <= entry["value"] <= 1
@@ -100,10 +101,11 @@ def test_a_limit_is_kept_at_the_measure_and_breached_below(
 ) -> None:
     policy = population.spec.assessment
     assert policy is not None
-    limits = policy.limits.model_copy(update={name: value - below for name, value in assessment.judged.items()})
-    spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits})})
+    limits = policy.limits.model_copy(update={name: assessment.judged[name] - below for name in OUTPUT_MEASURES})
+    overlap = {"minimum_overlap": 1 - assessment.judged["unlinked"] + below}
+    spec = population.spec.model_copy(update={"assessment": policy.model_copy(update={"limits": limits, **overlap})})
     found = assess(population.combined, spec, "r" * 32)
-    assert set(found.breaches) == (OUTPUT_MEASURES if breached else set())
+    assert set(found.breaches) == (OUTPUT_MEASURES | {"unlinked"} if breached else set())
     assert all(entry["breached"] is breached for entry in found.document["measures"].values())
     assert found.document["verdict"] == ("breach" if breached else "within")
 

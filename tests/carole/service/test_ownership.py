@@ -11,9 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, coordination
+from tests.carole.deployment import DIGEST, ENCODING, SEED, SPECIFICATION, Deployment, Upload, coordination
 from tests.carole.service.test_membership import eventually
-from tests.carole.service.test_stewardship import refused, steward
+from tests.carole.service.test_stewardship import hold, refused, steward
 from tests.consoles import wide_consoles
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.command import app
@@ -29,7 +29,7 @@ from tryst.common.pki.certificates import Validity
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 from tryst.coordinator.client.client_configuration import steward_template, template
-from tryst.protos.linkage.v1 import coordination_pb2, project_pb2, resolution_pb2
+from tryst.protos.linkage.v1 import coordination_pb2, custody_pb2, project_pb2, resolution_pb2
 
 REASON = "she leaves for the ministry in May"
 TEXT = SPECIFICATION.replace("results_days: 30", "results_days: 29")
@@ -311,3 +311,39 @@ def test_the_name_of_an_owner_who_has_left_is_not_given_to_another_party(
     eventually(
         lambda: (deployment.store.audit.last_members() or {})["coordinator"]["identity"] in stranger.identity.hex
     )
+
+
+def test_before_a_release_its_owner_and_stewards_alone_see_how_many_links(
+    deployment: Deployment, uploads: dict[Side, Upload]
+) -> None:
+    run = hold(deployment, uploads)
+
+    def shown(status: project_pb2.ProjectStatus) -> tuple[int, bool]:
+        return status.run.links, status.run.links_withheld
+
+    def seen() -> list[tuple[int, bool]]:
+        """By the owner, a steward, another coordinator, a custodian."""
+        (listed,) = deployment.coordinator("successor").projects()
+        status, _ = deployment.coordinator("successor").get("trial")
+        custodian = deployment.custodian(Side.BOB)
+        request = custody_pb2.NextTaskRequest(waiting=["trial"])
+        (told,) = custodian.call(custodian.stub.NextTask, request).projects
+        assert shown(listed) == shown(status)
+        owners, _ = deployment.coordinator().get("trial")
+        return [shown(owners), *(shown(each) for each in steward(deployment).assessed()), shown(status), shown(told)]
+
+    assert seen() == [(3, False), (3, False), (0, True), (0, True)]
+    raw = coordination_pb2.GetRunRequest(project="trial", run=run)
+    connection = deployment.connect("successor")
+    assert connection.call(coordination(connection).GetRun, raw).run.links_withheld
+    assert "done" in types(deployment, "successor", "status")
+    decider = steward(deployment)
+    decider.decide("trial", run, decider.report("trial", run).sha256, release=True, reason=REASON)
+    assert seen() == [(3, False)] * 4
+
+
+def test_why_a_custodian_declined_is_for_the_projects_owner(deployment: Deployment) -> None:
+    deployment.custodian(Side.ALICE).decline(REASON)
+    for party, reason in (("coordinator", REASON), ("successor", "")):
+        side = deployment.coordinator(party).get("trial")[0].sides[0]
+        assert (side.declined, side.decline_reason) == (True, reason)

@@ -140,7 +140,7 @@ def test_what_is_accepted_is_signed_and_another_signature_is_refused(rolled_back
     found = rolled_back.store.restorations.newest()
     assert found is not None
     lost = json.loads((rolled_back.root / "coordinator.seen.json").read_text())["lost"]
-    (number, text) = max(lost, key=lambda pair: json.loads(pair[1])["size"])
+    (number, text) = max(lost, key=lambda pair: Checkpoint.from_text(pair[1], "test").size)
     assert number == found.entry.sequence
     decision = RestorationDecision("trial", number, found.restored, Checkpoint.from_text(text, "test"), accept=True)
     signature = bytes.fromhex(entry.details["signature"])

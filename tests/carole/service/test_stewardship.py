@@ -45,6 +45,11 @@ def refused(code: ErrorCode, call, *arguments, **named) -> TrystError:  # type: 
 def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deployment, str]:
     """A deployment with a result that the policy holds, and its run."""
     deployment.keyed()
+    return deployment, hold(deployment, uploads)
+
+
+def hold(deployment: Deployment, uploads: dict[Side, Upload]) -> str:
+    """A run of a project whose keys agree, with a result of 3 links that the policy holds."""
     for side in Side:
         deployment.custodian(side).contribute(uploads[side])
     database = Database(f"sqlite:///{deployment.root / 'store' / 'carole.db'}")
@@ -57,7 +62,7 @@ def held(deployment: Deployment, uploads: dict[Side, Upload]) -> tuple[Deploymen
     assert lease is not None
     shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [DOCUMENT]}
     deployment.store.runs.finish(lease, 3, shares, JUDGEMENT)
-    return deployment, run
+    return run
 
 
 def test_a_held_result_cannot_be_fetched_until_a_steward_releases_it(held: tuple[Deployment, str]) -> None:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from tests.common.custodian.conftest import SPECIFICATION
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.steps import approval
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import new_seed_file
+from tryst.common.keys.sealing_key import FormerKey
 from tryst.common.parties import Side
+from tryst.common.pki import Members, Provisioned
+from tryst.common.specification import load_specification, specification_digest
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 MakeWorld = Callable[..., "object"]
@@ -105,6 +112,25 @@ def test_from_approval_to_results(make_world) -> None:
     joined = links[Side.ALICE].join(links[Side.BOB], on="link_id", suffix="_bob")
     assert joined.height == 150
     assert all(a[1:] == b[1:] for a, b in joined.select("identifier", "identifier_bob").rows())
+
+
+def test_a_custodian_agrees_on_no_keys_where_a_former_sealing_key_is_listed(
+    make_world, tmp_path: Path, parties: Provisioned
+) -> None:
+    """Carole, who could overlook what the specification requires, is not relied on."""
+    world = make_world(text=f"{SPECIFICATION}sealing: hybrid\n")
+    keys = tmp_path / "alice-keys"
+    shutil.copytree(parties.parties["alice"].path, keys)
+    former = FormerKey(X25519PrivateKey.generate()).public
+    with_former = Members(replace(each, sealing=former) if each.name == "bob" else each for each in parties.members)
+    (keys / "members.yaml").write_text(with_former.dump())
+    config = world.alice.config
+    config.write_text(config.read_text().replace(str(parties.parties["alice"].path), str(keys)))
+    with running(world.alice, world.bob):
+        eventually(lambda: "sealing keys of X25519 alone" in shown(world.alice).blocking_error)
+        assert not any(side is Side.ALICE for side, _ in world.carole.messages)
+        (keys / "members.yaml").write_text(parties.members.dump())
+        world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
 
 
 def test_the_order_of_rows_is_shuffled(make_world) -> None:
@@ -202,6 +228,20 @@ def test_an_error_in_the_source_is_shown_before_anyone_signs_and_tried_again_onc
         world.alice.source.write_text(good)
         world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
         assert shown(world.alice).blocking_error == ""
+
+
+def test_an_amended_specification_is_looked_at_at_once_whatever_the_former_was_set_aside_for(make_world) -> None:
+    world = make_world()
+    world.alice.source.write_text(world.alice.source.read_text().replace("surname", "sur_name"))
+    config = world.alice.config.read_text().replace("retry_seconds: 0.2 ", "retry_seconds: 3600 ")
+    world.alice.config.write_text(config.replace("longest_retry_seconds: 60", "longest_retry_seconds: 3600"))
+    with running(world.alice), Control.open(world.alice.config, world.alice.party) as control:
+        eventually(lambda: "did you mean 'sur_name'" in shown(world.alice).blocking_error)
+        amended = world.carole.text.replace("results_days: 30", "results_days: 29")
+        with world.carole.lock:
+            world.carole.text, world.carole.spec = amended, load_specification(amended)
+            world.carole.lock.notify_all()
+        eventually(lambda: control.specification("people").digest == specification_digest(world.carole.spec))
 
 
 def test_the_profile_follows_the_source_while_the_operator_thinks(make_world) -> None:

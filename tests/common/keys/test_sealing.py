@@ -11,26 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.content_key import FORMER, HYBRID, MARK_BYTES, header_bytes
 from tryst.common.keys.sealing import (
     CHUNK_BYTES,
-    HEADER_BYTES,
-    MAGIC,
     TAG_BYTES,
     SealContext,
     open_file,
     open_sealed,
     seal,
 )
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.sealing_key import FormerKey, HybridKey, SealingKey, SealingPublicKey
 
 KEY = SealingKey.create()
+OLD = SealingKey(FormerKey(X25519PrivateKey.generate()))
+BOTH = pytest.mark.parametrize("key", [KEY, OLD], ids=["hybrid", "former"])
 CONTEXT = SealContext("febrl4", "run-1", "alice")
 SEALED_CHUNK = CHUNK_BYTES + TAG_BYTES
 THREE_CHUNKS = bytes(range(256)) * (CHUNK_BYTES // 256) * 2 + b"the end"
 
 
-def sealed(content: bytes, context: SealContext = CONTEXT) -> bytes:
-    return b"".join(seal(KEY.public, context, [content]))
+def sealed(content: bytes, context: SealContext = CONTEXT, key: SealingKey = KEY) -> bytes:
+    return b"".join(seal(key.public, context, [content]))
+
+
+def header_of(message: bytes) -> int:
+    return header_bytes(message[:MARK_BYTES])
 
 
 def opened(message: bytes, key: SealingKey = KEY, context: SealContext = CONTEXT) -> bytes:
@@ -51,18 +56,24 @@ LENGTHS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@BOTH
+@settings(max_examples=40, deadline=None)
 @given(LENGTHS, st.lists(st.integers(0), max_size=5), st.lists(st.integers(0), max_size=5))
-def test_round_trip_however_it_is_cut(length: int, cuts: list[int], cuts_of_sealed: list[int]) -> None:
+def test_round_trip_however_it_is_cut(key: SealingKey, length: int, cuts: list[int], cuts_of_sealed: list[int]) -> None:
     content = bytes(index % 251 for index in range(length))
-    message = b"".join(seal(KEY.public, CONTEXT, cut(content, cuts)))
-    assert len(message) == HEADER_BYTES + length + max(1, -(-length // CHUNK_BYTES)) * TAG_BYTES
-    assert b"".join(open_sealed(KEY, CONTEXT, cut(message, cuts_of_sealed))) == content
+    message = b"".join(seal(key.public, CONTEXT, cut(content, cuts)))
+    assert len(message) == header_of(message) + length + max(1, -(-length // CHUNK_BYTES)) * TAG_BYTES
+    assert b"".join(open_sealed(key, CONTEXT, cut(message, cuts_of_sealed))) == content
+
+
+def test_the_key_in_the_list_decides_the_version() -> None:
+    assert sealed(b"content").startswith(HYBRID)
+    assert sealed(b"content", key=OLD).startswith(FORMER)
 
 
 def test_a_message_of_an_earlier_version_still_opens() -> None:
     """Made by this program under the private key 00 01 .. 1f: the form is frozen."""
-    key = SealingKey(X25519PrivateKey.from_private_bytes(bytes(range(32))))
+    key = SealingKey(FormerKey(X25519PrivateKey.from_private_bytes(bytes(range(32)))))
     assert opened(bytes.fromhex(FROZEN), key) == b"content"
 
 
@@ -72,10 +83,12 @@ FROZEN = (
 )
 
 
-def test_two_sealings_of_the_same_have_nothing_in_common() -> None:
-    one, other = sealed(b"content"), sealed(b"content")
-    assert one[len(MAGIC) : HEADER_BYTES] != other[len(MAGIC) : HEADER_BYTES]
-    assert one[HEADER_BYTES:] != other[HEADER_BYTES:]
+@BOTH
+def test_two_sealings_of_the_same_have_nothing_in_common(key: SealingKey) -> None:
+    one, other = sealed(b"content", key=key), sealed(b"content", key=key)
+    header = header_of(one)
+    assert one[MARK_BYTES:header] != other[MARK_BYTES:header]
+    assert one[header:] != other[header:]
 
 
 def test_chunks_are_bounded_whatever_comes_in() -> None:
@@ -107,25 +120,59 @@ def test_content_is_opened_before_the_message_has_come_to_its_end() -> None:
         SealContext("febrl4run-1", "", "alice"),
     ],
 )
-def test_another_context_is_refused(context: SealContext) -> None:
-    with pytest.raises(TrystError, match="chunk 0 does not open") as caught:
-        opened(sealed(b"content"), context=context)
+@BOTH
+def test_another_context_is_refused(context: SealContext, key: SealingKey) -> None:
+    with pytest.raises(TrystError, match="does not open under this key and context") as caught:
+        opened(sealed(b"content", key=key), key=key, context=context)
     assert caught.value.code is ErrorCode.SEALED
 
 
 def test_another_key_is_refused() -> None:
-    with pytest.raises(TrystError, match="chunk 0 does not open"):
+    with pytest.raises(TrystError, match="its header does not open"):
         opened(sealed(b"content"), key=SealingKey.create())
+    with pytest.raises(TrystError, match="chunk 0 does not open"):
+        opened(sealed(b"content", key=OLD), key=SealingKey(FormerKey(X25519PrivateKey.generate())))
+    with pytest.raises(TrystError, match="this party has one of X25519 alone"):
+        opened(sealed(b"content"), key=OLD)
 
 
+def test_half_of_a_hybrid_key_opens_nothing() -> None:
+    """Who breaks X25519, or ML-KEM, has one half; and a sealer cannot be led to use one half."""
+    assert isinstance(KEY.newest, HybridKey)
+    mlkem, x25519 = KEY.newest.mlkem, KEY.newest.x25519
+    for half in (HybridKey(HybridKey.create().mlkem, x25519), HybridKey(mlkem, X25519PrivateKey.generate())):
+        with pytest.raises(TrystError, match="its header does not open"):
+            opened(sealed(b"content"), key=SealingKey(half))
+    to_the_curve_alone = b"".join(seal(FormerKey(x25519).public, CONTEXT, [b"content"]))
+    with pytest.raises(TrystError, match="X25519 alone, which this party no longer has"):
+        opened(to_the_curve_alone)
+
+
+def test_a_renewed_key_opens_what_was_sealed_to_the_one_before() -> None:
+    messages = [sealed(b"content", key=OLD)]
+    key, former = OLD, OLD.public
+    for _ in range(2):
+        key = key.renewed()
+        assert key.public.is_hybrid
+        assert key.publics[1] == former
+        former = key.public
+        messages.append(sealed(b"content", key=key))
+        assert [opened(message, key=key) for message in messages[-2:]] == [b"content"] * 2
+    with pytest.raises(TrystError, match="no longer has"):
+        opened(messages[0], key=key)
+    with pytest.raises(TrystError, match="its header does not open"):
+        opened(messages[1], key=key.renewed())
+
+
+@BOTH
 @settings(deadline=None)
 @given(st.integers(0), st.integers(0, 7))
-def test_any_changed_bit_is_refused(place: int, bit: int) -> None:
-    message = bytearray(sealed(b"some content"))
+def test_any_changed_bit_is_refused(key: SealingKey, place: int, bit: int) -> None:
+    message = bytearray(sealed(b"some content", key=key))
     message[place % len(message)] ^= 1 << bit
     # The top bit of an X25519 public key is ignored by definition; it still enters the derivation.
     with pytest.raises(TrystError):
-        opened(bytes(message))
+        opened(bytes(message), key=key)
 
 
 @settings(deadline=None)
@@ -137,10 +184,9 @@ def test_any_cut_is_refused(place: int) -> None:
 
 
 def chunks_of(message: bytes) -> tuple[bytes, list[bytes]]:
-    payload = message[HEADER_BYTES:]
-    return message[:HEADER_BYTES], [
-        payload[start : start + SEALED_CHUNK] for start in range(0, len(payload), SEALED_CHUNK)
-    ]
+    header = header_of(message)
+    payload = message[header:]
+    return message[:header], [payload[start : start + SEALED_CHUNK] for start in range(0, len(payload), SEALED_CHUNK)]
 
 
 @pytest.mark.parametrize(
@@ -171,8 +217,11 @@ def test_bytes_behind_the_end_are_refused() -> None:
 def test_what_is_no_sealed_message_is_refused() -> None:
     with pytest.raises(TrystError, match="does not begin as a sealed message"):
         opened(bytes(200))
-    with pytest.raises(TrystError, match="ends within its header"):
-        opened(MAGIC)
+    for mark in (HYBRID, FORMER):
+        with pytest.raises(TrystError, match="ends within its header"):
+            opened(mark)
+    with pytest.raises(TrystError, match="does not begin as a sealed message"):
+        opened(HYBRID.replace(b"2", b"3") + bytes(2000))
 
 
 LOW_ORDER = [
@@ -189,7 +238,12 @@ def test_points_of_low_order_are_refused_on_both_sides(raw: bytes) -> None:
     with pytest.raises(TrystError, match="low order"):
         list(seal(SealingPublicKey(raw), CONTEXT, [b"content"]))
     with pytest.raises(TrystError, match="low order"):
-        opened(MAGIC + raw + bytes(40))
+        list(seal(SealingPublicKey(KEY.public.raw[:-32] + raw), CONTEXT, [b"content"]))
+    with pytest.raises(TrystError, match="low order"):
+        opened(FORMER + raw + bytes(40), key=OLD)
+    header, chunks = chunks_of(sealed(b"content"))
+    with pytest.raises(TrystError, match="its header does not open"):
+        opened(header[: -48 - 32] + raw + header[-48:] + chunks[0])
 
 
 def test_a_file_appears_only_when_all_of_it_was_opened(tmp_path: Path) -> None:
@@ -202,18 +256,43 @@ def test_a_file_appears_only_when_all_of_it_was_opened(tmp_path: Path) -> None:
     assert (tmp_path / "share").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_key_is_saved_privately_and_loaded(tmp_path: Path) -> None:
-    KEY.save(tmp_path / "sealing.key")
-    assert SealingKey.load(tmp_path / "sealing.key").public == KEY.public
-    assert SealingPublicKey.from_hex(KEY.public.hex) == KEY.public
-    (tmp_path / "sealing.key").chmod(0o640)
+@pytest.mark.parametrize("key", [KEY, OLD, OLD.renewed(), KEY.renewed()], ids=["hybrid", "former", "both", "two"])
+def test_a_key_is_saved_privately_and_loaded(tmp_path: Path, key: SealingKey) -> None:
+    path = tmp_path / "sealing.key"
+    key.save(path)
+    assert SealingKey.load(path).publics == key.publics
+    assert SealingPublicKey.from_hex(key.public.hex) == key.public
+    path.chmod(0o640)
     with pytest.raises(TrystError, match="mode 0640"):
-        SealingKey.load(tmp_path / "sealing.key")
-    (tmp_path / "other.key").write_text("nonsense")
-    (tmp_path / "other.key").chmod(0o600)
-    with pytest.raises(TrystError, match="expected an X25519 private key"):
-        SealingKey.load(tmp_path / "other.key")
+        SealingKey.load(path)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sealing.key"
+    KEY.renewed().save(path)
+    mark = b"-----BEGIN"
+    blocks = [mark + block for block in path.read_bytes().split(mark)[1:]]
+    OLD.save(tmp_path / "old.key")
+    old = (tmp_path / "old.key").read_bytes()
+    lattice, curve = blocks[0], blocks[1]
+    # Nothing; text; half a key; a key of two halves of one kind; a third key; a former key before another; more.
+    for pem in (b"", b"nonsense", lattice, lattice * 2, lattice + curve + lattice, b"".join(blocks) + old, old * 2):
+        path.write_bytes(pem)
+        with pytest.raises(TrystError, match="expected private keys of ML-KEM-768 and X25519"):
+            SealingKey.load(path)
+    path.write_bytes(old + b"more")
+    with pytest.raises(TrystError, match="expected private keys"):
+        SealingKey.load(path)
+
+
+def test_what_is_no_public_key_is_refused() -> None:
+    with pytest.raises(TrystError, match="has 1216 or 32 bytes"):
+        SealingPublicKey(bytes(33))
+    with pytest.raises(TrystError, match="no public key of ML-KEM-768"):
+        SealingPublicKey(b"\xff" * 1216)
 
 
 def test_no_secret_in_a_repr() -> None:
     assert repr(KEY) == "SealingKey()"
+    assert repr(KEY.newest) == "HybridKey()"
+    assert repr(OLD.newest) == "FormerKey()"

@@ -11,9 +11,11 @@ import pytest
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_key import IdentityKey
+from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES
+from tryst.common.pki.sealing_renewal import former_sealing_keys
 
 
 def entries() -> list[dict[str, str]]:
@@ -124,7 +126,24 @@ def test_a_steward_may_be_absent_and_a_second_coordinator_present() -> None:
     assert len(Members.parse(text_of(given))) == 5
 
 
-@pytest.mark.parametrize("version", ["3", "'1'", "1.0", "true"])
+def test_a_hybrid_sealing_key_is_read_in_version_3_only() -> None:
+    given = entries()
+    assert "version: 1\n" in Members.parse(text_of(given)).dump()
+    key = SealingKey.create().public
+    given[0]["sealing"] = key.hex
+    assert "with hybrid sealing keys is of version 3" in mistakes_in(text_of(given))
+    members = Members.parse(text_of(given).replace("version: 1", "version: 3"))
+    assert members.named("alice").sealing == key
+    assert "version: 3\n" in members.dump()
+    assert list(Members.parse(members.dump())) == list(members)
+    assert former_sealing_keys(members) == list(PARTIES)[1:]
+    given[0]["sealing"] = "f" * len(key.hex)
+    assert "no public key of ML-KEM-768" in mistakes_in(text_of(given))
+    given[0]["sealing"] = key.hex[:-2]
+    assert "expected 2432 or 64 lower-case hexadecimal digits, got 2430 characters" in mistakes_in(text_of(given))
+
+
+@pytest.mark.parametrize("version", ["4", "'1'", "1.0", "true"])
 def test_another_version_is_refused(version: str) -> None:
     assert "version" in mistakes_in(text_of(entries()).replace("version: 1", f"version: {version}"))
 

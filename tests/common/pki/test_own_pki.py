@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tests.common.pki.own_pki import OwnPki
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_key import IdentityKey
-from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 from tryst.common.parties import Role
 from tryst.common.pki import (
     PARTIES,
@@ -222,11 +223,14 @@ def test_an_intermediate_authority_may_be_the_one_that_is_pinned() -> None:
 
 
 def test_a_list_with_own_pkis_is_of_version_2_and_read_back() -> None:
-    text = MEMBERS.dump()
+    former = [SealingPublicKey(bytes([n]) * 32) for n in range(len(MEMBERS))]
+    members = Members(replace(member, sealing=key) for member, key in zip(MEMBERS, former, strict=True))
+    text = members.dump()
     assert "version: 2" in text
-    assert list(Members.parse(text)) == list(MEMBERS)
+    assert list(Members.parse(text)) == list(members)
     with pytest.raises(TrystError, match="of version 2"):
         Members.parse(text.replace("version: 2", "version: 1"))
+    assert list(Members.parse(MEMBERS.dump())) == list(MEMBERS)
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,16 @@ def test_both_are_known_by_their_names_and_renewed_while_connected(world: World)
             number = world.renew()
             eventually(lambda number=number: world.shown() == number)
             assert asked(connection) == "coordinator"  # on the connection that is open
-            connection.renew(TlsFiles.load(world.folders["coordinator"].path, Role.COORDINATOR).channel())
+            channel = TlsFiles.load(world.folders["coordinator"].path, Role.COORDINATOR).channel()
+            connection.renew(channel, CAROLE)
             assert asked(connection) == "coordinator"
+        # A list with another name of Carole's reaches those who are connected.
+        connection.renew(channel, "other.example")
+        with pytest.raises(TrystError) as caught:
+            asked(connection)
+        assert caught.value.code is ErrorCode.UNAVAILABLE
+        connection.renew(channel, "localhost")
+        assert asked(connection) == "coordinator"
 
 
 def test_the_others_are_known_by_their_keys(world: World) -> None:

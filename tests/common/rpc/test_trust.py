@@ -193,7 +193,7 @@ def test_a_caller_renews_its_certificate_while_it_is_connected(
         eventually(lambda: served.trust.members.named("coordinator").certificate == _certificate(others))
         with pytest.raises(TrystError):
             connection.call(stub.GetProject, request)
-        connection.renew(channel_credentials(others.parties["coordinator"].path, Role.COORDINATOR))
+        connection.renew(channel_credentials(others.parties["coordinator"].path, Role.COORDINATOR), LINKER)
         assert connection.call(stub.GetProject, request, attempts=5).specification == "coordinator"
 
 

@@ -74,7 +74,20 @@ def test_two_signatures_are_explained() -> None:
     assert "only when two different members of the role steward have signed" in words(TWO)
 
 
-@pytest.mark.parametrize("more", ["", "  signatures: 2\n"])
+def test_the_limits_on_invented_records_hold_unnamed_and_leave_older_digests_as_they_were() -> None:
+    bare = load_specification(BASE + ASSESSMENT, "t")
+    assert bare.assessment is not None
+    assert bare.assessment.judged_limits == bare.assessment.limits.given | {"near_copies": 0.002, "unlinked": 0.99}
+    named = load_specification(BASE + ASSESSMENT + "  near_copies: 0.002\n  minimum_overlap: 0.01\n", "t")
+    assert specification_digest(named) == specification_digest(bare)
+    for more in ("  near_copies: 0.02\n", "  minimum_overlap: 0.2\n"):
+        other = load_specification(BASE + ASSESSMENT + more, "t")
+        assert specification_digest(other) != specification_digest(bare)
+        assert encoding_digest(other) == encoding_digest(bare)
+    assert "near_copies at most 0.002, unlinked at most 0.99" in " ".join(specification_notes(bare))
+
+
+@pytest.mark.parametrize("more", ["", "  signatures: 2\n", "  near_copies: 0.1\n  minimum_overlap: 0.0\n"])
 def test_written_back_as_it_was(more: str) -> None:
     spec = load_specification(BASE + ASSESSMENT + more, "t")
     assert load_specification(dump_specification(spec), "t") == spec
@@ -83,9 +96,13 @@ def test_written_back_as_it_was(more: str) -> None:
 def test_every_measure_of_the_registry_can_be_limited() -> None:
     properties = json_schema()["$defs"]["Limits"]["properties"]
     assert {name: shown["description"] for name, shown in properties.items()} == {
-        measure.name: measure.meaning for measure in MEASURES.values()
+        measure.name: measure.meaning for measure in MEASURES.values() if not measure.own_limit
     }
+    section = json_schema()["$defs"]["AssessmentSpec"]["properties"]
+    assert {measure.own_limit for measure in MEASURES.values() if measure.own_limit} <= set(section)
     for measure in MEASURES.values():
+        if measure.own_limit:
+            continue
         number = properties[measure.name]["anyOf"][0]
         assert (number["minimum"], number["maximum"]) == (measure.minimum, measure.maximum)
 

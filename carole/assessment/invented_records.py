@@ -1,0 +1,80 @@
+"""Whether a file may hold invented records: near-copies within it, and how few of the smaller file's records link.
+
+A single invented record looks like any other: that it is linked tells its sender that the other file has the person,
+and nothing here can notice. What shows is many records of one person, or a file of which next to nothing links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tryst.carole.assessment.measures import Measure
+from tryst.carole.engine.near_copies import PARTNERS, NearCopies
+from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.parties import Side
+
+
+@dataclass(frozen=True)
+class InventedRecords:
+    """The two measures, the figures they are made of, and warnings."""
+
+    measures: Mapping[str, Measure]
+    document: dict[str, Any]
+    warnings: tuple[ResultWarning, ...]
+
+
+def invented_records(
+    copies: tuple[NearCopies, NearCopies] | None, members: Mapping[str, Mapping[str, Any]]
+) -> InventedRecords:
+    """Judge what could be records that a custodian has made up.
+
+    Parameters
+    ----------
+    copies
+        Of Alice's file and of Bob's; None where the contributions are not there to be looked at.
+    members
+        By custodian, its number of records and how many of them are linked, as `membership` counts them.
+    """
+    figures = {side: {"records": each["records"], "linked": each["linked"]} for side, each in members.items()}
+    smaller = min(figures.values(), key=lambda each: (each["records"], each["linked"]))
+    measures: dict[str, Measure] = {}
+    if smaller["records"]:
+        unlinked = 1 - smaller["linked"] / smaller["records"]
+        how = f"{smaller['linked']} of {smaller['records']} records of the smaller file are linked"
+        measures["unlinked"] = Measure(unlinked, how)
+    document: dict[str, Any] = {str(side): dict(each) for side, each in figures.items()}
+    warnings: tuple[ResultWarning, ...] = ()
+    if copies is not None:
+        for side, found in zip(Side, copies, strict=True):
+            document[str(side)] |= {
+                "near_copies": found.rows,
+                "standard_error": found.standard_error,
+                "compared": found.compared,
+            }
+        if all(found.distinguishing for found in copies):
+            worst = max(zip(Side, copies, strict=True), key=lambda pair: pair[1].share)
+            measures["near_copies"] = Measure(worst[1].share, _method(*worst))
+        else:
+            warnings = (result_warning("near_copies_unseen"),)
+    return InventedRecords(measures, document, warnings)
+
+
+def _method(side: Side, found: NearCopies) -> str:
+    how = f"the larger share is {side.title()}'s: records with {PARTNERS} near-copies or more, under one blocking rule"
+    if found.standard_error:
+        how += (
+            f"; {found.compared} of them compared, drawn at random, with a standard error of"
+            f" {found.standard_error / found.records:.2g}"
+        )
+    return how
+
+
+def near_copies_warnings(copies: tuple[NearCopies, NearCopies]) -> tuple[ResultWarning, ...]:
+    """A warning for each file with near-copies, for results that no policy judges as well."""
+    return tuple(
+        result_warning("near_copies", side=side.title(), records=round(found.rows), partners=PARTNERS)
+        for side, found in zip(Side, copies, strict=True)
+        if found.rows >= 1
+    )

@@ -1,0 +1,110 @@
+"""What a custodian keeps of a seed agreement, *with its private keys*, as bytes for its vault.
+
+Version 2 has the half of ML-KEM-768; version 1 is of agreements that a former release began, which end as they began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms
+from tryst.common.keys.encapsulation import STATE_BYTES
+from tryst.common.keys.framing import FramingError, Part, frame, unframe
+from tryst.common.parties import Side
+
+_MARKS = {1: b"tryst seed agreement state 1", 2: b"tryst seed agreement state 2"}
+
+
+@dataclass(frozen=True)
+class AgreementState:
+    """An agreement, as far as it has come.
+
+    Attributes
+    ----------
+    identity, peer
+        The own public identity and the other custodian's, raw.
+    ephemeral
+        The own X25519 private key, raw.
+    encapsulation
+        The own half of ML-KEM-768, empty in version 1.
+    peer_offer, canary, peer_confirmation
+        Empty where there is none yet.
+    """
+
+    version: int
+    terms: Terms
+    side: Side
+    identity: bytes
+    peer: bytes
+    ephemeral: bytes = field(repr=False)
+    encapsulation: bytes = field(repr=False)
+    peer_offer: bytes
+    canary: bytes
+    peer_confirmation: bytes
+
+    def pack(self) -> bytes:
+        """The state as bytes."""
+        half = (self.encapsulation,) if self.version > 1 else ()
+        return frame(
+            _MARKS[self.version],
+            *self.terms.parts,
+            self.side.value.encode(),
+            self.identity,
+            self.peer,
+            self.ephemeral,
+            *half,
+            self.peer_offer,
+            self.canary,
+            self.peer_confirmation,
+        )
+
+    @classmethod
+    def unpack(cls, content: bytes) -> AgreementState:
+        """Read a state.
+
+        Raises
+        ------
+        TrystError
+            VAULT if it is malformed.
+        """
+        version = 1 if content.startswith(frame(_MARKS[1])) else 2
+        half = [Part("encapsulation", 0, STATE_BYTES)] if version > 1 else []
+        try:
+            mark, project, digest, epoch, side, *rest = unframe(content, [*_HEAD, *half, *_TAIL])
+            if mark != _MARKS[version]:
+                raise ValueError("another version")
+            if version == 1:
+                rest.insert(3, b"")
+            return cls(
+                version, Terms(project.decode(), digest, int.from_bytes(epoch, "big")), Side(side.decode()), *rest
+            )
+        except (FramingError, ValueError):
+            raise malformed_state() from None
+
+
+def malformed_state() -> TrystError:
+    """The error of a state that cannot be read."""
+    return TrystError(
+        ErrorCode.VAULT,
+        "the stored state of a seed agreement is malformed",
+        remedy="restore it from its backup, or let the coordinator open a new epoch of the project (`tryst project "
+        "new-epoch`), and agree again in it",
+    )
+
+
+_HEAD = [
+    Part.fixed("version", len(_MARKS[1])),
+    Part("project", 1, PROJECT_LIMIT),
+    Part.fixed("encoding digest", DIGEST_BYTES),
+    Part.fixed("epoch", 4),
+    Part("side", 1, 16),
+    Part.fixed("identity", 32),
+    Part.fixed("other identity", 32),
+    Part.fixed("ephemeral key", 32),
+]
+_TAIL = [
+    Part("the other's offer", 0, MESSAGE_LIMIT),
+    Part("canary digest", 0, DIGEST_BYTES),
+    Part("the other's confirmation", 0, MESSAGE_LIMIT),
+]

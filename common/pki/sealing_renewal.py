@@ -1,0 +1,86 @@
+"""A new sealing key for a party that goes on with its identity, its certificate and its projects.
+
+1. The party runs `renew_sealing_key`: its file then holds the new key and, behind it, the one that the membership list
+   still has; its enrolment request has the new one, signed by its identity. Its service is started again.
+2. The coordinator assembles the list again from this request and the others, and every party accepts it.
+3. From then on everything is sealed to the new key. What was sealed to the one before still opens, until the next
+   renewal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.message_words import listed
+from tryst.common.parties import Role
+from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
+from tryst.common.pki.folders import PartyFolder, write_public
+from tryst.common.pki.members import Member, Members
+from tryst.common.pki.own_keys import check_own
+
+RENEWAL = "make a hybrid one by `tryst party renew-sealing`, see deploy/README.md, Rotation"
+"""What the owner of a former key does."""
+
+
+def renew_sealing_key(folder: Path, identity: Identity | None = None) -> EnrolmentRequest:
+    """Make a party's new sealing key, and its enrolment request with it.
+
+    As long as the list in the folder has the key before the newest, no further one is made, because that would drop the
+    listed one: the request is only written again.
+
+    Parameters
+    ----------
+    identity
+        The party's own, if it is not in the folder.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if a file is missing or unusable, or the list has none of the folder's keys.
+    """
+    party = PartyFolder(folder)
+    request, key = load_enrolment_request(party.enrolment_request), SealingKey.load(party.sealing)
+    signer = identity or open_identity(None, party.identity)
+    if party.members.exists():
+        own = Members.load(party.members).named(request.name)
+        check_own(own, {"identity": (signer.public,), "sealing": key.publics}, str(folder))
+        is_listed = own.sealing == key.public
+    else:
+        is_listed = key.before is None
+    if is_listed:
+        key = key.renewed()
+        # Before the request, so that no list can have a key that no file has.
+        key.save(party.sealing, replace=True)
+    renewed = replace(request, identity=signer.public, sealing=key.public)
+    write_public(party.enrolment_request, renewed.signed(signer).encode())
+    return renewed
+
+
+def require_hybrid(members: Iterable[Member], where: str) -> None:
+    """Refuse a list in which a party that something is sealed to has a key of a former release.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION.
+    """
+    former = former_sealing_keys(member for member in members if member.role is not Role.STEWARD)
+    if former:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the specification has `sealing: hybrid`, and the membership list has sealing keys of X25519 alone",
+            where=where,
+            got=f"such a key of {listed(former)}",
+            remedy=f"have each {RENEWAL}",
+        )
+
+
+def former_sealing_keys(members: Iterable[Member]) -> list[str]:
+    """The members whose listed sealing key is of X25519 alone, as former releases made it."""
+    return [member.name for member in members if not member.sealing.is_hybrid]

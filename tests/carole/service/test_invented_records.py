@@ -1,0 +1,142 @@
+"""Runs in which a custodian has invented records to learn attributes of people, and runs on honest files.
+
+Twenty near-copies each of 40 people in 2,000, through the real Carole, in modes open and block_keyed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import polars as pl
+import pytest
+
+from benchmarks._leakage_invented import COPIES, PROBED, honest, probed
+from tests.carole import trial
+from tests.carole.deployment import SEED, Deployment
+from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report
+from tests.carole.service.test_coded_runs import put, tell
+from tests.specifications import heading
+from tryst.carole.engine.resolution_exchange import decide
+from tryst.carole.engine.resolution_request import unpack_request
+from tryst.carole.engine.resources import Resources
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.projects import State
+from tryst.carole.service.linking import carry_out
+from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of
+from tryst.common.cleaning import clean
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.records import encode_records
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.common.specification import load_specification
+from tryst.common.wire import chunk_slices, root_digest
+
+__all__ = ["carole"]
+
+FILES_SEED = 5
+RESOURCES = Resources(1 << 30, 2)
+TEXT = (
+    heading("trial")
+    + """
+fields:
+  - {name: given_name, kind: name, bits: 256, personal: true}
+  - {name: surname, kind: name, bits: 256}
+  - {name: date_of_birth, kind: date, bits: 256, date: {order: ymd}}
+  - {name: postcode, kind: code, bits: 256}
+blocking:
+  - {name: born, keys: [{field: date_of_birth}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+variables:
+  - {name: sex, holder: both, categories: [f, m], role: key}
+assessment:
+  fractions: {alice: 0.3, bob: 0.3, combined: 0.2}
+  limits: {correct_matches: 1}
+  on_breach: hold
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+)
+
+
+class Contribution(trial.Contribution):
+    """A custodian's file, cleaned, signed and cut into chunks."""
+
+    def __init__(self, side: Side, frame: pl.DataFrame, text: str) -> None:
+        spec = load_specification(text)
+        cleaned = clean(frame.with_columns(pl.col("sex").str.to_lowercase()), spec, side)
+        self.encoded = encode_records(cleaned.columns, spec, SEED, 1, variables=cleaned.variables)
+        self.sets, self.layout = self.encoded.sets, self.encoded.layout
+        self.payload = b"".join(to_bytes(self.sets))
+        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
+        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
+        self.root = root_digest(self.digests)
+
+
+def carried_out(
+    carole: Deployment, mode: str, files: dict[Side, pl.DataFrame], monkeypatch: pytest.MonkeyPatch, more: str = ""
+) -> str:
+    """A whole run on two files; its name."""
+    text = TEXT.replace("mode: open", f"mode: {mode}").replace("  on_breach: hold\n", f"  on_breach: hold\n{more}")
+    new = project(text)
+    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
+    monkeypatch.setattr(trial, "NEW", new)
+    given = {side: Contribution(side, files[side], text) for side in Side}
+    trial.contributed(carole.store, dict(given))
+    spec, done = load_specification(text), lease(carole, "a")
+    links = carry_out(carole.store, done, spec, herself(carole), RESOURCES, lambda *_: None)
+    if mode == "open":
+        assert links
+        return done.run
+    requested = carole.store.artifacts.read(done.run, RESOLUTION_REQUEST)
+    assert requested is not None
+    reported = {side: tell(carole, done.run, side, given[side]) for side in Side}
+    for side in Side:
+        put(carole, done.run, handles_of(side), b"sealed", side)
+    request = unpack_request(requested, plan_of(spec))
+    made = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, done.run)
+    put(carole, done.run, RESOLUTION_RESULT, made)
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)
+    return done.run
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_near_copies_hold_the_run_and_report_and_log_name_them(
+    carole: Deployment, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = dict(probed(honest(FILES_SEED), "postcode", FILES_SEED).files)
+    run = carried_out(carole, mode, files, monkeypatch)
+    assert carole.store.projects.get("trial").state is State.HELD
+    with pytest.raises(TrystError) as caught:
+        carole.store.results.fetch("trial", Role.CUSTODIAN_B, run, 0)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    document = report(carole, run)
+    assert [breach["measure"] for breach in document["breaches"]] == ["near_copies"]
+    assert document["contributions"]["bob"]["near_copies"] == PROBED * COPIES
+    assert document["contributions"]["alice"]["near_copies"] == 0
+    assert "the larger share is Bob's" in document["measures"]["near_copies"]["method"]
+    _, entries = carole.store.audit.proven("trial", 0, 200)
+    assessed = {entry.action: entry.details for entry, _ in entries}["assess"]
+    details = json.loads(assessed) if isinstance(assessed, str) else assessed
+    assert details["breaches"] == "near_copies"
+    assert details["near_copies"] == document["measures"]["near_copies"]["judged"] > 0.25
+    assert 0 < details["unlinked"] < 0.99
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_honest_files_with_duplicates_are_released(
+    carole: Deployment, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = carried_out(carole, mode, honest(FILES_SEED), monkeypatch)
+    assert carole.store.projects.get("trial").state is State.RELEASED
+    document = report(carole, run)
+    assert document["measures"]["near_copies"]["value"] == 0.0
+    assert 0.4 < document["measures"]["unlinked"]["value"] < 0.7
+
+
+def test_a_policy_may_allow_copies_and_want_more_in_common(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = dict(probed(honest(FILES_SEED), "postcode", FILES_SEED).files)
+    run = carried_out(carole, "open", files, monkeypatch, "  near_copies: 0.5\n  minimum_overlap: 0.9\n")
+    assert carole.store.projects.get("trial").state is State.HELD
+    assert [breach["measure"] for breach in report(carole, run)["breaches"]] == ["unlinked"]

@@ -1,0 +1,133 @@
+"""What Carole shows of her audit log to those who watch it: releases with proofs, and whose signature is awaited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.carole.deployment import Custodian, Deployment, make_upload, people
+from tryst.common.audit import Checkpoint
+from tryst.common.audit.signed_note import Cosignature
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+from tryst.common.rpc.transfer import Content
+from tryst.common.wire.checkpoints import checkpoint_to_wire
+from tryst.common.witnessing.log_memory import FileMemory
+from tryst.common.witnessing.log_reader import LogReader
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.released_runs import ReleasedRuns
+from tryst.protos.linkage.v1 import audit_pb2, audit_pb2_grpc, custody_pb2, project_pb2
+
+SHARE = b"sealed share"
+
+
+@pytest.fixture
+def run(deployment: Deployment) -> str:
+    """A run of the project trial, released."""
+    deployment.keyed()
+    for number, side in enumerate(Side):
+        upload, _ = make_upload(side, people(30), f"{number}" * 32)
+        deployment.custodian(side).contribute(upload)
+    found = deployment.coordinator().start("trial").run
+    lease = deployment.store.runs.take("worker")
+    assert lease is not None
+    shares = {str(role): [SHARE] for role in (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.COORDINATOR)}
+    deployment.store.runs.finish(lease, 3, shares)
+    return found
+
+
+def linker(deployment: Deployment):  # type: ignore[no-untyped-def]
+    return deployment.parties.members.in_role(Role.LINKER).identity
+
+
+def reader(deployment: Deployment, custodian: Custodian, folder: Path) -> LogReader:
+    memory = FileMemory(folder / f"{custodian.side}.json")
+    return LogReader(custodian.connection, custodian.identity, linker(deployment), memory, "")
+
+
+def test_a_release_is_shown_with_its_proof_and_no_other_run_is(
+    deployment: Deployment, run: str, tmp_path: Path
+) -> None:
+    log = reader(deployment, deployment.custodian(Side.ALICE), tmp_path)
+    entry = log.check_release("trial", run)
+    assert (entry.project, entry.action, entry.details["run"]) == ("trial", "release", run)
+    for project, other in (
+        ("trial", "0" * 32),
+        ("another", run),
+        ("Trial", run),
+        ("trial", "%"),
+        ("trial", run.upper()),
+    ):
+        with pytest.raises(TrystError, match="whose release is not in her audit log") as caught:
+            log.check_release(project, other)
+        assert caught.value.code is ErrorCode.AUDIT
+
+
+def test_whoever_has_not_countersigned_a_release_is_asked_to(deployment: Deployment, run: str, tmp_path: Path) -> None:
+    alice, bob = (deployment.custodian(side) for side in Side)
+    release = reader(deployment, alice, tmp_path).check_release("trial", run).sequence
+    assert alice.next_task().countersign == release
+    logs = {each.side: reader(deployment, each, tmp_path) for each in (alice, bob)}
+    logs[Side.ALICE].check()  # sends what was verified before
+    assert alice.next_task().countersign == 0
+    assert bob.next_task().countersign == release
+    # Bob has his share, and no task any more: Alice still needs his signature of all that she had seen.
+    root = Content.of(SHARE).root
+    bob.call(bob.stub.AcknowledgeResult, custody_pb2.AcknowledgeResultRequest(project="trial", run=run, root=root))
+    for _ in range(2):
+        logs[Side.ALICE].check()
+    asked = bob.next_task()
+    assert (asked.kind, asked.countersign) == (custody_pb2.TASK_KIND_IDLE, release + 1)
+    for _ in range(2):
+        logs[Side.BOB].check()
+    assert bob.next_task().countersign == 0
+    alice.call(alice.stub.AcknowledgeResult, custody_pb2.AcknowledgeResultRequest(project="trial", run=run, root=root))
+    assert [each.next_task().countersign for each in (alice, bob)] == [0, 0]
+
+
+def test_a_cosignature_is_verified_before_it_is_kept(deployment: Deployment, tmp_path: Path) -> None:
+    alice, bob = (deployment.custodian(side) for side in Side)
+    log = reader(deployment, alice, tmp_path)
+    log.check()
+    seen = FileMemory(tmp_path / "alice.json").newest_seen()
+    assert seen is not None
+    seen.verify(linker(deployment))
+    assert seen.note
+
+    def send(cosignature: Cosignature) -> None:
+        request = audit_pb2.WitnessRequest(
+            seen=checkpoint_to_wire(seen),
+            countersignature=seen.countersign(alice.identity),
+            cosigned_at=cosignature.at,
+            cosignature=cosignature.signature,
+        )
+        alice.call(alice.connection.stub(audit_pb2_grpc.AuditStub).Witness, request)
+
+    with pytest.raises(TrystError) as caught:
+        send(Cosignature.make(bob.identity, 5, seen.log, seen.size, seen.root))
+    assert caught.value.code is ErrorCode.SIGNATURE
+    assert deployment.store.audit.noted("alice") is None
+    send(Cosignature.make(alice.identity, 5, seen.log, seen.size, seen.root))
+    noted = deployment.store.audit.noted("alice")
+    assert noted is not None
+    assert noted[0] == seen
+
+
+def test_a_coordinator_shows_no_release_that_is_not_in_the_log(
+    deployment: Deployment, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    party = deployment.coordinator()
+    memory = FileMemory(tmp_path / "coordinator.json")
+    connection = deployment.connect("coordinator")
+    log = LogReader(connection, party._identity, linker(deployment), memory, "")
+    coordinator = Coordinator(connection, party._identity, None, ReleasedRuns(memory, log))
+    with monkeypatch.context() as patched:
+        patched.setattr(deployment.store.audit, "released", lambda *_: None)
+        with pytest.raises(TrystError, match="whose release is not in her audit log"):
+            coordinator.get("trial")
+        assert memory.released("trial") == {}
+    status = coordinator.projects()[0]
+    assert (status.state, status.run.run) == (project_pb2.PROJECT_STATE_RELEASED, run)
+    assert set(memory.released("trial")) == {run}
+    assert isinstance(memory.newest_seen(), Checkpoint)

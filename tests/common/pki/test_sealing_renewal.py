@@ -1,0 +1,104 @@
+"""A new sealing key, step by step: at no step can a share be sealed that its recipient does not open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing import SealContext, open_sealed, seal
+from tryst.common.keys.sealing_key import FormerKey, SealingKey
+from tryst.common.parties import Role
+from tryst.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
+from tryst.common.pki.enrolment_requests import load_enrolment_request
+from tryst.common.pki.sealing_renewal import former_sealing_keys, renew_sealing_key
+
+CONTEXT = SealContext("trial", "r" * 32, "alice")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Provisioned:
+    """Parties whose Alice has the key of a former release, in her file and in everyone's list."""
+    made = provision(tmp_path / "parties")
+    alice = made.parties["alice"]
+    alice.sealing.unlink()
+    SealingKey(FormerKey(X25519PrivateKey.generate())).save(alice.sealing)
+    request = load_enrolment_request(alice.enrolment_request)
+    members = Members(
+        member
+        if member.name != "alice"
+        else type(member)(
+            member.name, member.role, member.certificate, member.identity, SealingKey.load(alice.sealing).public
+        )
+        for member in made.members
+    )
+    for party in made.parties.values():
+        party.members.write_text(members.dump())
+    assert request.sealing != members.named("alice").sealing
+    return made
+
+
+def listed(made: Provisioned) -> Members:
+    return Members.load(made.parties["carole"].members)
+
+
+def opens(made: Provisioned) -> bool:
+    """Whether Alice opens what is sealed by Carole's list."""
+    sealed = b"".join(seal(listed(made).in_role(Role.CUSTODIAN_A).sealing, CONTEXT, [b"share"]))
+    return b"".join(open_sealed(SealingKey.load(made.parties["alice"].sealing), CONTEXT, [sealed])) == b"share"
+
+
+def accepted(made: Provisioned) -> None:
+    """A new list from everyone's request, and accepted by all."""
+    folders = made.parties
+    requests = [load_enrolment_request(party.enrolment_request) for party in folders.values()]
+    certificates = {name: party.certificate.read_bytes() for name, party in folders.items()}
+    authorities = (made.authority / "authority.pem").read_bytes()
+    members = assemble(requests, certificates, authorities)
+    for name, party in folders.items():
+        accept(party.path, name, certificates[name], members.dump(), authorities)
+
+
+def test_a_former_key_becomes_hybrid_and_nothing_is_lost_on_the_way(made: Provisioned) -> None:
+    alice = made.parties["alice"]
+    assert former_sealing_keys(listed(made)) == ["alice"]
+    before = SealingKey.load(alice.sealing)
+    earlier = b"".join(seal(before.public, CONTEXT, [b"earlier"]))
+    assert opens(made)
+    renewed = renew_sealing_key(alice.path)
+    assert renewed.sealing.is_hybrid
+    assert opens(made)  # still by the former key, which the list has
+    # Again, as after a crash, before the list has the new key: no further one, which would drop the listed one.
+    assert renew_sealing_key(alice.path).sealing == renewed.sealing
+    assert load_enrolment_request(alice.enrolment_request).sealing == renewed.sealing
+    accepted(made)
+    assert former_sealing_keys(listed(made)) == []
+    assert listed(made).named("alice").sealing == renewed.sealing
+    assert opens(made)
+    assert b"".join(open_sealed(SealingKey.load(alice.sealing), CONTEXT, [earlier])) == b"earlier"
+    # The next renewal is of the new key, and drops the former one.
+    assert renew_sealing_key(alice.path).sealing != renewed.sealing
+    assert opens(made)
+    assert not any(not key.is_hybrid for key in SealingKey.load(alice.sealing).publics)
+
+
+def test_a_party_without_a_list_renews_once(tmp_path: Path) -> None:
+    made = provision(tmp_path / "parties")
+    alice = made.parties["alice"]
+    alice.members.unlink()
+    first = renew_sealing_key(alice.path).sealing
+    assert first != made.members.named("alice").sealing
+    assert renew_sealing_key(alice.path).sealing == first
+
+
+def test_a_folder_whose_keys_are_not_listed_is_left_as_it_is(made: Provisioned) -> None:
+    alice = PartyFolder(made.parties["alice"].path)
+    alice.sealing.unlink()
+    SealingKey.create().save(alice.sealing)
+    before = alice.sealing.read_bytes()
+    with pytest.raises(TrystError, match="another sealing key for alice") as caught:
+        renew_sealing_key(alice.path)
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    assert alice.sealing.read_bytes() == before
