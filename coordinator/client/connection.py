@@ -93,9 +93,9 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     pin = ListPin(config.absolute())
     members = pin.load(folder.members)
     show_former_keys(members)
-    share = settings.observability.share_request_ids
+    share, address = settings.observability.share_request_ids, settings.carole.address
     with (
-        connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection,
+        connection_of(address, settings.keys, role, share_request_ids=share, members=members) as connection,
         _renewed(connection, settings.keys, role, pin),
     ):
         identity = open_identity(settings.identity, folder.identity)
@@ -128,9 +128,14 @@ def _renewed(connection: Connection, keys: Path, role: Role, pin: ListPin) -> It
 
 
 def connection_of(
-    address: str, keys: Path, role: Role = Role.COORDINATOR, *, share_request_ids: bool = False
+    address: str,
+    keys: Path,
+    role: Role = Role.COORDINATOR,
+    *,
+    share_request_ids: bool = False,
+    members: Members | None = None,
 ) -> Connection:
-    """A connection to the Carole at `address`, with the certificate in the folder `keys`."""
+    """A connection to the Carole at `address`, with the certificate in the folder `keys`, and its list unless given."""
     credentials = channel_credentials(keys, role)
-    linker = Members.load(PartyFolder(keys).members).in_role(Role.LINKER)
+    linker = (members or Members.load(PartyFolder(keys).members)).in_role(Role.LINKER)
     return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids)
