@@ -15,6 +15,7 @@ from tryst.common.configuration import Configuration, ConfiguredPath, load_confi
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section
+from tryst.common.pki.list_pin import ListDigest, pin_line
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 _UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -25,6 +26,7 @@ TEMPLATE = """\
 version: 1
 listen: {listen}
 keys: {keys}  # folder of her certificate and keys, made by `tryst init` or `tryst party`
+{pin}
 store:
   database: sqlite:///{store}/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
   blobs: {store}/blobs  # encrypted uploads and results; wrapping.key must not be in their backups
@@ -161,6 +163,8 @@ class CaroleConfiguration(Configuration):
     """Folder of the linker's certificate and keys."""
     members: ConfiguredPath | None = None
     """The membership list; by default the one in `keys`."""
+    members_digest: ListDigest | None = None
+    """Pins the list, as `tryst party accept` shows its digest; none: it is taken as it is."""
     wrapping: WrappingConfiguration | None = None
     """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     identity: IdentityConfiguration | None = None
@@ -183,7 +187,13 @@ def load_carole(path: Path) -> CaroleConfiguration:
 
 
 def template(
-    listen: str, *, keys: str = ".", store: str = "store", observability: str = "", allow_remote: bool = False
+    listen: str,
+    *,
+    keys: str = ".",
+    store: str = "store",
+    observability: str = "",
+    allow_remote: bool = False,
+    members_digest: str = "",
 ) -> str:
     """A commented ``carole.yaml`` for a Carole that listens on `listen`.
 
@@ -195,6 +205,10 @@ def template(
         IP:port of her metrics and probes; none by default.
     allow_remote
         Whether that may be an address that other machines can reach.
+    members_digest
+        Of the membership list, in any grouping, where it is known already.
     """
     shown = section(observability, allow_remote=allow_remote)
-    return TEMPLATE.format(listen=f'"{listen}"', keys=keys, store=store, observability=shown)
+    return TEMPLATE.format(
+        listen=f'"{listen}"', keys=keys, store=store, observability=shown, pin=pin_line(members_digest)
+    )

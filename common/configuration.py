@@ -8,6 +8,7 @@ accident, so no message shows a value that was read.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -43,6 +44,19 @@ def _resolve(path: Path, info: ValidationInfo) -> Path:
 
 ConfiguredPath = Annotated[Path, AfterValidator(_resolve)]
 """A path that, when relative, is relative to the configuration file (``~`` is the user's home)."""
+
+
+def hexadecimal(digits: int) -> AfterValidator:
+    """Validates so many hexadecimal digits, in any grouping; they are kept without it, in lower case."""
+
+    def check(value: str) -> str:
+        found = re.sub(r"[\s:-]", "", value).lower()
+        if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", found):
+            raise ValueError(f"expected {digits} hexadecimal digits")
+        return found
+
+    return AfterValidator(check)
+
 
 Model = TypeVar("Model", bound=BaseModel)
 

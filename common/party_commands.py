@@ -241,8 +241,8 @@ def _identity(config: Path | None, folder: Path) -> Identity | None:
 
 def _show(members: Members) -> None:
     """The members of a list, and its digest, to compare by telephone."""
-    from tryst.common.keys.fingerprint import fingerprint, in_groups
+    from tryst.common.keys.fingerprint import in_groups
 
     for member in members:
         typer.echo(f"{member.name:<12} {member.role:<12} {member.identity.fingerprint}")
-    typer.echo(f"{'the list':<25} {in_groups(fingerprint(members.dump().encode()))}")
+    typer.echo(f"{'the list':<25} {in_groups(members.digest)}")

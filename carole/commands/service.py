@@ -160,12 +160,13 @@ def check(config: Config = Path("carole.yaml")) -> None:
     from tryst.common.keys.wrapping_configuration import open_wrapper
     from tryst.common.parties import Role
     from tryst.common.pki.folders import PartyFolder
+    from tryst.common.pki.list_pin import ListPin
     from tryst.common.pki.own_keys import check_own
     from tryst.common.rpc.trust import Trust
 
     configuration = load_carole(config)
     folder = PartyFolder(configuration.keys)
-    trust = Trust(folder.path, Role.LINKER, members=configuration.members)
+    trust = Trust(folder.path, Role.LINKER, members=configuration.members, pin=ListPin(config.absolute()))
     open_wrapper(configuration.wrapping, folder.wrapping)
     identity = open_identity(configuration.identity, folder.identity)
     check_own(trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))

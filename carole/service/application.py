@@ -35,6 +35,7 @@ from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.own_keys import check_own
 from tryst.common.rpc.server import RunningServer, ServerSettings, Service, start_server
 from tryst.common.rpc.trust import Trust, TrustWatch
@@ -81,7 +82,7 @@ class Application:
         self._path = path.absolute()
         self.configuration: CaroleConfiguration = load_carole(self._path)
         folder = PartyFolder(self.configuration.keys)
-        self._trust = Trust(folder.path, Role.LINKER, members=self.configuration.members)
+        self._trust = Trust(folder.path, Role.LINKER, members=self.configuration.members, pin=ListPin(self._path))
         self._watch = TrustWatch(self._trust, self._record_members)
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = open_identity(self.configuration.identity, folder.identity)

@@ -226,7 +226,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """The caller confirms that it holds its share."""
         member, side = _custodian(context)
         name, run = project_name(request.project), known_id(request.run)
-        self._service.store.results.acknowledge(name, side, member.name, run, request.root)
+        alone = normalized_reason(request.alone) if request.alone else ""
+        self._service.store.results.acknowledge(name, side, member.name, run, request.root, alone)
         return custody_pb2.AcknowledgeResultResponse()
 
 

@@ -36,7 +36,7 @@ from tryst.common.parent_process import end_with_parent
 from tryst.common.parties import Role
 from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
+from tryst.common.pki.list_pin import UNPINNED, ListPin
 from tryst.common.pki.sealing_renewal import require_hybrid
 from tryst.common.rpc.status import for_others, passes
 from tryst.common.specification import load_specification
@@ -103,14 +103,17 @@ class Worker:
         The worker's name.
     holder
         Its Carole's, under which it writes.
+    pin
+        Which membership list to take.
     """
 
-    def __init__(self, configuration: CaroleConfiguration, owner: str, holder: str) -> None:
+    def __init__(self, configuration: CaroleConfiguration, owner: str, holder: str, pin: ListPin = UNPINNED) -> None:
         folder = PartyFolder(configuration.keys)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         identity = open_identity(configuration.identity, folder.identity)
         places = configuration.store
         self._store = Store(places.database, places.blobs, vault, identity, holder=holder)
+        self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
         self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
         self._owner = owner
@@ -154,7 +157,7 @@ class Worker:
             log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
             with Heartbeat(self._store, lease, stages) as heart:
                 # The list is read for every run: it may have changed since the last one.
-                reader = Reader.load(self._folder, Role.LINKER, Members.load(self._members))
+                reader = Reader.load(self._folder, Role.LINKER, self._pin.load(self._members))
                 if spec.sealing == "hybrid":
                     require_hybrid(reader.members, f"run of {spec.project}")
                 links = carry_out(self._store, lease, spec, reader, self._resources, heart.progress, stages.note)
@@ -218,7 +221,7 @@ def main(arguments: list[str] | None = None) -> int:
         configuration = load_carole(given.config)
         begin_log("worker", configuration.log_level)
         begin_tracing("worker")
-        Worker(configuration, given.owner, given.holder).work()
+        Worker(configuration, given.owner, given.holder, ListPin(given.config.absolute())).work()
     except TrystError as error:
         log.error("worker failed", code=error.code.name, error=str(error))
         return STORAGE_FAILED if passes(error.code) else 1

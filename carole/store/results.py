@@ -107,8 +107,8 @@ class Results:
                 # Released under a specification that requested no assessment.
         return found
 
-    def acknowledge(self, name: str, side: Side, member: str, run: str, root: bytes) -> None:
-        """A custodian confirms that it holds its share.
+    def acknowledge(self, name: str, side: Side, member: str, run: str, root: bytes, alone: str = "") -> None:
+        """A custodian confirms that it holds its share; `alone` as in `operations.acknowledge`.
 
         Raises
         ------
@@ -124,7 +124,7 @@ class Results:
                     where=f"{name}, run {run}",
                     remedy="fetch the share again",
                 )
-            change.apply(operations.acknowledge(change.project, side, member, run))
+            change.apply(operations.acknowledge(change.project, side, member, run, alone))
 
     def _share(self, connection: Connection, project: Project, role: Role, run: str) -> Row[Any]:
         requested = project.run(run)

@@ -49,6 +49,7 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
     _checkpoints(app, party, default)
     _accept_restore(app, party, default)
     _override(app, party, default)
+    _fetch_alone(app, party, default)
     if load_gate is not None:
         _leakage(app, party, load_gate)
     _stop(app, party, default)
@@ -303,6 +304,31 @@ def _override(app: typer.Typer, party: Party, default: Path) -> None:
                 typer.confirm(f"Contribute {party.title}'s records to {project} above the limit?", abort=True)
             control.override(project, reason)
         console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
+
+
+def _fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
+    @app.command("fetch-alone")
+    def fetch_alone(
+        project: Project,
+        reason: Annotated[
+            str, typer.Option(help="Why, in 10 to 1000 characters: logged here and in Carole's audit log.")
+        ],
+        config: Config = default,
+        yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+    ) -> None:
+        """Fetch a released share although the other custodian has not countersigned Carole's audit log.
+
+        For a custodian that stays away. Telephone it first: without its countersignature your service cannot tell
+        whether Carole shows the two of you the same log. Nothing else that is checked is left out.
+        """
+        from tryst.common.custodian.operator.control import Control
+        from tryst.common.custodian.operator.screen import console
+
+        with Control.open(config, party) as control:
+            if not yes:
+                typer.confirm(f"Fetch {party.title}'s share of {project} without the countersignature?", abort=True)
+            control.fetch_alone(project, reason)
+        console.print("Decided. The service fetches the share now; your reason goes to Carole's audit log.")
 
 
 def _stop(app: typer.Typer, party: Party, default: Path) -> None:

@@ -13,11 +13,12 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.configuration import Configuration, ConfiguredPath, hexadecimal, load_configuration
 from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability
+from tryst.common.pki.list_pin import ListDigest
 from tryst.common.specification.model.defaults import Mode
 
 MAX_WAIT_SECONDS = 5.0
@@ -55,16 +56,6 @@ def one_character(value: str) -> str:
     if len(value) != 1 or value in '\r\n"':
         raise ValueError("expected one character, such as ',' or ';' (a tab is \"\\t\" in double quotes)")
     return value
-
-
-def _hex_of(digits: int) -> AfterValidator:
-    def check(value: str) -> str:
-        found = re.sub(r"[\s:-]", "", value).lower()
-        if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", found):
-            raise ValueError(f"expected {digits} hexadecimal digits")
-        return found
-
-    return AfterValidator(check)
 
 
 class CaroleAddress(Configuration):
@@ -135,9 +126,9 @@ class Source(Configuration):
 class Peer(Configuration):
     """The other custodian's identity, as confirmed by itself by telephone or letter; never taken from Carole."""
 
-    identity: Annotated[str, _hex_of(64)] | None = None
+    identity: Annotated[str, hexadecimal(64)] | None = None
     """Its Ed25519 public key, 64 hexadecimal digits."""
-    fingerprint: Annotated[str, _hex_of(64)] | None = None
+    fingerprint: Annotated[str, hexadecimal(64)] | None = None
     """SHA-256 of that key as `tryst` shows it, in any grouping; the key itself is in the membership list."""
 
     @model_validator(mode="after")
@@ -157,7 +148,7 @@ class OperatorAddress(Configuration):
 class Policy(Configuration):
     """What this custodian consents to without its operator's approval."""
 
-    approve: tuple[Annotated[str, _hex_of(64)], ...] = ()
+    approve: tuple[Annotated[str, hexadecimal(64)], ...] = ()
     """Digests of specifications, as `tryst spec check` prints them."""
     modes: tuple[Mode, ...] = ("open", "block_keyed")
     """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
@@ -189,6 +180,8 @@ class CustodianConfiguration(Configuration):
     """Where the wrapping keys are, if not in the file ``wrapping.key`` in `keys`."""
     identity: IdentityConfiguration | None = None
     """Where the identity is, if not in the file ``identity.key`` in `keys`."""
+    members_digest: ListDigest | None = None
+    """Pins the membership list, as `tryst party accept` shows its digest; none: that in `keys` is taken as it is."""
     state: ConfiguredPath
     """Folder of the service's state, encrypted where it is secret. Include it in the backups."""
     results: ConfiguredPath

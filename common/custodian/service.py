@@ -27,6 +27,7 @@ from tryst.common.logging_setup import begin_log
 from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Party, Role
+from tryst.common.pki.list_pin import UNPINNED, ListPin
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.common.witnessing.log_reader import LogReader
@@ -49,6 +50,8 @@ class CustodianService:
         Where its keys, its source and Carole are.
     gate
         Measures what Carole could learn, before anything is contributed.
+    pin
+        Which membership list to take.
 
     Raises
     ------
@@ -56,14 +59,16 @@ class CustodianService:
         CONFIGURATION, CERTIFICATE, BUSY or DATABASE, before anything is sent.
     """
 
-    def __init__(self, party: Party, configuration: CustodianConfiguration, gate: Gate | None = None) -> None:
+    def __init__(
+        self, party: Party, configuration: CustodianConfiguration, gate: Gate | None = None, pin: ListPin = UNPINNED
+    ) -> None:
         self._stopping = threading.Event()
         with ExitStack() as opened:
-            keyring = Keyring.load(configuration, party)
+            keyring = Keyring.load(configuration, party, pin)
             state = State(configuration.state, keyring.vault)
             opened.callback(state.close)
             share = configuration.observability.share_request_ids
-            trust = Trust(configuration.keys, party.role, only=(keyring.member.name,))
+            trust = Trust(configuration.keys, party.role, only=(keyring.member.name,), pin=pin)
 
             def name() -> str:
                 return configuration.carole.server_name or trust.members.in_role(Role.LINKER).server_name
@@ -143,7 +148,7 @@ def serve(party: Party, configuration_file: Path, ready_file: Path | None = None
     begin_tracing(party.name)
     configuration = load_custodian(configuration_file)
     check_driver(configuration.source)
-    service = CustodianService(party, configuration, gate)
+    service = CustodianService(party, configuration, gate, ListPin(configuration_file.absolute()))
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: service.stop())

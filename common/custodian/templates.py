@@ -6,6 +6,7 @@ import json
 
 from tryst.common.observability.settings import section
 from tryst.common.parties import Party
+from tryst.common.pki.list_pin import pin_line
 
 _TEMPLATE = """\
 # {title}'s service. It calls Carole; it answers only its own operator on this machine.
@@ -16,6 +17,7 @@ carole:
   # server_name: ...         # only if Carole's certificate was made by other means than `tryst`
 
 keys: {keys}                      # certificate and keys of {title}; readable by this service only
+{pin}
 state: {state}                # the service's state; encrypted where it is secret; back it up
 results: {results}            # {title}'s share of every result arrives here
 
@@ -73,6 +75,7 @@ def custodian_yaml(
     retry_seconds: float = 5,
     listen: str = "",
     allow_remote: bool = False,
+    members_digest: str = "",
 ) -> str:
     """The text of a custodian's configuration file.
 
@@ -94,6 +97,8 @@ def custodian_yaml(
         Paths, relative to the file or absolute.
     listen, allow_remote
         IP:port of its metrics and probes, and whether other machines may reach that; none by default.
+    members_digest
+        Of the membership list, in any grouping, where it is known already.
     """
     # JSON is YAML, and quotes whatever could be read as something else.
     records = (
@@ -107,6 +112,7 @@ def custodian_yaml(
         other=party.side.other,
         address=json.dumps(carole),
         keys=keys if keys == "." else json.dumps(keys),
+        pin=pin_line(members_digest),
         state=json.dumps(state) if state != "state" else state,
         results=json.dumps(results) if results != "results" else results,
         source=records,

@@ -31,6 +31,7 @@ from pathlib import Path
 
 from tryst.common.configuration import load_configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.keys.fingerprint import fingerprint
 from tryst.common.keys.identity import PublicIdentity
 from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 from tryst.common.parties import SERVERS, Role
@@ -133,6 +134,11 @@ class Members:
                 f'    sealing: "{member.sealing.hex}"',
             ]
         return "\n".join(lines) + "\n"
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the list's text, which all parties compare over the phone."""
+        return fingerprint(self.dump().encode())
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._members)

@@ -59,6 +59,7 @@ _OPERATOR = (
     "ListCheckpoints",
     "ShowRestored",
     "DecideRestored",
+    "FetchAlone",
     "Stop",
 )
 

@@ -26,6 +26,7 @@ from tryst.common.pki.certificates import read_public
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import EndingCertificate, ending
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.list_pin import UNPINNED, ListPin
 from tryst.common.pki.members import Member, Members
 from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
 from tryst.common.pki.shown_certificates import ShownCertificates, endings
@@ -64,20 +65,29 @@ class Trust:
         The membership list, if it is not the one in the folder.
     only
         Names of the members to admit; all by default.
+    pin
+        Which list to take.
 
     Raises
     ------
     TrystError
-        CONFIGURATION or CERTIFICATE, as `TlsFiles.load`, `Members.load` and `Admission`.
+        CONFIGURATION or CERTIFICATE, as `TlsFiles.load`, `ListPin.load` and `Admission`.
     """
 
     def __init__(
-        self, keys: Path, role: Role, *, members: Path | None = None, only: Iterable[str] | None = None
+        self,
+        keys: Path,
+        role: Role,
+        *,
+        members: Path | None = None,
+        only: Iterable[str] | None = None,
+        pin: ListPin = UNPINNED,
     ) -> None:
         self._folder = PartyFolder(keys)
         self._role = role
         self._list = members or self._folder.members
         self._only = None if only is None else frozenset(only)
+        self._pin = pin
         self._stamp = self._files()
         self._accept: Callable[[Members], None] = lambda members: None
         self._read = self._load()
@@ -152,7 +162,7 @@ class Trust:
 
     def _load(self) -> _Read:
         tls = TlsFiles.load(self._folder.path, self._role, members=self._list)
-        members = Members.load(self._list)
+        members = self._pin.load(self._list)
         authorities = read_public(self._folder.callers, "the authorities of callers")
         admission = Admission.from_pem(members, authorities, only=self._only)
         in_use = certificates_in_use(tls.certificate, tls.linker, tls.callers)
@@ -170,7 +180,8 @@ class Trust:
         """What changes when a file is replaced or written: place, size and time; nothing for a missing file."""
         folder = self._folder
         stamps: list[tuple[int, ...]] = []
-        for path in (self._list, folder.certificate, folder.tls_key, folder.callers, folder.linker):
+        pinned = () if self._pin.configuration is None else (self._pin.configuration,)
+        for path in (self._list, folder.certificate, folder.tls_key, folder.callers, folder.linker, *pinned):
             try:
                 found = path.stat()
             except OSError:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tryst.common.configuration import Configuration, ConfiguredPath
 from tryst.common.keys.identity_configuration import IdentityConfiguration
+from tryst.common.pki.list_pin import ListDigest, pin_line
 
 TEMPLATE = """\
 # The linkage coordinator: drives projects at Carole, sees no signature and no record.
@@ -14,6 +15,7 @@ version: 1
 carole:
   address: {address}
 keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+{pin}
 state: {state}  # folder in which it keeps what it has seen of Carole's audit log
 observability:
   share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
@@ -26,6 +28,7 @@ version: 1
 carole:
   address: {address}
 keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+{pin}
 state: {state}  # folder in which it keeps what it has seen of Carole's audit log
 observability:
   share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
@@ -54,16 +57,24 @@ class CoordinatorConfiguration(Configuration):
     keys: ConfiguredPath
     identity: IdentityConfiguration | None = None
     """Where the party's identity is, if not in the file ``identity.key`` in `keys`."""
+    members_digest: ListDigest | None = None
+    """Pins the membership list, as `tryst party accept` shows its digest; none: that in `keys` is taken as it is."""
     state: ConfiguredPath | None = None
     """Folder of `FileMemory`; that of the configuration file by default."""
     observability: ClientObservability = ClientObservability()
 
 
-def template(address: str, *, keys: str = ".", state: str = ".") -> str:
-    """A commented ``coordinator.yaml`` for the Carole at `address`; folders are relative to it or absolute."""
-    return TEMPLATE.format(address=f'"{address}"', keys=keys, state=state)
+def template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
+    """A commented ``coordinator.yaml`` for the Carole at `address`; folders are relative to it or absolute.
+
+    Parameters
+    ----------
+    members_digest
+        Of the membership list, in any grouping, where it is known already.
+    """
+    return TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))
 
 
-def steward_template(address: str, *, keys: str = ".", state: str = ".") -> str:
+def steward_template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
     """A commented ``steward.yaml``, of the same form."""
-    return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys, state=state)
+    return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))

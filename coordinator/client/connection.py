@@ -15,6 +15,7 @@ from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
 from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.members import Members
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
@@ -66,7 +67,7 @@ class Client:
 def connect(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
     """A coordinator connected to the Carole of its configuration; parameters and errors as `client`."""
     with client(config, Role.COORDINATOR, checked=checked) as found:
-        reader = Reader.load(found.folder, Role.COORDINATOR)
+        reader = Reader.load(found.folder, Role.COORDINATOR, found.members)
         yield Coordinator(found.connection, found.identity, reader, found.released)
 
 
@@ -89,14 +90,15 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     settings = load_configuration(config, CoordinatorConfiguration)
     folder = PartyFolder(settings.keys)
     show_ending(folder)
-    share = settings.observability.share_request_ids
+    pin = ListPin(config.absolute())
+    members = pin.load(folder.members)
+    show_former_keys(members)
+    share, address = settings.observability.share_request_ids, settings.carole.address
     with (
-        connection_of(settings.carole.address, settings.keys, role, share_request_ids=share) as connection,
-        _renewed(connection, settings.keys, role),
+        connection_of(address, settings.keys, role, share_request_ids=share, members=members) as connection,
+        _renewed(connection, settings.keys, role, pin),
     ):
         identity = open_identity(settings.identity, folder.identity)
-        members = Members.load(folder.members)
-        show_former_keys(members)
         linker = members.in_role(Role.LINKER).identity
         memory = FileMemory((settings.state or config.absolute().parent) / f"{role}.seen.json")
         log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")
@@ -106,9 +108,9 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
 
 
 @contextmanager
-def _renewed(connection: Connection, keys: Path, role: Role) -> Iterator[None]:
+def _renewed(connection: Connection, keys: Path, role: Role, pin: ListPin) -> Iterator[None]:
     """Meanwhile calls show the newest certificate in the folder: a command may last longer than a certificate."""
-    trust = Trust(keys, role, only=())
+    trust = Trust(keys, role, only=(), pin=pin)
 
     def look() -> bool:
         # Files that do not fit together yet change nothing.
@@ -126,9 +128,14 @@ def _renewed(connection: Connection, keys: Path, role: Role) -> Iterator[None]:
 
 
 def connection_of(
-    address: str, keys: Path, role: Role = Role.COORDINATOR, *, share_request_ids: bool = False
+    address: str,
+    keys: Path,
+    role: Role = Role.COORDINATOR,
+    *,
+    share_request_ids: bool = False,
+    members: Members | None = None,
 ) -> Connection:
-    """A connection to the Carole at `address`, with the certificate in the folder `keys`."""
+    """A connection to the Carole at `address`, with the certificate in the folder `keys`, and its list unless given."""
     credentials = channel_credentials(keys, role)
-    linker = Members.load(PartyFolder(keys).members).in_role(Role.LINKER)
+    linker = (members or Members.load(PartyFolder(keys).members)).in_role(Role.LINKER)
     return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids)

@@ -27,6 +27,7 @@ def command(
     that do not share a machine use `tryst party`, where no private key travels.
     """
     from tryst.carole.configuration import template as carole_yaml
+    from tryst.common.keys.fingerprint import in_groups
     from tryst.common.observability.settings import local
     from tryst.common.parties import Side
     from tryst.common.pki.provisioning import provision
@@ -39,11 +40,17 @@ def command(
         linker_names=dict.fromkeys([host, *(name or ())]),
         configure={
             **{str(side): _custodian(side, address) for side in Side},
-            "carole": lambda _folder, _members: {
-                "carole.yaml": carole_yaml(_listen(host, port), observability=local("carole"))
+            "carole": lambda _folder, members: {
+                "carole.yaml": carole_yaml(
+                    _listen(host, port), observability=local("carole"), members_digest=in_groups(members.digest)
+                )
             },
-            "coordinator": lambda _folder, _members: {"coordinator.yaml": coordinator_yaml(address)},
-            "steward": lambda _folder, _members: {"steward.yaml": steward_yaml(address)},
+            "coordinator": lambda _folder, members: {
+                "coordinator.yaml": coordinator_yaml(address, members_digest=in_groups(members.digest))
+            },
+            "steward": lambda _folder, members: {
+                "steward.yaml": steward_yaml(address, members_digest=in_groups(members.digest))
+            },
         },
     )
     for party, folder in made.parties.items():
@@ -61,12 +68,19 @@ def command(
 
 def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dict[str, str]]:
     from tryst.common.custodian.templates import custodian_yaml
+    from tryst.common.keys.fingerprint import in_groups
     from tryst.common.observability.settings import local
     from tryst.common.parties import Party
 
     def configure(_folder: PartyFolder, members: Members) -> dict[str, str]:
         peer = members.in_role(side.other.role).identity.fingerprint
-        text = custodian_yaml(Party(side, side.title()), carole=address, peer_fingerprint=peer, listen=local(str(side)))
+        text = custodian_yaml(
+            Party(side, side.title()),
+            carole=address,
+            peer_fingerprint=peer,
+            listen=local(str(side)),
+            members_digest=in_groups(members.digest),
+        )
         return {f"{side}.yaml": text}
 
     return configure

@@ -12,8 +12,13 @@ from tryst.carole.projects.transitions import SYSTEM, Action, Actor, permit
 from tryst.common.parties import Role, Side
 
 
-def acknowledge(project: Project, side: Side, member: str, name: str) -> Outcome:
+def acknowledge(project: Project, side: Side, member: str, name: str, alone: str = "") -> Outcome:
     """A custodian confirms that it holds its share of a released run, whose digest has been compared before.
+
+    Parameters
+    ----------
+    alone
+        Its operator's reason to fetch it before the other custodian had countersigned the release; empty if it had.
 
     Raises
     ------
@@ -26,7 +31,7 @@ def acknowledge(project: Project, side: Side, member: str, name: str) -> Outcome
         return Outcome(project)
     row = permit(project, side.role, Action.ACKNOWLEDGE)
     after = replace(project, acknowledged=project.acknowledged | {side})
-    return move(row, after, member, {"run": name})
+    return move(row, after, member, {"run": name, **({"alone": alone} if alone else {})})
 
 
 def expire_result(project: Project) -> Outcome:

@@ -126,6 +126,10 @@ class Control:
         """Contribute above the limit, with a reason."""
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))
 
+    def fetch_alone(self, project: str, reason: str) -> None:
+        """Fetch a share without the other custodian's countersignature, with a reason."""
+        self._call(self._stub.FetchAlone, operator_pb2.FetchAloneRequest(project=project, reason=reason))
+
     def show_restored(self, project: str) -> tuple[int, list[str]]:
         """The newest restoration of Carole's store, and what was lost by it, in words."""
         found = self._call(self._stub.ShowRestored, operator_pb2.ShowRestoredRequest(project=project))

@@ -19,6 +19,7 @@ from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import decide
 from tryst.common.custodian.steps.epochs import epoch_notes
 from tryst.common.custodian.steps.leakage_gate import override
+from tryst.common.custodian.steps.lone_fetch import decide_alone
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.call_recorder import CallRecorder
@@ -163,6 +164,15 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         self._step_context.state.update(project.name, blocking_error="")
         self._decided(project.name)
         return operator_pb2.OverrideResponse()
+
+    def FetchAlone(  # noqa: N802
+        self, request: operator_pb2.FetchAloneRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.FetchAloneResponse:
+        """Fetch a share without the other custodian's countersignature."""
+        project = self._known(request.project)
+        decide_alone(self._step_context, project, request.reason)
+        self._decided(project.name)
+        return operator_pb2.FetchAloneResponse()
 
     def ListCheckpoints(  # noqa: N802
         self, request: operator_pb2.ListCheckpointsRequest, context: grpc.ServicerContext

@@ -13,7 +13,8 @@ from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping_configuration import open_wrapper
 from tryst.common.parties import Party, Role
-from tryst.common.pki import Member, Members, PartyFolder
+from tryst.common.pki import Member, PartyFolder
+from tryst.common.pki.list_pin import UNPINNED, ListPin
 from tryst.common.pki.own_keys import check_own
 from tryst.common.rpc.tls import TlsFiles
 
@@ -34,8 +35,8 @@ class Keyring:
     tls: TlsFiles = field(repr=False)
 
     @classmethod
-    def load(cls, configuration: CustodianConfiguration, party: Party) -> Keyring:
-        """Read the key folder, and check that it is this party's and fits the membership list.
+    def load(cls, configuration: CustodianConfiguration, party: Party, pin: ListPin = UNPINNED) -> Keyring:
+        """Read the key folder, and check that it is this party's and fits the membership list that `pin` takes.
 
         Raises
         ------
@@ -47,7 +48,7 @@ class Keyring:
         identity = open_identity(configuration.identity, folder.identity)
         sealing = SealingKey.load(folder.sealing)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
-        members = Members.load(folder.members)
+        members = pin.load(folder.members)
         member = members.in_role(party.role)
         check_own(member, {"identity": (identity.public,), "sealing": sealing.publics}, str(configuration.keys))
         peer = _checked(configuration.peer, members.in_role(party.side.other.role), str(folder.members))

@@ -9,6 +9,10 @@ JOINED = "joined"
 """Kind of the secret that holds identifiers from maps: the records whose rows Carole has received."""
 
 
+ALONE = "alone"
+"""Kind of the secret that holds a run, and the operator's reason to fetch its share without the other's signature."""
+
+
 class Base(DeclarativeBase):
     """Base of the tables."""
 

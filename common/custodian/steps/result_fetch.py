@@ -15,6 +15,7 @@ import structlog
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Result, Upload
 from tryst.common.custodian.steps.joint_distribution import labelled
+from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
 from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.share import Share, identified, read_share, safe_name
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
@@ -49,7 +50,8 @@ def fetch(step_context: StepContext, task: Task) -> Outcome:
         if not countersigned_by_both(step_context, task):
             return Outcome.WAITS_FOR_OTHERS
         done = _receive(step_context, task)
-    request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root)
+    alone = reason_to_go_alone(step_context, task)
+    request = custody_pb2.AcknowledgeResultRequest(project=task.project, run=task.run, root=done.root, alone=alone)
     step_context.call(step_context.carole.AcknowledgeResult, request)
     step_context.state.mark_acknowledged(task.project, task.run)
     step_context.offered.pop((task.project, task.run), None)

@@ -9,7 +9,8 @@ other had countersigned before the fork. So a custodian to whom a share is offer
 in the log, and countersigns the log as it is then; it fetches nothing before the other one has countersigned, of the
 same log, at least as much as it had itself seen at that first offer. Each waits for the other's countersignature only,
 and for nothing that follows it, so both go on as soon as both have looked. A custodian that is not to fetch anything
-countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait.
+countersigns too, when Carole says that its signature is awaited. One that is away makes the other wait, unless the
+other's operator decides otherwise (`lone_fetch`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from dataclasses import dataclass
 
 from tryst.common.audit import Checkpoint
+from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.checkpoints import checkpoint_from_wire, proof_from_wire
@@ -74,7 +76,7 @@ def countersign(context: StepContext) -> None:
 
 def countersigned_by_both(context: StepContext, task: Task) -> bool:
     """Whether a run's share may be fetched: its release is in the log, and the other custodian has countersigned the
-    log at least as far as this one had seen it when the share was first offered.
+    log at least as far as this one had seen it when the share was first offered, or the operator goes without.
 
     Raises
     ------
@@ -88,7 +90,7 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
     # The log is only shorter than it was then if the operator has accepted a restored one since.
     size = min(size, first.seen.size)
     context.offered[task.project, task.run] = size, since
-    if _countersigned(context, first).theirs >= size:
+    if _countersigned(context, first).theirs >= size or reason_to_go_alone(context, task):
         return True
     other = context.party.side.other.title()
     waits = f"{other} has not countersigned Carole's audit log up to the release yet"
@@ -101,7 +103,8 @@ def countersigned_by_both(context: StepContext, task: Task) -> bool:
         where=f"project {task.project}, run {task.run}",
         remedy=f"check with {other} that its service runs and is of this release: the share is then fetched by itself. "
         "If it does and is, Carole may be showing the two of you different logs: compare the ends of `tryst alice "
-        "checkpoints` and `tryst bob checkpoints`, and ask her operator",
+        "checkpoints` and `tryst bob checkpoints`, and ask her operator. If its service stays away for good: "
+        f"`tryst {context.party.name} fetch-alone {task.project}`",
     )
 
 

@@ -176,14 +176,16 @@ class FetchResultResponse(_message.Message):
     def __init__(self, chunk: _Optional[_Union[_transfer_pb2.Chunk, _Mapping]] = ...) -> None: ...
 
 class AcknowledgeResultRequest(_message.Message):
-    __slots__ = ("project", "run", "root")
+    __slots__ = ("project", "run", "root", "alone")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     ROOT_FIELD_NUMBER: _ClassVar[int]
+    ALONE_FIELD_NUMBER: _ClassVar[int]
     project: str
     run: str
     root: bytes
-    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., root: _Optional[bytes] = ...) -> None: ...
+    alone: str
+    def __init__(self, project: _Optional[str] = ..., run: _Optional[str] = ..., root: _Optional[bytes] = ..., alone: _Optional[str] = ...) -> None: ...
 
 class AcknowledgeResultResponse(_message.Message):
     __slots__ = ()

@@ -26,7 +26,7 @@ from tryst.protos.linkage.v1 import audit_pb2 as tryst_dot_protos_dot_linkage_do
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tryst/protos/linkage/v1/operator.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\"\x0f\n\rStatusRequest\"\xfb\x01\n\x0eStatusResponse\x12\r\n\x05party\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61role\x18\x02 \x01(\t\x12\x11\n\tconnected\x18\x03 \x01(\x08\x12.\n\x08projects\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.CustodianProject\x12\x1c\n\x14identity_fingerprint\x18\x05 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\x06 \x01(\t\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\x12\x0e\n\x06member\x18\x12 \x01(\t\x12\x0f\n\x07refusal\x18\x08 \x01(\t\"\xfb\x01\n\x10\x43ustodianProject\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\x16\n\x0e\x62locking_error\x18\x05 \x01(\t\x12\x1c\n\x14specification_digest\x18\x06 \x01(\x0c\x12\x0c\n\x04rows\x18\x07 \x01(\x04\x12\r\n\x05links\x18\x08 \x01(\x04\x12\x0f\n\x07results\x18\t \x01(\t\x12\x0c\n\x04mode\x18\n \x01(\t\x12\x1a\n\x12waits_for_operator\x18\x0b \x01(\x08\"!\n\x0eProfileRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x1f\n\x0fProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\t\"\'\n\x14SpecificationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"S\n\x15SpecificationResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\r\n\x05notes\x18\x03 \x03(\t\x12\r\n\x05\x65poch\x18\x04 \x01(\r\"V\n\x16OperatorApproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\r\n\x05\x65poch\x18\x03 \x01(\r\"\x19\n\x17OperatorApproveResponse\"1\n\x0e\x44\x65\x63lineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x11\n\x0f\x44\x65\x63lineResponse\"2\n\x0fOverrideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x12\n\x10OverrideResponse\"7\n\x16ListCheckpointsRequest\x12\x0f\n\x07minimum\x18\x01 \x01(\x04\x12\x0c\n\x04lost\x18\x02 \x01(\x08\"F\n\x17ListCheckpointsResponse\x12+\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x16.linkage.v1.Checkpoint\"&\n\x13ShowRestoredRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\":\n\x14ShowRestoredResponse\x12\x13\n\x0brestoration\x18\x01 \x01(\x04\x12\r\n\x05lines\x18\x02 \x03(\t\"]\n\x15\x44\x65\x63ideRestoredRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x13\n\x0brestoration\x18\x02 \x01(\x04\x12\x0e\n\x06\x61\x63\x63\x65pt\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"(\n\x16\x44\x65\x63ideRestoredResponse\x12\x0e\n\x06\x61waits\x18\x01 \x03(\t\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse2\x87\x06\n\x08Operator\x12?\n\x06Status\x12\x19.linkage.v1.StatusRequest\x1a\x1a.linkage.v1.StatusResponse\x12\x42\n\x07Profile\x12\x1a.linkage.v1.ProfileRequest\x1a\x1b.linkage.v1.ProfileResponse\x12T\n\rSpecification\x12 .linkage.v1.SpecificationRequest\x1a!.linkage.v1.SpecificationResponse\x12R\n\x07\x41pprove\x12\".linkage.v1.OperatorApproveRequest\x1a#.linkage.v1.OperatorApproveResponse\x12\x42\n\x07\x44\x65\x63line\x12\x1a.linkage.v1.DeclineRequest\x1a\x1b.linkage.v1.DeclineResponse\x12\x45\n\x08Override\x12\x1b.linkage.v1.OverrideRequest\x1a\x1c.linkage.v1.OverrideResponse\x12Z\n\x0fListCheckpoints\x12\".linkage.v1.ListCheckpointsRequest\x1a#.linkage.v1.ListCheckpointsResponse\x12Q\n\x0cShowRestored\x12\x1f.linkage.v1.ShowRestoredRequest\x1a .linkage.v1.ShowRestoredResponse\x12W\n\x0e\x44\x65\x63ideRestored\x12!.linkage.v1.DecideRestoredRequest\x1a\".linkage.v1.DecideRestoredResponse\x12\x39\n\x04Stop\x12\x17.linkage.v1.StopRequest\x1a\x18.linkage.v1.StopResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&tryst/protos/linkage/v1/operator.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\"\x0f\n\rStatusRequest\"\xfb\x01\n\x0eStatusResponse\x12\r\n\x05party\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61role\x18\x02 \x01(\t\x12\x11\n\tconnected\x18\x03 \x01(\x08\x12.\n\x08projects\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.CustodianProject\x12\x1c\n\x14identity_fingerprint\x18\x05 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\x06 \x01(\t\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\x12\x0e\n\x06member\x18\x12 \x01(\t\x12\x0f\n\x07refusal\x18\x08 \x01(\t\"\xfb\x01\n\x10\x43ustodianProject\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\'\n\x05state\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ProjectState\x12\r\n\x05stage\x18\x03 \x01(\t\x12\x10\n\x08\x66raction\x18\x04 \x01(\x01\x12\x16\n\x0e\x62locking_error\x18\x05 \x01(\t\x12\x1c\n\x14specification_digest\x18\x06 \x01(\x0c\x12\x0c\n\x04rows\x18\x07 \x01(\x04\x12\r\n\x05links\x18\x08 \x01(\x04\x12\x0f\n\x07results\x18\t \x01(\t\x12\x0c\n\x04mode\x18\n \x01(\t\x12\x1a\n\x12waits_for_operator\x18\x0b \x01(\x08\"!\n\x0eProfileRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"\x1f\n\x0fProfileResponse\x12\x0c\n\x04json\x18\x01 \x01(\t\"\'\n\x14SpecificationRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"S\n\x15SpecificationResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\r\n\x05notes\x18\x03 \x03(\t\x12\r\n\x05\x65poch\x18\x04 \x01(\r\"V\n\x16OperatorApproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\r\n\x05\x65poch\x18\x03 \x01(\r\"\x19\n\x17OperatorApproveResponse\"1\n\x0e\x44\x65\x63lineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x11\n\x0f\x44\x65\x63lineResponse\"2\n\x0fOverrideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x12\n\x10OverrideResponse\"4\n\x11\x46\x65tchAloneRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x14\n\x12\x46\x65tchAloneResponse\"7\n\x16ListCheckpointsRequest\x12\x0f\n\x07minimum\x18\x01 \x01(\x04\x12\x0c\n\x04lost\x18\x02 \x01(\x08\"F\n\x17ListCheckpointsResponse\x12+\n\x0b\x63heckpoints\x18\x01 \x03(\x0b\x32\x16.linkage.v1.Checkpoint\"&\n\x13ShowRestoredRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\":\n\x14ShowRestoredResponse\x12\x13\n\x0brestoration\x18\x01 \x01(\x04\x12\r\n\x05lines\x18\x02 \x03(\t\"]\n\x15\x44\x65\x63ideRestoredRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x13\n\x0brestoration\x18\x02 \x01(\x04\x12\x0e\n\x06\x61\x63\x63\x65pt\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"(\n\x16\x44\x65\x63ideRestoredResponse\x12\x0e\n\x06\x61waits\x18\x01 \x03(\t\"\r\n\x0bStopRequest\"\x0e\n\x0cStopResponse2\xd4\x06\n\x08Operator\x12?\n\x06Status\x12\x19.linkage.v1.StatusRequest\x1a\x1a.linkage.v1.StatusResponse\x12\x42\n\x07Profile\x12\x1a.linkage.v1.ProfileRequest\x1a\x1b.linkage.v1.ProfileResponse\x12T\n\rSpecification\x12 .linkage.v1.SpecificationRequest\x1a!.linkage.v1.SpecificationResponse\x12R\n\x07\x41pprove\x12\".linkage.v1.OperatorApproveRequest\x1a#.linkage.v1.OperatorApproveResponse\x12\x42\n\x07\x44\x65\x63line\x12\x1a.linkage.v1.DeclineRequest\x1a\x1b.linkage.v1.DeclineResponse\x12\x45\n\x08Override\x12\x1b.linkage.v1.OverrideRequest\x1a\x1c.linkage.v1.OverrideResponse\x12Z\n\x0fListCheckpoints\x12\".linkage.v1.ListCheckpointsRequest\x1a#.linkage.v1.ListCheckpointsResponse\x12Q\n\x0cShowRestored\x12\x1f.linkage.v1.ShowRestoredRequest\x1a .linkage.v1.ShowRestoredResponse\x12W\n\x0e\x44\x65\x63ideRestored\x12!.linkage.v1.DecideRestoredRequest\x1a\".linkage.v1.DecideRestoredResponse\x12K\n\nFetchAlone\x12\x1d.linkage.v1.FetchAloneRequest\x1a\x1e.linkage.v1.FetchAloneResponse\x12\x39\n\x04Stop\x12\x17.linkage.v1.StopRequest\x1a\x18.linkage.v1.StopResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -59,22 +59,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OVERRIDEREQUEST']._serialized_end=1084
   _globals['_OVERRIDERESPONSE']._serialized_start=1086
   _globals['_OVERRIDERESPONSE']._serialized_end=1104
-  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=1106
-  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=1161
-  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=1163
-  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=1233
-  _globals['_SHOWRESTOREDREQUEST']._serialized_start=1235
-  _globals['_SHOWRESTOREDREQUEST']._serialized_end=1273
-  _globals['_SHOWRESTOREDRESPONSE']._serialized_start=1275
-  _globals['_SHOWRESTOREDRESPONSE']._serialized_end=1333
-  _globals['_DECIDERESTOREDREQUEST']._serialized_start=1335
-  _globals['_DECIDERESTOREDREQUEST']._serialized_end=1428
-  _globals['_DECIDERESTOREDRESPONSE']._serialized_start=1430
-  _globals['_DECIDERESTOREDRESPONSE']._serialized_end=1470
-  _globals['_STOPREQUEST']._serialized_start=1472
-  _globals['_STOPREQUEST']._serialized_end=1485
-  _globals['_STOPRESPONSE']._serialized_start=1487
-  _globals['_STOPRESPONSE']._serialized_end=1501
-  _globals['_OPERATOR']._serialized_start=1504
-  _globals['_OPERATOR']._serialized_end=2279
+  _globals['_FETCHALONEREQUEST']._serialized_start=1106
+  _globals['_FETCHALONEREQUEST']._serialized_end=1158
+  _globals['_FETCHALONERESPONSE']._serialized_start=1160
+  _globals['_FETCHALONERESPONSE']._serialized_end=1180
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_start=1182
+  _globals['_LISTCHECKPOINTSREQUEST']._serialized_end=1237
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_start=1239
+  _globals['_LISTCHECKPOINTSRESPONSE']._serialized_end=1309
+  _globals['_SHOWRESTOREDREQUEST']._serialized_start=1311
+  _globals['_SHOWRESTOREDREQUEST']._serialized_end=1349
+  _globals['_SHOWRESTOREDRESPONSE']._serialized_start=1351
+  _globals['_SHOWRESTOREDRESPONSE']._serialized_end=1409
+  _globals['_DECIDERESTOREDREQUEST']._serialized_start=1411
+  _globals['_DECIDERESTOREDREQUEST']._serialized_end=1504
+  _globals['_DECIDERESTOREDRESPONSE']._serialized_start=1506
+  _globals['_DECIDERESTOREDRESPONSE']._serialized_end=1546
+  _globals['_STOPREQUEST']._serialized_start=1548
+  _globals['_STOPREQUEST']._serialized_end=1561
+  _globals['_STOPRESPONSE']._serialized_start=1563
+  _globals['_STOPRESPONSE']._serialized_end=1577
+  _globals['_OPERATOR']._serialized_start=1580
+  _globals['_OPERATOR']._serialized_end=2432
 # @@protoc_insertion_point(module_scope)

@@ -128,6 +128,18 @@ class OverrideResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class FetchAloneRequest(_message.Message):
+    __slots__ = ("project", "reason")
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    reason: str
+    def __init__(self, project: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class FetchAloneResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class ListCheckpointsRequest(_message.Message):
     __slots__ = ("minimum", "lost")
     MINIMUM_FIELD_NUMBER: _ClassVar[int]

@@ -79,6 +79,11 @@ class OperatorStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
                 _registered_method=True)
+        self.FetchAlone = channel.unary_unary(
+                '/linkage.v1.Operator/FetchAlone',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.FromString,
+                _registered_method=True)
         self.Stop = channel.unary_unary(
                 '/linkage.v1.Operator/Stop',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.StopRequest.SerializeToString,
@@ -150,6 +155,13 @@ class OperatorServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FetchAlone(self, request, context):
+        """Fetch the share that waits for the other custodian's countersignature of the audit log without it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Stop(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -203,6 +215,11 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.DecideRestored,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.SerializeToString,
+            ),
+            'FetchAlone': grpc.unary_unary_rpc_method_handler(
+                    servicer.FetchAlone,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.SerializeToString,
             ),
             'Stop': grpc.unary_unary_rpc_method_handler(
                     servicer.Stop,
@@ -453,6 +470,33 @@ class Operator:
             '/linkage.v1.Operator/DecideRestored',
             tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DecideRestoredResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchAlone(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Operator/FetchAlone',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.FetchAloneResponse.FromString,
             options,
             channel_credentials,
             insecure,

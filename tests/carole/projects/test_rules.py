@@ -233,10 +233,11 @@ class AnyOrder(RuleBasedStateMachine):
             return
         after = outcome.project.run(f"run-{name}")
         assert after is not None
-        spent = before.attempt >= MAX_ATTEMPTS and cause is not Interruption.STOPPED
+        free = cause in (Interruption.STOPPED, Interruption.STORAGE_FAILED)
+        spent = before.attempt >= MAX_ATTEMPTS and not free
         assert outcome.entries[0].action is (Action.FAIL_RUN if spent else Action.REQUEUE_RUN)
         assert after.state is (RunState.FAILED if spent else RunState.QUEUED)
-        assert after.attempt == before.attempt - (cause is Interruption.STOPPED)
+        assert after.attempt == before.attempt - free
 
     @rule(name=names)
     def fail(self, name: str) -> None:

@@ -82,7 +82,10 @@ def test_whoever_has_not_countersigned_a_release_is_asked_to(deployment: Deploym
     for _ in range(2):
         logs[Side.BOB].check()
     assert bob.next_task().countersign == 0
-    alice.call(alice.stub.AcknowledgeResult, custody_pb2.AcknowledgeResultRequest(project="trial", run=run, root=root))
+    held = custody_pb2.AcknowledgeResultRequest(project="trial", run=run, root=root, alone="Bob stays away for good")
+    alice.call(alice.stub.AcknowledgeResult, held)
+    entries = [one for one in deployment.store.audit.entries("trial") if one.action == "acknowledge-result"]
+    assert [one.details.get("alone") for one in entries] == [None, "Bob stays away for good"]
     assert [each.next_task().countersign for each in (alice, bob)] == [0, 0]
 
 

@@ -165,6 +165,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.current: dict[Side, str] = {}
         self.shares: dict[Side, Share] = {}
         self.acknowledged: set[Side] = set()
+        self.alone: dict[Side, str] = {}
         self.audit = SimulatedLog(parties)
         self.calls: list[tuple[str, Side]] = []
         self.conditions: dict[Side, dict[str, int]] = {}
@@ -369,6 +370,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         assert request.root == Content.of(self.shares[side].sealed).root
         with self.lock:
             self.acknowledged.add(side)
+            self.alone[side] = request.alone
             self.lock.notify_all()
         return custody_pb2.AcknowledgeResultResponse()
 

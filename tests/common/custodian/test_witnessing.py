@@ -14,6 +14,7 @@ from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.steps import witnessing
+from tryst.common.errors import TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.parties import Side
@@ -129,8 +130,20 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         reported(world.alice, f"Bob {WAITS}")
         reported(world.bob, f"Alice {WAITS}")
         assert not any(method == "FetchResult" for method, _ in carole.calls)
+        # Alice's operator has her share without Bob's countersignature; Bob's has not decided.
+        with Control.open(world.alice.config, world.alice.party) as operator:
+            with pytest.raises(TrystError, match="a decision needs a reason"):
+                operator.fetch_alone(carole.spec.project, " ")
+            operator.fetch_alone(carole.spec.project, "Bob's registry was closed in May")
+        carole.wait_for(lambda: carole.acknowledged == {Side.ALICE}, 60)
         carole.audit.frozen = None
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)
+        assert carole.alone == {Side.ALICE: "Bob's registry was closed in May", Side.BOB: ""}
+        with (
+            Control.open(world.bob.config, world.bob.party) as operator,
+            pytest.raises(TrystError, match="no share waits for the other custodian's countersignature"),
+        ):
+            operator.fetch_alone(carole.spec.project, "there is nothing to fetch")
 
 
 def test_a_fork_after_the_last_common_view_is_found_before_the_fetch(make_world) -> None:

@@ -1,0 +1,78 @@
+"""The membership list pinned in a party's configuration, by the digest that all compare over the phone.
+
+Whoever can put another list in place of a party's, without the party's configuration, changes nothing then: not who is
+admitted, not whose signatures count, not the key that handles and shares are sealed to. A list is replaced with its
+pin, in either order: until the two agree a running service keeps the former list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import ConfigDict
+
+from tryst.common.configuration import Configuration, hexadecimal, load_configuration
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.fingerprint import in_groups
+from tryst.common.pki.members import Members
+
+ListDigest = Annotated[str, hexadecimal(64)]
+"""A digest as `tryst party accept` shows it, in any grouping."""
+
+
+def pin_line(digest: str = "") -> str:
+    """The line of a configuration with the pin, or, as long as the digest is not known, that tells of it."""
+    if digest:
+        return f'members_digest: "{digest}"  # of the membership list; a new list needs its own'
+    return (
+        "# members_digest: ...  # the last line of `tryst party accept`, compared over the phone: takes no other list"
+    )
+
+
+class MembersSection(Configuration):
+    """A party's configuration, as far as it is of the membership list."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    members_digest: ListDigest | None = None
+
+
+@dataclass(frozen=True)
+class ListPin:
+    """Which list a party takes.
+
+    Attributes
+    ----------
+    configuration
+        The party's file, read for every list: the pin may be changed while a service runs. None: every list is taken.
+    """
+
+    configuration: Path | None = None
+
+    def load(self, path: Path) -> Members:
+        """Read the membership list.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION, as `Members.load`, or if it is not the pinned list.
+        """
+        members = Members.load(path)
+        pinned = None
+        if self.configuration is not None:
+            pinned = load_configuration(self.configuration, MembersSection).members_digest
+        if pinned is not None and pinned != members.digest.hex():
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "the membership list is not the one that `members_digest` in the configuration pins",
+                where=str(path),
+                got=f"a list with the digest {in_groups(members.digest)}",
+                remedy="compare this digest with the other parties over the phone; only if all have it, enter it",
+            )
+        return members
+
+
+UNPINNED = ListPin()
+"""Takes every list."""
