@@ -41,7 +41,9 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         stewards = steward_names(self._trust.members)
         judged = [project for project in self._store.projects.all() if project.state in _JUDGED]
         former = self._store.projects.former()
-        found = [status_to_wire(project, stewards=stewards, judges=True, former=former(project.name)) for project in judged]
+        found = [
+            status_to_wire(project, stewards=stewards, judges=True, former=former(project.name)) for project in judged
+        ]
         return stewardship_pb2.ListAssessedResponse(projects=found, certificates=endings_to_wire(self._endings()))
 
     def GetReport(  # noqa: N802
