@@ -1,7 +1,7 @@
-"""Projects of the same two custodians that were released lately: what somebody who probes repeatedly looks like.
+"""Projects of the same two custodians that were released lately: many of them are what repeated probing looks like.
 
 Each project has keys of its own, so that nothing of one can be compared with another's; that there were many of them,
-and how many records they linked, can be counted. Members are told apart by their names in the membership list.
+and how many records they linked, can be counted. Members are distinguished by their names in the membership list.
 """
 
 from __future__ import annotations
