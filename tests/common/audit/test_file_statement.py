@@ -9,13 +9,14 @@ import pytest
 from tryst.common.audit.file_statement import MAX_ORIGIN, MAX_RECORDS, FileStatement, check_contributed
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
 
 STATED = FileStatement(2_000, "patient register, May")
 DIGEST = b"\1" * 32
 
 
 def test_a_signature_is_for_one_statement_project_and_specification() -> None:
-    identity = Identity.generate()
+    identity = Identity(IdentityKey.create())
     signature = STATED.sign(identity, "births", DIGEST)
     STATED.verify(identity.public, signature, "births", DIGEST)
     for changed, project, digest in (
