@@ -7,7 +7,8 @@ For two rows of a block with estimated similarities q and two people with simila
 where a similarity is normal about the true one with the variance of its signature, equality is certain for equal
 values and as likely for others as that all bits agree, and :math:`P_0` is how often two rows of any block look like
 this: the share of pairs with the same fields equal and missing, times the density of each other similarity. The share
-is a joint one since relatives and households are equal in several fields at once.
+is a joint one since relatives and households are equal in several fields at once. Where several pairs of a block are of the same two signatures, their similarity is
+one draw of the noise, and counts once in all.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class FingerprintModel:
             differ = ~(absent | equal)
             apart = q[differ, None] - truly
             near = self.level[field] - self.half[field] * apart**2
-            found[differ, field, : BINS + 1] = np.maximum(UNLIKE, near)
+            once = _times(seen, field)[differ, None]
+            found[differ, field, : BINS + 1] = np.maximum(UNLIKE, near) / once
             found[equal, field, : BINS + 1] = np.maximum(UNLIKE, self.bits[field] * np.log(0.5 + 0.5 * truly))
             found[equal, field, EQUAL_BIN] = 0.0
             found[absent, field, ABSENT_BIN] = 0.0
@@ -122,8 +124,12 @@ class FingerprintModel:
             q = seen.similar[:, field]
             here = (q != ABSENT) & (q != EQUAL)
             at = np.clip(((q[here] - _LOW) / (_HIGH - _LOW) * bins).astype(np.int64), 0, bins - 1)
-            total[here] -= self.background[field][at]
+            total[here] -= self.background[field][at] / _times(seen, field)[here]
         return total
+
+
+def _times(seen: Fingerprints, field: int) -> NDArray[np.float32]:
+    return np.ones(len(seen.one), dtype=np.float32) if seen.times is None else seen.times[:, field]
 
 
 def pattern_of(similar: NDArray[np.float32]) -> NDArray[np.int64]:

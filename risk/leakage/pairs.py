@@ -41,12 +41,15 @@ class Fingerprints:
         Their block, from 0.
     similar : ndarray of float32, shape (n_pairs, n_fields)
         Below 1, or ``EQUAL``, or ``ABSENT``.
+    times : ndarray of float32, shape (n_pairs, n_fields), optional
+        Pairs of the block that have the same two signatures, and so the same noise; None: each has its own.
     """
 
     one: NDArray[np.int64]
     other: NDArray[np.int64]
     block: NDArray[np.int64]
     similar: NDArray[np.float32]
+    times: NDArray[np.float32] | None = None
 
     def binned(self) -> NDArray[np.uint8]:
         """The similarities in ``BINS`` classes, then `EQUAL_BIN` and `ABSENT_BIN`; of the shape of `similar`."""
@@ -54,10 +57,6 @@ class Fingerprints:
         absent = self.similar == ABSENT
         found: NDArray[np.uint8] = np.where(absent, ABSENT_BIN, np.where(self.similar == EQUAL, EQUAL_BIN, near))
         return found.astype(np.uint8)
-
-    def of(self, chosen: NDArray[np.bool_]) -> Fingerprints:
-        """Some of the pairs."""
-        return Fingerprints(self.one[chosen], self.other[chosen], self.block[chosen], self.similar[chosen])
 
 
 def fingerprints_of_signatures(
@@ -70,10 +69,10 @@ def fingerprints_of_signatures(
     block : ndarray of int64, shape (n_rows,)
         Each row's block, from 0; -1: in none.
     fields
-        Per field the signatures, and each row's among them (-1: missing).
+        Per field the signatures, which are of one block each, and each row's among them (-1: missing).
     """
     one, other = pairs_within(block)
-    columns = []
+    columns, times = [], []
     for view, codes in fields:
         column = np.full(len(one), ABSENT, dtype=np.float32)
         first, second = codes[one], codes[other]
@@ -81,7 +80,10 @@ def fingerprints_of_signatures(
         found = np.minimum(paired_signatures(view, first[both], second[both]), ALMOST)
         column[both] = np.where(first[both] == second[both], EQUAL, found)
         columns.append(column)
-    return Fingerprints(one, other, block[one], np.stack(columns, axis=1))
+        kind = np.minimum(first, second) * (view.n_values + 1) + np.maximum(first, second)
+        _, place, number = np.unique(kind, return_inverse=True, return_counts=True)
+        times.append(number[place].astype(np.float32))
+    return Fingerprints(one, other, block[one], np.stack(columns, axis=1), np.stack(times, axis=1))
 
 
 def fingerprints_in_clear(

@@ -26,7 +26,7 @@ EFFORTS = ((2_000, 4), (20_000, 12), (200_000, 40))
 clear to which assignments are grown."""
 
 PAYS = 0.005
-"""Share of the rows that an attempt must settle for the next to be made."""
+"""Share of the rows that an attempt, from the second on, must settle for the next to be made."""
 
 LARGEST = 48
 """Rows of a block, and people of one, that are assigned; of larger ones so many are drawn."""
@@ -136,7 +136,7 @@ def recognise(
     doubtful = blocks.sizes > 1
     claimed_by: dict[int, tuple[float, int]] = {}
     settled = 0
-    for visits, most in efforts:
+    for attempt, (visits, most) in enumerate(efforts):
         for block in np.flatnonzero(doubtful).tolist():
             best = _best_of_block(blocks, people, block, lookup, model, seen, binned, share, visits, most)
             if best is None:
@@ -158,7 +158,7 @@ def recognise(
             doubtful[block] = bool((margin[rows] < SURE).any())
         gained = int(claims.sure.sum()) - settled
         settled += gained
-        if not doubtful.any() or gained < PAYS * (mine >= 0).sum():
+        if not doubtful.any() or (attempt and gained < PAYS * (mine >= 0).sum()):
             break
     return claims
 
@@ -179,7 +179,8 @@ def _best_of_block(
     rows, pair_of = blocks.rows(block), blocks.pair_of(block)
     n = len(rows)
     pairs = pair_of[np.triu_indices(n, 1)]
-    its = Fingerprints(*np.triu_indices(n, 1), np.zeros(len(pairs), dtype=np.int64), seen.similar[pairs])
+    times = None if seen.times is None else seen.times[pairs]
+    its = Fingerprints(*np.triu_indices(n, 1), np.zeros(len(pairs), dtype=np.int64), seen.similar[pairs], times)
     local = np.zeros((n, n), dtype=np.int64)
     local[its.one, its.other] = local[its.other, its.one] = np.arange(len(pairs))
     evidence = model.evidence(its)
@@ -202,7 +203,9 @@ def _best_of_block(
     if best is None:
         return None
     candidate, assigned, margins = best
-    return total, candidate, assigned, np.clip(np.minimum(margins, total - second), 0.0, None)
+    # k rows are k (k - 1) / 2 pairs, of which k - 1 tell something new: two rows equal to a third are so to each other.
+    overstated = max(1.0, 0.5 * int((assigned >= 0).sum()))
+    return total, candidate, assigned, np.clip(np.minimum(margins, total - second), 0.0, None) / overstated
 
 
 def judge(claims: Claims, truth: NDArray[np.int64], weight: NDArray[np.float64], block: NDArray[np.int64]) -> Recognition:
