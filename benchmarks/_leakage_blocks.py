@@ -120,7 +120,8 @@ def embedded(
 ) -> Iterator[Line]:
     """Rows of blocks looked up among people in clear, of whom a share is in the file.
 
-    The requirement is of the specification as it is drafted; `how` states where it is another.
+    The requirement is of the specification as it is drafted, which `how` states where it is another, and of a register
+    of some of the people: whoever has them all recognises rows, and nothing else is stated.
     """
     clear = study.overlapping(overlap)
     shuffled = study.rng.permutation(study.n)
@@ -153,7 +154,7 @@ def embedded(
             float(by_chance.mean()),
             attainable=float(np.mean([value in there for value in true[here]])),
             error=float((right - by_chance).std() / np.sqrt(len(right))),
-            above_chance=None if how else ABOVE_CHANCE,
+            above_chance=None if how or overlap == 1 else ABOVE_CHANCE,
         )
 
 

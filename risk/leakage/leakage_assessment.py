@@ -6,7 +6,8 @@ at random about the file's own, as another sample of the same people would have 
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold, and some groups of the samples; so are the salts of a salted field. Where a blocking
+the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by somebody
+who has the file's own records in clear, or a share of them (`own_register`). So are the salts of a salted field. Where a blocking
 rule's keys join values across salts, the field is attacked as if it had none.
 """
 
@@ -20,7 +21,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.leakage_report import Finding, LeakageReport
+from tryst.common.leakage_report import PUBLIC, Finding, LeakageReport
 from tryst.common.specification import Specification
 from tryst.risk.leakage.across import by_cooccurrence
 from tryst.risk.leakage.category_codes import unique_rows
@@ -70,13 +71,16 @@ def assess(
         everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
         warnings: tuple[ResultWarning, ...] = (result_warning("values_sent"),)
         return LeakageReport(spec.mode, n, limit, refuses, everything, warnings=warnings)
+    recognised: tuple[Finding, ...] = ()
     signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
     codes = list(coded(spec, variables, rng))
     reported = [finding(margins) for _, margins in codes]
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
         if spec.mode == "block_keyed":
-            found = [*in_blocks(columns, signed, rng), *in_samples(columns, signed, rng)]
+            each_rule = [*in_blocks(columns, signed, rng), *in_samples(columns, signed, rng)]
+            found = [each for each in each_rule if each.attacker == PUBLIC]
+            recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
         else:
             read = list(field_by_field(columns, signed, rng))
             found = [each for _, findings in read for each in findings]
@@ -84,7 +88,8 @@ def assess(
             found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
             reported += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
     warnings = (*_left_out(spec), *_own_combinations(spec, variables))
-    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings)
+    limits = spec.leakage.partial_register, spec.leakage.full_register
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings, recognised, *limits)
 
 
 def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:

@@ -208,7 +208,9 @@ def _best_of_block(
     return total, candidate, assigned, np.clip(np.minimum(margins, total - second), 0.0, None) / overstated
 
 
-def judge(claims: Claims, truth: NDArray[np.int64], weight: NDArray[np.float64], block: NDArray[np.int64]) -> Recognition:
+def judge(
+    claims: Claims, truth: NDArray[np.int64], weight: NDArray[np.float64], block: NDArray[np.int64]
+) -> Recognition:
     """Judge claims by the truth.
 
     Parameters

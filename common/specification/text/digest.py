@@ -83,6 +83,9 @@ def specification_digest(spec: Specification) -> bytes:
         del content["retention"]["releases_days"]
     if spec.sealing == "listed":
         del content["sealing"]
+    for newer in ("partial_register", "full_register"):
+        if content["leakage"][newer] is None:
+            del content["leakage"][newer]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 
