@@ -19,12 +19,13 @@ from tryst.risk.leakage.recognition import Recognition, judge, recognise
 from tryst.risk.leakage.recovery import UNKNOWN
 from tryst.risk.leakage.view import FieldView
 
-ATTACKED = 2000
-"""Rows attacked, in whole blocks drawn at random."""
 
 BORN = "date_of_birth"
 DAYS = 6
 """Days of a month that are made one date, so that blocks have as many rows as in a file of 600,000."""
+
+ATTACKED = {1: 2000, DAYS: 1000}
+"""Rows attacked, in whole blocks drawn at random, by days that are made one date."""
 
 BLURRED: tuple[dict[str, float], ...] = ({"bits": 128}, {"bits": 64}, {"bits": 64, "randomised_response": 0.1})
 FOUND = {(1, 0.4): 0.065, (DAYS, 0.4): 0.15, (DAYS, 1.0): 0.95}
@@ -59,7 +60,7 @@ def _registers(study: Study, days: int) -> Iterator[Line]:
             {**document, "fields": [{**field, **blurred} for field in document["fields"]]}
         )
         how = ", ".join(f"{name} {value:g}" for name, value in blurred.items()) or "as drafted"
-        for share, (found, rows, seconds) in _attacked(study, spec, registers).items():
+        for share, (found, rows, seconds) in _attacked(study, spec, registers, ATTACKED[days]).items():
             stated = STATED if days == 1 and "randomised_response" in blurred and share < 1 else None
             yield Line(
                 f"{how}: blocks of {rows:.1f} rows, register of {share:.0%}: {found.of_known:.1%} of those known;"
@@ -75,14 +76,14 @@ def _registers(study: Study, days: int) -> Iterator[Line]:
 
 
 def _attacked(
-    study: Study, spec: Specification, registers: Mapping[float, Mapping[str, pl.Series]]
+    study: Study, spec: Specification, registers: Mapping[float, Mapping[str, pl.Series]], n_rows: int
 ) -> dict[float, tuple[Recognition, float, float]]:
     """By share: what is recognised, rows of a row's block, and seconds."""
     (part,), orders = study.encoded(spec)
     order, fields = orders[part.rule], [field for field in spec.fields if field.name != BORN]
     _, block, sizes = np.unique(part.blocks[part.rule], return_inverse=True, return_counts=True)
     drawn = study.rng.permutation(len(sizes))
-    chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(sizes[drawn]), ATTACKED))]
+    chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(sizes[drawn]), n_rows))]
     attacked = np.isin(block, chosen)
     mine = np.full(len(order), UNKNOWN, dtype=np.int64)
     _, mine[attacked] = np.unique(block[attacked], return_inverse=True)
