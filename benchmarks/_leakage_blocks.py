@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_embedding
-from benchmarks._leakage_joins import paired_signatures, paired_values, recognised_groups, shared_rows, size_alignment
+from benchmarks._leakage_joins import recognised_groups, shared_rows, size_alignment
 from benchmarks._leakage_study import ABOVE_CHANCE, MAXIMUM, NAMES, OVERLAPS, Line, Study
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
@@ -35,6 +35,7 @@ from tryst.risk.leakage import (
 from tryst.risk.leakage.block_view import BlockAttack
 from tryst.risk.leakage.chaining import CLASSES, chained_alignment, value_classes
 from tryst.risk.leakage.own_file import truth_of
+from tryst.risk.leakage.pairs import paired_signatures, paired_values
 
 LOOKED_UP = 5000
 """Rows that the embedding attack looks up, drawn at random: more change nothing but the time."""

@@ -19,7 +19,6 @@ from tryst.risk.leakage.recognition import Recognition, judge, recognise
 from tryst.risk.leakage.recovery import UNKNOWN
 from tryst.risk.leakage.view import FieldView
 
-
 BORN = "date_of_birth"
 DAYS = 6
 """Days of a month that are made one date, so that blocks have as many rows as in a file of 600,000."""

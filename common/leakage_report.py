@@ -14,7 +14,6 @@ import polars as pl
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.specification import Specification
 
-
 Attacker = Literal["public counts", "register of a share", "register of everybody"]
 PUBLIC: Attacker = "public counts"
 REGISTER: Attacker = "register of a share"

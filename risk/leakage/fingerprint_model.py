@@ -7,8 +7,8 @@ For two rows of a block with estimated similarities q and two people with simila
 where a similarity is normal about the true one with the variance of its signature, equality is certain for equal
 values and as likely for others as that all bits agree, and :math:`P_0` is how often two rows of any block look like
 this: the share of pairs with the same fields equal and missing, times the density of each other similarity. The share
-is a joint one since relatives and households are equal in several fields at once. Where several pairs of a block are of the same two signatures, their similarity is
-one draw of the noise, and counts once in all.
+is a joint one since relatives and households are equal in several fields at once. Where several pairs of a block are of
+the same two signatures, their similarity is one draw of the noise, and counts once in all.
 """
 
 from __future__ import annotations

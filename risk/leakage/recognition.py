@@ -54,7 +54,8 @@ class Claims:
     @property
     def sure(self) -> NDArray[np.bool_]:
         """Which rows are claimed for sure."""
-        return (self.person != UNKNOWN) & (self.margin >= SURE)
+        found: NDArray[np.bool_] = (self.person != UNKNOWN) & (self.margin >= SURE)
+        return found
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,8 @@ class _Blocks:
 
     def rows(self, block: int) -> NDArray[np.int64]:
         """Its rows, or as many as are assigned."""
-        return self._order[self._starts[block] + self._places(block)]
+        found: NDArray[np.int64] = self._order[self._starts[block] + self._places(block)]
+        return found
 
     def pair_of(self, block: int) -> NDArray[np.int64]:
         """The pair of every two of these rows, as `pairs_within` has them; the diagonal means nothing."""

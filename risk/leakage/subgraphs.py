@@ -28,10 +28,10 @@ _NONE = -1e18
 @numba.njit(cache=True, nogil=True)
 def log_prior(n: int, m: int, k: int, share: float) -> float:
     """Log prior of an assignment of k of n rows to k of m people, if a share of either is in the other."""
-    total = k * np.log(share) + (n + m - 2 * k) * np.log(1.0 - share)
+    total: float = k * np.log(share) + (n + m - 2 * k) * np.log(1.0 - share)
     for step in range(k):
         total -= np.log(m - step)
-    return total
+    return float(total)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -111,7 +111,7 @@ def grow_assignment(
             while True:
                 assigned[k], taken[w] = w, True
                 _add(gain, k, w, pair_of, evidence, clear_of, clear)
-                if size == n or size == m:
+                if size in (n, m):
                     break
                 more = _NONE
                 for row in range(n):
