@@ -95,8 +95,8 @@ class JudgedRules:
         if not told:
             return ""
         return (
-            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(told)}. If she may"
-            " have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and set"
+            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(told)}. If she"
+            " may have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and set"
             " `leakage: {partial_register: ..., full_register: ...}`."
         )
 
