@@ -85,7 +85,7 @@ class JudgedRules:
 
     @property
     def registers(self) -> str:
-        """What somebody with these people in clear would recognise, in a sentence; empty where little."""
+        """What an attacker with these people in clear would recognise, in a sentence; empty where little."""
         told = []
         for attacker in (REGISTER, EVERYBODY):
             found = [f for report in self.reports.values() for f in report.recognised if f.attacker == attacker]

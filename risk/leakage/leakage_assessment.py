@@ -6,7 +6,7 @@ at random about the file's own, as another sample of the same people would have 
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by somebody
+the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by one
 who has the file's own records in clear, or a share of them (`own_register`). So are the salts of a salted field. Where
 a blocking rule's keys join values across salts, the field is attacked as if it had none.
 """

@@ -1,4 +1,4 @@
-"""Rows of blocks recognised by somebody who has some of these people in clear: the strongest attack on blocks.
+"""Rows of blocks recognised by an attacker who has some of these people in clear: the strongest attack on blocks.
 
 She compares what every two rows of a block have in common with what every two people of one birthday (or whatever makes
 a block) have in common (`pair_lookup`), and assigns rows to people where that fits (`subgraphs`). Nothing of a key is

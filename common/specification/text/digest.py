@@ -83,9 +83,9 @@ def specification_digest(spec: Specification) -> bytes:
         del content["retention"]["releases_days"]
     if spec.sealing == "listed":
         del content["sealing"]
-    for newer in ("partial_register", "full_register"):
-        if content["leakage"][newer] is None:
-            del content["leakage"][newer]
+    for name in ("partial_register", "full_register"):
+        if content["leakage"][name] is None:
+            del content["leakage"][name]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 
