@@ -78,6 +78,8 @@ def specification_digest(spec: Specification) -> bytes:
                 del content["assessment"][name]
     if spec.sealing == "listed":
         del content["sealing"]
+    if spec.release.exact_probabilities == "none":
+        del content["release"]["exact_probabilities"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 
