@@ -3,7 +3,9 @@
 Each replicate builds a population, samples two files of it, links them with errors, assesses the combined output and
 compares every measure with what is true of the population: how often the truth lies outside of the interval, and for
 measures without one, their bias. Speed: a combined output of 100,000 records with 8 key variables, in a process of its
-own whose peak memory is printed. ``--write`` puts the table into docs/assessment.md.
+own whose peak memory is printed. Differences: two releases of a table, before the second of which a few people have
+left; what an intruder reads who compares the two, and whether the second is held (`_assess_differences`). ``--write``
+puts the tables into docs/assessment.md.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import DOCS
+from benchmarks._assess_differences import lines
 from benchmarks._built_population import SMALL, WIDE, Trait, built
 from tryst.carole.assessment import assess
 from tryst.common.disclosure_measures import MEASURES
 
 BEGIN, END = "<!-- benchmark assess: begin -->", "<!-- benchmark assess: end -->"
+DIFFERENCES = "<!-- benchmark differences: begin -->", "<!-- benchmark differences: end -->"
+SECTIONS = ("speed", "measures", "differences")
 DOCUMENT = DOCS / "assessment.md"
 CASES: dict[str, tuple[tuple[Trait, ...], int, tuple[float, float]]] = {
     "5 keys": (SMALL, 20_000, (0.5, 0.5)),
@@ -123,16 +128,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--replicates", type=int, default=20)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=10)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/assessment.md")
+    parser.add_argument("--pairs", type=int, default=100, help="pairs of releases, in the section differences")
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=SECTIONS)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/assessment.md")
     options = parser.parse_args(arguments)
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        speed = pool.apply(timed, (options.records, options.seed))
-    print(
-        f"assessment of {speed['records']:,.0f} records, 8 key variables: {speed['again_seconds']:.1f} s"
-        f" ({speed['again_cpu_seconds']:.1f} s of CPU; {speed['first_seconds']:.1f} s with compilation),"
-        f" peak memory {speed['peak_mib']:,.0f} MiB ({speed['before_mib']:,.0f} MiB before it)\n"
-    )
-    if options.replicates:
+    if "differences" in options.sections:
+        text = "\n".join(lines(options.pairs, options.seed))
+        print(text, flush=True)
+        if options.write:
+            _write(text, *DIFFERENCES)
+    if "measures" in options.sections and options.replicates:
         cases = {
             name: replicates(traits, size, fractions, options.replicates, options.seed)
             for name, (traits, size, fractions) in CASES.items()
@@ -140,9 +145,25 @@ def main(arguments: list[str]) -> int:
         text = table(cases, options.replicates, options.seed)
         print(text)
         if options.write:
-            page = DOCUMENT.read_text(encoding="utf-8")
-            head, rest = page.split(BEGIN)
-            tail = rest.split(END)[1]
-            DOCUMENT.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
-    print(json.dumps(speed))
+            _write(text, BEGIN, END)
+    if "speed" in options.sections:
+        _speed(options.records, options.seed)
     return 0
+
+
+def _speed(records: int, seed: int) -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        speed = pool.apply(timed, (records, seed))
+    print(
+        f"assessment of {speed['records']:,.0f} records, 8 key variables: {speed['again_seconds']:.1f} s"
+        f" ({speed['again_cpu_seconds']:.1f} s of CPU; {speed['first_seconds']:.1f} s with compilation),"
+        f" peak memory {speed['peak_mib']:,.0f} MiB ({speed['before_mib']:,.0f} MiB before it)\n"
+    )
+    print(json.dumps(speed))
+
+
+def _write(text: str, begin: str, end: str) -> None:
+    page = DOCUMENT.read_text(encoding="utf-8")
+    head, rest = page.split(begin)
+    tail = rest.split(end)[1]
+    DOCUMENT.write_text(f"{head}{begin}\n{text}\n{end}{tail}", encoding="utf-8")

@@ -80,6 +80,8 @@ class DisclosureMeasure:
         Whether a release is judged together with the project's earlier ones.
     minimum, maximum
         Range of its limit.
+    default
+        The limit where a specification gives none, and has what it needs; None: then there is none.
     """
 
     name: str
@@ -96,6 +98,7 @@ class DisclosureMeasure:
     accumulates: bool = True
     minimum: float = 0.0
     maximum: float = 1.0
+    default: float | None = None
 
     def shown(self, value: float) -> str:
         """A value as it reads in a sentence."""
@@ -268,6 +271,26 @@ register(
             question=TABLES,
             unit="probability",
             needs="tables",
+        ),
+        DisclosureMeasure(
+            name="differences",
+            title="What two releases tell together",
+            meaning=(
+                "Share of the people who are in one of two releases of a table and not in the other whom comparing the"
+                " two discloses; at most 0.1 unless a limit is given."
+            ),
+            intruder=(
+                "Whoever has this release and an earlier one of the same custodians, in whatever project, takes one"
+                " from the other, and knows that no one else has come or gone."
+            ),
+            sentence="Of the people in one of two releases and not in the other, comparing them discloses {value}.",
+            method="difference of each pair of tables: cells of one or two people, and sensitive values that follow",
+            question=TABLES,
+            place=1,
+            needs="tables",
+            # Every earlier release is compared again.
+            accumulates=False,
+            default=0.1,
         ),
         DisclosureMeasure(
             name="members_disclosed",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tryst.carole.assessment.accumulated import accumulated
 from tryst.carole.assessment.attribution import attribution, by_variable
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.differences import Differences, EarlierRelease, differences
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
 from tryst.carole.assessment.invented_records import invented_records
@@ -23,6 +24,7 @@ from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
 from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
+from tryst.carole.assessment.released_counts import counted, pack
 from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
@@ -51,12 +53,18 @@ class Assessment:
         By measure, the value that is compared with its limit.
     breaches
         The measures above their limits.
+    counts
+        The counts of the tables, to be kept if the result is released.
+    differences
+        How this release differs from earlier ones.
     """
 
     document: dict[str, Any] = field(repr=False)
     report: bytes = field(repr=False)
     judged: Mapping[str, float]
     breaches: tuple[str, ...]
+    counts: bytes = field(repr=False)
+    differences: Differences
 
     @property
     def digest(self) -> bytes:
@@ -72,6 +80,8 @@ def assess(
     resources: Resources = DEFAULT_SEARCH,
     progress: Progress = lambda stage, fraction: None,
     linkage: LinkageDocument | None = None,
+    released: Iterable[EarlierRelease] = (),
+    codes: str = "",
     copies: tuple[NearCopies, NearCopies] | None = None,
 ) -> Assessment:
     """Assess a combined output.
@@ -92,6 +102,10 @@ def assess(
         Called with the stage "assess" and the fraction of it done.
     linkage
         The run's decision, with the estimates of its quality.
+    released
+        Earlier releases of the same custodians in all their projects, newest first: the tables are compared with them.
+    codes
+        The coding of the categories (`released_counts.coding`).
     copies
         Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
 
@@ -116,11 +130,13 @@ def assess(
     progress("assess", 0.5)
     learnt = attribution(combined, policy)
     tables = publication(combined, policy.tables, before.tables, policy.known_people)
+    counts = counted(combined, policy.tables, codes)
+    differ = differences(combined, counts, released)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
     invented = invented_records(copies, members.document)
-    measured = {**found.measures, **learnt.measures, **tables.measures, **members.measures, **invented.measures}
-    measured |= false_links(spec, linkage)
+    measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
+    measured |= {**invented.measures, **false_links(spec, linkage)}
     limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -151,6 +167,7 @@ def assess(
         "expected_records": float(combined.pair_probability.sum()),
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
+        "differences": differ.document,
         "warnings": by_severity(
             [
                 *_warnings(combined),
@@ -158,13 +175,14 @@ def assess(
                 *found.warnings,
                 *tables.warnings,
                 *before.warnings,
+                *differ.warnings,
                 *invented.warnings,
             ]
         ),
     }
     document = AssessmentDocument.of(document, "assessment").plain()
     report = json.dumps(document, allow_nan=False, sort_keys=True).encode()
-    return Assessment(document, report, judged, tuple(breaches))
+    return Assessment(document, report, judged, tuple(breaches), pack(counts), differ)
 
 
 def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:

@@ -120,11 +120,19 @@ class PolicyDecision:
         The measures above their limits.
     report
         SHA-256 of the report.
+    compared, unseen
+        Earlier releases of the same custodians: those that the result was compared with, and those that it could not
+        be compared with.
+    reason
+        What a breach consists in, where there is more to say than the measure; it names no value.
     """
 
     measures: Mapping[str, float]
     breaches: tuple[str, ...]
     report: bytes
+    compared: int = 0
+    unseen: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True)

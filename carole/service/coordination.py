@@ -238,5 +238,6 @@ def new_project(text: str, spec: Specification) -> NewProject:
         policy=Policy.NONE if spec.assessment is None else Policy(spec.assessment.on_breach),
         uploads_days=spec.retention.uploads_days,
         results_days=spec.retention.results_days,
+        releases_days=spec.retention.releases_days,
         signatures=1 if spec.assessment is None else spec.assessment.signatures,
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from tryst.carole.assessment import Combined, assess
+from tryst.carole.assessment.combined_assessment import Assessment
+from tryst.carole.assessment.differences import EarlierRelease
+from tryst.carole.assessment.released_counts import coding, unpack
 from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
-from tryst.carole.projects import PolicyDecision
+from tryst.carole.projects import PolicyDecision, Project
 from tryst.carole.store import Store
+from tryst.carole.store.release_record import COUNTS
+from tryst.carole.store.releases import Kept
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.runs import Lease
 from tryst.common.documents.statistics_document import StatisticsDocument
@@ -61,14 +66,49 @@ def end_run(
     assessed = None
     if combined is not None:
         left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
+        project = store.projects.get(lease.project)
         assessed = assess(
-            combined, spec, lease.run, store.results.reports(lease.project), left, progress, document.linkage, copies
+            combined,
+            spec,
+            lease.run,
+            store.results.reports(lease.project),
+            left,
+            progress,
+            document.linkage,
+            _released(store, project),
+            coding(project.name, project.encoding_digest, project.epoch),
+            copies,
         )
     progress("seal", 0.0)
     sealed = make_shares()
     if assessed is not None:
         sealed[REPORT] = (assessed.report,)
+        sealed[COUNTS] = (assessed.counts,)
     links = document.linkage.links
-    policy_decision = None if assessed is None else PolicyDecision(assessed.judged, assessed.breaches, assessed.digest)
-    store.runs.finish(lease, links, sealed, policy_decision)
+    store.runs.finish(lease, links, sealed, None if assessed is None else _decision(assessed))
     return links
+
+
+def _decision(assessed: Assessment) -> PolicyDecision:
+    differ = assessed.differences
+    reason = differ.reason if "differences" in assessed.breaches else ""
+    return PolicyDecision(assessed.judged, assessed.breaches, assessed.digest, differ.compared, differ.unseen, reason)
+
+
+def _released(store: Store, project: Project) -> Iterator[EarlierRelease]:
+    """The releases of the project's custodians, newest first.
+
+    The report is for the project's coordinator too, who may not know what belongs to another one: of that only the
+    run's name is reported.
+    """
+    for trace in reversed(store.releases.earlier(project.name)):
+        own = trace.owner == project.owner
+        content = store.releases.counts(trace) if trace.kept is Kept.COUNTS else None
+        known = own and trace.kept is not Kept.LOST
+        yield EarlierRelease(
+            trace.run,
+            trace.project if own else "",
+            trace.links if known else None,
+            None if content is None else unpack(content),
+            str(Kept.EXPIRED if trace.kept is Kept.COUNTS else trace.kept),
+        )

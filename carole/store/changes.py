@@ -21,6 +21,7 @@ from tryst.carole.projects.transitions import SYSTEM, Action
 from tryst.carole.store import audit
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
+from tryst.carole.store.release_record import record_release, released_counts
 from tryst.carole.store.tables import (
     approvals,
     artifacts,
@@ -132,7 +133,7 @@ class Change:
                 made = select(results.c.payload).join(runs, runs.c.run == results.c.run).where(runs.c.released == 0)
                 self.erase(payloads.c.id.in_(made.where(runs.c.project == self.id)))
             if after.state is State.ERASED and before.state is not State.ERASED:
-                self.erase()
+                self.erase(~released_counts())
                 expired = uploads.c.project == self.id, uploads.c.ended == "expired"
                 self.connection.execute(update(uploads).where(*expired).values(ended="erased"))
                 for table in (messages, key_reports):  # of every epoch
@@ -214,6 +215,8 @@ class Change:
                 names |= {"call": run.call or None}
                 self.connection.execute(insert(runs).values(**names, **values, created_at=self.at))
             elif known != run:
+                if run.released and not known.released:
+                    record_release(self.connection, self.id, after, run.run, self.at)
                 if run.state is not RunState.RUNNING:
                     values |= {"owner": None, "lease_until": None}
                 if known.state.active and not run.state.active:

@@ -17,6 +17,7 @@ from tryst.carole.projects import RunState, State
 from tryst.carole.store.audit import last
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.releases import counts_due
 from tryst.carole.store.retention import results_due, uploads_due
 from tryst.carole.store.runs import LEASE_MS, STAGE
 from tryst.carole.store.tables import (
@@ -146,7 +147,7 @@ class Monitoring:
                 int(stored[1]),
                 last(connection),
                 _witnessed(connection, now),
-                len(connection.execute(uploads_due(now)).all()) + len(connection.execute(results_due(now)).all()),
+                sum(len(connection.execute(due(now)).all()) for due in (uploads_due, results_due, counts_due)),
                 _last_run(connection),
             )
 

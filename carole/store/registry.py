@@ -31,6 +31,7 @@ from tryst.carole.store.tables import projects
 from tryst.carole.store.view import all_held, not_found, read_project
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
+from tryst.common.specification.model.content import RELEASES_DAYS
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class NewProject:
     uploads_days: int
     results_days: int
     signatures: int = 1
+    releases_days: int = RELEASES_DAYS
 
 
 class Registry:
@@ -226,4 +228,5 @@ def _kept(new: NewProject) -> dict[str, Any]:
         "specification": new.specification,
         "uploads_days": new.uploads_days,
         "results_days": new.results_days,
+        "releases_days": None if new.releases_days == RELEASES_DAYS else new.releases_days,
     }

@@ -1,4 +1,4 @@
-"""Retention: uploads and results are erased when the days that the specification gives them are over."""
+"""Retention: uploads, results and the counts of releases are erased when the specification's days are over."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tryst.carole.store.changes import Changes
 from tryst.carole.store.clock_guard import DAY_MS, ClockGuard
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.tables import projects, runs, uploads
+from tryst.carole.store.releases import counts_due
+from tryst.carole.store.tables import payloads, projects, runs, uploads
 from tryst.common.parties import Side
 
 _ENDED = (State.ASSESSED, State.HELD, State.RELEASED)
@@ -47,7 +48,9 @@ class Retention:
         self._clock = clock
 
     def enforce(self) -> int:
-        """Erase what is due; returns the number of uploads and results. The input of a run is erased after its end.
+        """Erase what is due; returns the number of uploads, results and counts.
+
+        The input of a run is erased after its end.
 
         Raises
         ------
@@ -59,11 +62,16 @@ class Retention:
         with self._database.read() as connection:
             due = connection.execute(uploads_due(now)).all()
             done = connection.execute(results_due(now)).all()
+            counts = connection.execute(counts_due(now)).all()
         count = 0
         for row in due:
             count += self._expire_upload(row.name, Side(row.side), row.upload)
         for project in done:
             count += self._expire_result(project.name)
+        for of_release in counts:
+            with self._changes.of(of_release.name) as change:
+                change.erase(payloads.c.id == of_release.id)
+                count += len(change.erased)
         return count
 
     def _expire_upload(self, name: str, side: Side, upload: str) -> int:

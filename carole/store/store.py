@@ -19,6 +19,7 @@ from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
 from tryst.carole.store.monitoring import Monitoring
 from tryst.carole.store.ownership import Ownership
 from tryst.carole.store.registry import Registry
+from tryst.carole.store.releases import Releases
 from tryst.carole.store.restoring import Restorations
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
@@ -56,7 +57,8 @@ class Store:
 
     Attributes
     ----------
-    projects, ownership, uploads, runs, results, artifacts, retention, clock_guard, audit, restorations, monitoring
+    projects, ownership, uploads, runs, results, releases, artifacts, retention, clock_guard, audit, restorations,
+    monitoring
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
@@ -85,6 +87,7 @@ class Store:
         changes = Changes(self._database, self._payloads, clock)
         self.uploads = Uploads(self._database, self._payloads, changes)
         self.results = Results(self._database, self._payloads, changes)
+        self.releases = Releases(self._database, self._payloads)
         self.artifacts = Artifacts(self._database, self._payloads, changes)
         self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
         self.projects = Registry(self._database, changes, clock)

@@ -58,8 +58,10 @@ projects = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("owner", String(64)),
     Column("signatures", Integer),
+    Column("releases_days", Integer),
 )
-"""`owner` is null where it is not known which coordinator created a project; `signatures` where one steward decides."""
+"""`owner` is null where it is not known which coordinator created a project; `signatures` where one steward decides;
+`releases_days` where the default holds."""
 
 hand_overs = Table(
     "hand_overs",
@@ -235,6 +237,20 @@ results = Table(
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
     Column("acknowledged_at", BigInteger),
 )
+
+releases = Table(
+    "releases",
+    metadata,
+    Column("run", String(32), ForeignKey("runs.run"), primary_key=True),
+    Column("project", ForeignKey("projects.id"), nullable=False),
+    Column("alice", String(64)),
+    Column("bob", String(64)),
+    Column("specification_digest", LargeBinary(32)),
+    Column("at", BigInteger, nullable=False),
+    Column("days", Integer, nullable=False),
+)
+"""Every release, also of projects that are erased or assess nothing (see `releases`). Its counts are a payload of
+`results`, kept for so many days; digest and members are null where a release of before did not keep them."""
 
 artifacts = Table(
     "artifacts",

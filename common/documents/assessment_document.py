@@ -10,7 +10,7 @@ from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.document import Count, Document, Part, Share, one_length
 from tryst.common.documents.result_warning import ResultWarning
 
-VERSION = 1
+VERSION = 2
 """Version of the document."""
 
 
@@ -178,6 +178,53 @@ class TableEntry(Part):
     subtraction: float
 
 
+class TableDifference(Part):
+    """The difference of a table and an earlier one; or of a table and the sum of two, if there are two runs."""
+
+    runs: list[str]
+    projects: list[str]
+    """Of each run; empty for a project of another coordinator."""
+    variables: list[str]
+    """Those that the tables have in common."""
+    reordered: bool
+    """Whether the codes were of different keys, and put in the order in which the tables are most alike."""
+    people: Count
+    """Who have come or gone, as far as the tables show it."""
+    small_cells: Count
+    """Cells that differ by one or two people."""
+    small: Count
+    """People in these."""
+    attributed: Count
+    """People of whom a sensitive value follows from the others."""
+    disclosed: Count
+    """People of whom either holds."""
+    share: Share
+
+
+class UnseenRelease(Part):
+    """An earlier release that could not be compared, or not in whole."""
+
+    run: str
+    project: str
+    """Empty for a project of another coordinator."""
+    links: Count | None
+    """Number of links, where it is known and the project is of the same coordinator."""
+    reason: str
+
+
+class DifferencesPart(Part):
+    """What this release tells together with earlier ones of the same custodians, in all their projects."""
+
+    releases: Count
+    """Earlier releases."""
+    compared: Count
+    """Those of which a table was compared."""
+    tables: list[TableDifference]
+    """The worst first; at most 100."""
+    unseen: list[UnseenRelease]
+    """At most 100."""
+
+
 class Option(Part):
     """A way of releasing less, with the measures that it changes."""
 
@@ -216,7 +263,8 @@ class Supposed(Part):
 class AssessmentDocument(Document):
     """The disclosure risk of a run's combined output. A measure without meaning for a project is absent."""
 
-    version: Literal[1]
+    version: Literal[1, 2]
+    """Version 1 has no `differences`."""
     project: str
     run: str
     verdict: Literal["within", "breach"]
@@ -240,6 +288,7 @@ class AssessmentDocument(Document):
     """Matches expected among pairs whose codes are not known."""
     earlier_releases: Count
     """Releases of the project so far that were assessed."""
+    differences: DifferencesPart | None = None
     warnings: list[ResultWarning]
 
     @field_validator("measures")

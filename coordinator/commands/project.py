@@ -246,11 +246,19 @@ def erase(
     config: Config = DEFAULT_CONFIG,
     yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
 ) -> None:
-    """Destroy the keys of everything that was uploaded to a project. This cannot be undone."""
+    """Destroy the keys of everything that was uploaded to a project, and of its results. This cannot be undone.
+
+    Of what was released, the counts of its tables stay with Carole for the days that the specification gives them
+    (retention.releases_days): she compares later releases with them.
+    """
     from tryst.coordinator.client.terminal import show_projects
 
     if not yes:
-        typer.confirm(f"Erase all that Carole holds of {project}? This cannot be undone", abort=True)
+        typer.confirm(
+            f"Erase all that Carole holds of {project}, but the counts of tables that were released? This cannot be"
+            " undone",
+            abort=True,
+        )
     with _coordinator(config, checked=False) as coordinator:
         show_projects([coordinator.erase(project)])
 

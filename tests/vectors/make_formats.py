@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from tryst.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
 from tryst.carole.store.backup import Manifest as BackupManifest
 from tryst.common.audit.checkpoint import Checkpoint
 from tryst.common.audit.custodian_decline import sign_decline
@@ -84,6 +85,19 @@ CONTEXT = SealContext("golden", RUN, "alice")
 ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
 SEEN = Checkpoint(RUN, 5, DIGEST, 1_800_000_000_000, bytes(64))
 HANDED = HandOver("golden", "alice", "bob", SEEN, "she leaves")
+COUNTED = ReleasedCounts(
+    "c0",
+    6,
+    (
+        CountedTable(
+            (CountedVariable("sex", 2, False), CountedVariable("illness", 2, True)),
+            "conventional",
+            5,
+            np.array([[3, 0, 1], [0, 2, 0]]),
+        ),
+    ),
+    (("region", "town"),),
+)
 TERMS = Terms("golden", DIGEST, 1)
 NAMES = CertifiedNames(("5a" * 32,), "alice.hospital.example", "spiffe://hospital.example/tryst/alice")
 MEMBERS = Members(
@@ -231,6 +245,11 @@ def _chunk(content: bytes) -> object:
     return [chunk.index, chunk.count, chunk.root.hex(), chunk.sha256.hex(), chunk.data.hex()]
 
 
+def _counted(released: ReleasedCounts) -> object:
+    tables = [[vars(v) for v in table.variables] + [table.counts.tolist()] for table in released.tables]
+    return [released.coding, released.records, tables, [list(names) for names in released.left_out]]
+
+
 def _offer(content: bytes) -> object:
     read = read_offer(content, BOB.public, "golden")
     return [read.version, read.ephemeral.hex(), len(read.encapsulation or b"")]
@@ -325,6 +344,7 @@ FIXED: Mapping[str, Format] = {
         for version in (1, 2, 3, 4, 5, 6)
     },
     "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
+    "counts of a release": (lambda: pack(COUNTED), lambda content: _counted(unpack(content))),
     "backup's manifest": (
         lambda: json.dumps(asdict(BackupManifest(RUN, 7, 1_800_000_000_000, 2))).encode(),
         lambda content: asdict(BackupManifest(**json.loads(content))),

@@ -168,13 +168,16 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
         "run": name,
         "report": policy_decision.report.hex(),
         "breaches": ", ".join(policy_decision.breaches),
+        "releases_compared": policy_decision.compared,
+        "releases_unseen": policy_decision.unseen,
         **policy_decision.measures,
     }
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not policy_decision.breaches:
         return outcome.then(release_run(outcome.project, name, "within the limits"))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
-    return outcome.then(move(row, outcome.project, SYSTEM, {"run": name}))
+    reason: dict[str, Detail] = {"reason": policy_decision.reason} if policy_decision.reason else {}
+    return outcome.then(move(row, outcome.project, SYSTEM, {"run": name, **reason}))
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:

@@ -70,6 +70,22 @@ COMBINED_OUTPUT = (
         remedy="Keep the variables of published tables in the specification.",
     ),
     WarningCode(
+        code="releases_not_compared",
+        severity="warning",
+        meaning="Of earlier releases of the same custodians no counts are kept, or none that can be compared.",
+        text="Of {releases} earlier releases of the same custodians some or all tables could not be compared with this"
+        " one: what they tell together with it is not known.",
+        remedy="Read under `differences` which they are and why; whoever has their tables can compare them.",
+    ),
+    WarningCode(
+        code="tables_not_compared",
+        severity="warning",
+        meaning="Published tables have too many cells to be kept and compared.",
+        text="{tables} of the tables to be published have too many cells: they were compared with no earlier release,"
+        " and no later one will be compared with them.",
+        remedy="Publish tables of fewer cells.",
+    ),
+    WarningCode(
         code="tables_attacked_separately",
         severity="warning",
         meaning="The published tables were not attacked together.",

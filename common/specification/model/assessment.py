@@ -32,6 +32,15 @@ class MeasureLimits(Section):
         """The limits that were set, by measure."""
         return {name: value for name in MEASURES if (value := getattr(self, name, None)) is not None}
 
+    def applied(self, *, tables: bool) -> dict[str, float]:
+        """The limits that were set, and the defaults of those that were not; `tables`: whether any is published."""
+        defaults = {
+            name: measure.default
+            for name, measure in MEASURES.items()
+            if measure.default is not None and (tables or measure.needs != "tables")
+        }
+        return {name: limit for name in MEASURES if (limit := self.given.get(name, defaults.get(name))) is not None}
+
 
 if TYPE_CHECKING:
     Limits = MeasureLimits
@@ -104,7 +113,7 @@ class AssessmentSpec(Section):
 
     @property
     def judged_limits(self) -> dict[str, float]:
-        """The limits that were set, and the two that always hold, by measure."""
+        """The limits that were set, the defaults of those that were not, and the two that always hold, by measure."""
         own = {"near_copies": self.near_copies, "unlinked": 1 - self.minimum_overlap}
-        every = {**self.limits.given, **own}
+        every = {**self.limits.applied(tables=bool(self.tables)), **own}
         return {name: every[name] for name in MEASURES if name in every}

@@ -32,6 +32,8 @@ PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 
 Days = Annotated[int, Field(ge=1, le=3650)]
+RELEASES_DAYS = 1826
+"""Five years."""
 Swap = Annotated[tuple[Name, Name], Field(strict=False)]
 
 
@@ -218,6 +220,9 @@ class Retention(Section):
     """Results at the linkage unit."""
     maps_days: Days
     """The custodians' maps from row pseudonyms to their identifiers."""
+    releases_days: Annotated[int, Field(ge=365, le=36500)] = RELEASES_DAYS
+    """The counts of the tables that were released, with which the linkage unit compares later releases, also after the
+    project is erased."""
 
 
 class SpecificationContent(Section):

@@ -15,6 +15,7 @@ from typing import Any
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
 from tryst.common.specification.model.categorisation import CommonCategory
+from tryst.common.specification.model.content import RELEASES_DAYS
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.validation.specification import Specification
@@ -76,6 +77,10 @@ def specification_digest(spec: Specification) -> bytes:
         for name, default in newer.items():
             if getattr(spec.assessment, name) == default:
                 del content["assessment"][name]
+        if "differences" not in spec.assessment.limits.given:
+            del content["assessment"]["limits"]["differences"]
+    if spec.retention.releases_days == RELEASES_DAYS:
+        del content["retention"]["releases_days"]
     if spec.sealing == "listed":
         del content["sealing"]
     if spec.release.exact_probabilities == "none":

@@ -25,10 +25,10 @@ def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
         PARAMETER if it is of another version, or is not as `AssessmentDocument` describes it.
     """
     found = document.get("version") if isinstance(document, Mapping) else None
-    if found != VERSION:
+    if found not in range(1, VERSION + 1):
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"expected a risk assessment of version {VERSION}",
+            f"expected a risk assessment of version 1 to {VERSION}",
             where="assessment.json",
             got=f"version {found!r}"[:60],
             remedy="use the version of Tryst that Carole runs",

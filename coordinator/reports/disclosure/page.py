@@ -22,6 +22,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "title_of": lambda name: MEASURES[name].title,
     "receives": wording.receives,
     "protection": wording.protection,
+    "earlier_runs": wording.earlier_runs,
 }
 
 

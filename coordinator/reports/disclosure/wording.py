@@ -31,6 +31,15 @@ def protection(table: Mapping[str, Any]) -> str:
     return words if table["base"] is None else f"{words}, multiples of {table['base']}"
 
 
+def earlier_runs(difference: Mapping[str, Any]) -> str:
+    """The runs that a table was compared with, in words."""
+    named = [
+        f"run {run[:12]} of {project or 'another coordinator'}"
+        for run, project in zip(difference["runs"], difference["projects"], strict=True)
+    ]
+    return f"the sum of {' and '.join(named)}" if len(named) > 1 else named[0]
+
+
 def number(value: int) -> str:
     """A small number as a word."""
     return _NUMBERS[value] if value < len(_NUMBERS) else wording.count(value)

@@ -5,4 +5,7 @@ Neither those of what a run estimates of its own quality, nor those of records t
 
 from tryst.common.disclosure_measures import MEASURES
 
+RELEASE_MEASURES = {"differences"}
+"""Decided by earlier releases beside this one."""
+
 OUTPUT_MEASURES = {name for name, measure in MEASURES.items() if measure.needs != "quality" and not measure.own_limit}

@@ -32,6 +32,7 @@ FORM = {
     "expected_records",
     "expected_left_out",
     "earlier_releases",
+    "differences",
     "warnings",
 }
 ENTRY = {
@@ -51,7 +52,7 @@ ENTRY = {
 
 def test_the_form(document: dict[str, Any]) -> None:
     assert set(document) == FORM
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert set(document["measures"]) == OUTPUT_MEASURES | {"unlinked"}
     for name, entry in document["measures"].items():
         assert set(entry) == ENTRY, name

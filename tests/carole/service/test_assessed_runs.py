@@ -192,6 +192,8 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
         (["sex", "work"], False),
         (["age", "illness"], True),
     ]
+    # No variable of the first table is in the second.
+    assert [unseen["run"] for unseen in again["differences"]["unseen"]] == [first.run]
     for name, entry in again["measures"].items():
         earlier = document["measures"][name]["judged"] if MEASURES[name].accumulates else None
         assert entry["earlier"] == earlier

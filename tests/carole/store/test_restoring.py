@@ -12,11 +12,14 @@ import pytest
 from tests.carole.store.test_provision import another_database, refused
 from tests.carole.store.test_sweeping import SHARES
 from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import RunState, State
+from tryst.carole.projects import Policy, PolicyDecision, RunState, State
 from tryst.carole.store import Store, audit_check
 from tryst.carole.store.backup import back_up, restore
 from tryst.carole.store.database import Database
+from tryst.carole.store.release_record import COUNTS
+from tryst.carole.store.releases import Kept
 from tryst.carole.store.restoring import declare_restored
+from tryst.carole.store.results import REPORT
 from tryst.carole.store.store import milliseconds
 from tryst.common.audit import merkle, verify_consistency, verify_inclusion
 from tryst.common.audit.restoration import RestorationDecision
@@ -120,6 +123,49 @@ def test_a_run_released_after_the_backup_is_not_run_again(put_back: Callable[[],
     assert store.runs.take("worker") is None
     with refused(ErrorCode.WRONG_STATE, f"run {RUN} was released before Carole's store was restored"):
         store.runs.start(PROJECT, "coordinator", "another", "2" * 32)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_release_lost_with_the_backup_is_lost_to_other_projects_and_named_to_them(
+    put_back: Callable[[], Store], queued: Store, named: bool
+) -> None:
+    lease = queued.runs.take("worker")
+    assert lease is not None
+    queued.runs.finish(lease, 1, {**SHARES, COUNTS: [b"counts"]})
+    root = queued.results.fetch(PROJECT, Role.CUSTODIAN_A, RUN, 0).root
+    assert [trace.kept for trace in queued.releases.earlier(PROJECT)] == [Kept.COUNTS]
+    store = put_back()
+    # A project that the backup does not have: who names it is believed, so that it is reported.
+    decide(store, Role.CUSTODIAN_B, "lost", runs={"3" * 32: bytes(32)})
+    decide(store, Role.CUSTODIAN_A, runs={RUN: root} if named else {}, accept=named)
+    store.projects.create(replace(NEW, name="later"), "coordinator")
+    found = [(trace.run, trace.project, trace.kept) for trace in store.releases.earlier("later")]
+    assert found == [("3" * 32, "lost", Kept.LOST), *([(RUN, PROJECT, Kept.LOST)] if named else [])]
+    assert all(store.releases.counts(trace) is None for trace in store.releases.earlier("later"))
+
+
+def test_the_counts_of_a_run_held_in_the_backup_are_those_of_its_release(
+    open_store: Reopen, url: str, tmp_path: Path, vault: Vault, identity: Identity, request: pytest.FixtureRequest
+) -> None:
+    store = open_store()
+    held = replace(NEW, policy=Policy.HOLD)
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}, held)
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    breach = PolicyDecision({"subtraction": 1.0}, ("subtraction",), b"r" * 32)
+    store.runs.finish(lease, 1, {**SHARES, REPORT: [b"{}"], COUNTS: [b"counts"]}, breach)
+    back_up(url, tmp_path / "blobs", tmp_path / "backup", milliseconds)
+    store.close()
+    place = another_database(url, request, tmp_path)
+    restore(tmp_path / "backup", place, tmp_path / "restored", identity, milliseconds)
+    store = Store(place, tmp_path / "restored", vault, identity)
+    request.addfinalizer(store.close)
+    store.recover()
+    assert store.releases.earlier(PROJECT) == []
+    decide(store, Role.CUSTODIAN_A, runs={RUN: bytes(32)})  # it saw a steward's release that the backup does not have
+    (trace,) = store.releases.earlier(PROJECT)
+    assert (trace.run, trace.kept, store.releases.counts(trace)) == (RUN, Kept.COUNTS, b"counts")
 
 
 def test_what_is_there_is_served_once_all_have_accepted(

@@ -77,7 +77,11 @@ def test_two_signatures_are_explained() -> None:
 def test_the_limits_on_invented_records_hold_unnamed_and_leave_older_digests_as_they_were() -> None:
     bare = load_specification(BASE + ASSESSMENT, "t")
     assert bare.assessment is not None
-    assert bare.assessment.judged_limits == bare.assessment.limits.given | {"near_copies": 0.002, "unlinked": 0.99}
+    assert bare.assessment.judged_limits == bare.assessment.limits.given | {
+        "differences": 0.1,
+        "near_copies": 0.002,
+        "unlinked": 0.99,
+    }
     named = load_specification(BASE + ASSESSMENT + "  near_copies: 0.002\n  minimum_overlap: 0.01\n", "t")
     assert specification_digest(named) == specification_digest(bare)
     for more in ("  near_copies: 0.02\n", "  minimum_overlap: 0.2\n"):

@@ -61,10 +61,10 @@ def text_of(page: str) -> str:
 
 def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any]) -> None:
     broken, held = text_of(render_risk_report(breach)), text_of(render_risk_report(within))
-    assert "The policy is breached Two of the five limits on which the parties agreed are exceeded." in broken
+    assert "The policy is breached Two of the six limits on which the parties agreed are exceeded." in broken
     assert "The result waits for a steward" in broken
     assert broken.index("The policy is breached") < broken.index("Each risk in plain words")
-    assert "The policy is met All five limits on which the parties agreed held." in held
+    assert "The policy is met All six limits on which the parties agreed held." in held
     assert "above its limit" not in held.replace("above its limit within its limit", "")
     refused = text_of(render_risk_report({**breach, "on_breach": "refuse"}))
     assert "The result is refused: no one receives anything." in refused
@@ -98,9 +98,9 @@ def test_a_run_without_links_has_a_report(empty: dict[str, Any]) -> None:
     assert "There is no linked record" in text_of(render_risk_report(empty))
 
 
-@pytest.mark.parametrize("change", [{"version": 2}, {"version": None}])
+@pytest.mark.parametrize("change", [{"version": 3}, {"version": None}])
 def test_another_version_is_refused(breach: dict[str, Any], change: dict[str, Any]) -> None:
-    with pytest.raises(TrystError, match="expected a risk assessment of version 1"):
+    with pytest.raises(TrystError, match="expected a risk assessment of version 1 to 2"):
         render_risk_report({**breach, **change})
 
 

@@ -1,0 +1,272 @@
+"""Differences: what whoever has this release and an earlier one learns of the people who are in one of them only.
+
+Every table that is to be published is compared with every table that the same custodians' projects have released, over
+the variables that both have, and its difference attacked as a table. Releases of other projects have other codes for
+the same categories: they are put in the order in which the two tables are most alike. A table that is, but for a few
+people, the sum of two others is attacked as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.comparable_tables import WORK, categories, common, gaps, ordered, padded, ranges
+from tryst.carole.assessment.measures import Measure
+from tryst.carole.assessment.released_counts import CountedTable, ReleasedCounts
+from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.risk.attribution.alignment import aligned, in_order
+from tryst.risk.attribution.differences import Difference, difference, sum_difference
+
+PARTS = 0.05
+"""Largest difference of a table from the sum of two others, as a share of its total."""
+
+MAX_COMPARISONS = 2_000
+MAX_SUMMED = 12
+"""Tables over the same variables, the newest, among which sums are looked for."""
+_SUMMED_CELLS = 20_000
+_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class EarlierRelease:
+    """A release of the same custodians.
+
+    Attributes
+    ----------
+    run, project
+        Its name; no project where the reader of the report may not know it.
+    links
+        Number of links; None where it is not known, or the reader may not know it.
+    counts
+        What is kept of its tables.
+    reason
+        Why there are no counts.
+    """
+
+    run: str
+    project: str
+    links: int | None
+    counts: ReleasedCounts | None = field(repr=False)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What differences disclose.
+
+    Attributes
+    ----------
+    measures
+        By name; empty where nothing is to be published.
+    document
+        Ready for JSON.
+    warnings
+        What could not be compared.
+    compared, unseen
+        Numbers of earlier releases.
+    reason
+        The worst difference, in words; empty if none discloses anybody.
+    """
+
+    measures: Mapping[str, Measure]
+    document: dict[str, Any]
+    warnings: tuple[ResultWarning, ...]
+    compared: int
+    unseen: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    releases: tuple[EarlierRelease, ...]
+    variables: tuple[str, ...]
+    reordered: bool
+    found: Difference
+
+    def entry(self) -> dict[str, Any]:
+        return {
+            "runs": [release.run for release in self.releases],
+            "projects": [release.project for release in self.releases],
+            "variables": list(self.variables),
+            "reordered": self.reordered,
+            "people": self.found.people,
+            "small_cells": self.found.small_cells,
+            "small": self.found.small,
+            "attributed": self.found.attributed,
+            "disclosed": self.found.disclosed,
+            "share": self.found.share,
+        }
+
+    def words(self) -> str:
+        which = " and ".join(
+            f"run {release.run}" + (f" of project {release.project}" if release.project else "")
+            for release in self.releases
+        )
+        found = self.found
+        cells = "1 cell differs" if found.small_cells == 1 else f"{found.small_cells} cells differ"
+        return (
+            f"against {which}, over {', '.join(self.variables)}: {cells} by one or two people, and"
+            f" {found.disclosed} of {found.people} people who come or go are disclosed"
+        )
+
+
+def differences(combined: Combined, now: ReleasedCounts, earlier: Iterable[EarlierRelease]) -> Differences:
+    """Compare a release with earlier ones.
+
+    Parameters
+    ----------
+    now
+        The counts of what is to be released.
+    earlier
+        Releases of the same custodians, newest first; each is looked at once, and then not kept.
+    """
+    roles = {variable.name: variable.role for variable in combined.variables}
+    compared: list[_Compared] = []
+    unseen: list[tuple[EarlierRelease, str]] = []
+    summed: list[tuple[EarlierRelease, CountedTable, str]] = []
+    seen = releases = left = 0
+    for release in earlier:
+        releases += 1
+        if release.counts is None:
+            unseen.append((release, release.reason))
+            continue
+        pairs = len(now.tables) * len(release.counts.tables)
+        if left + pairs > MAX_COMPARISONS:
+            unseen.append((release, f"more than {MAX_COMPARISONS} pairs of tables would be compared"))
+            continue
+        left += pairs
+        found, reasons = _against(now, release, release.counts, roles)
+        compared += found
+        seen += bool(found)
+        unseen += [(release, reason) for reason in reasons]
+        summed += [
+            (release, table, release.counts.coding) for table in release.counts.tables if table.protection == "none"
+        ]
+    compared += _sums(now, summed, roles)
+    compared.sort(key=lambda one: (-one.found.share, -one.found.disclosed, one.found.people))
+    reason = compared[0].words() if compared and compared[0].found.disclosed else ""
+    measures = {}
+    if now.tables or now.left_out:
+        method = reason or (f"{seen} earlier releases compared" if releases else "no earlier release of the custodians")
+        value = compared[0].found.share if compared else 0.0
+        measures["differences"] = Measure(value, f"cells of the difference table counted; {method}")
+    document = {
+        "releases": releases,
+        "compared": seen,
+        "tables": [one.entry() for one in compared[:_SHOWN]],
+        "unseen": [
+            {"run": release.run, "project": release.project, "links": release.links, "reason": why}
+            for release, why in unseen[:_SHOWN]
+        ],
+    }
+    blind = len({release.run for release, _ in unseen})
+    return Differences(measures, document, _warnings(now, blind), seen, blind, reason)
+
+
+def _warnings(now: ReleasedCounts, blind: int) -> tuple[ResultWarning, ...]:
+    warnings = []
+    if blind and (now.tables or now.left_out):
+        warnings.append(result_warning("releases_not_compared", releases=blind))
+    if now.left_out:
+        warnings.append(result_warning("tables_not_compared", tables=len(now.left_out)))
+    return tuple(warnings)
+
+
+def _against(
+    now: ReleasedCounts, release: EarlierRelease, before: ReleasedCounts, roles: Mapping[str, str]
+) -> tuple[list[_Compared], list[str]]:
+    """The differences from one release, and why tables of it could not be compared."""
+    same = before.coding == now.coding
+    worst: dict[tuple[str, ...], _Compared] = {}
+    reasons: list[str] = []
+    if not before.tables:
+        reasons.append("it published no table")
+    for former in before.tables:
+        reached = False
+        for latter in now.tables:
+            names = common(former, latter)
+            if not names:
+                continue
+            reached = True
+            pair = ranges(former, names), ranges(latter, names)
+            pair = (
+                padded(pair[0], gaps(former, names), gaps(latter, names)),
+                padded(pair[1], gaps(latter, names), gaps(former, names)),
+            )
+            if not same:
+                placed = ordered(*pair, categories(latter, names))
+                if placed is None:
+                    reasons.append(f"its counts over {', '.join(names)} are not alike: which code is which is unknown")
+                    continue
+                pair = placed, pair[1]
+            targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
+            one = _Compared((release,), names, not same, difference(*pair, targets))
+            if names not in worst or one.found.share > worst[names].found.share:
+                worst[names] = one
+        if now.tables and not reached:
+            what = ", ".join(former.names)
+            reasons.append(f"its table over {what} has no variable in common with this release, in equal categories")
+    if before.left_out:
+        reasons.append(f"{len(before.left_out)} of its tables had too many cells to be kept")
+    return list(worst.values()), list(dict.fromkeys(reasons))
+
+
+def _sums(
+    now: ReleasedCounts, earlier: Sequence[tuple[EarlierRelease, CountedTable, str]], roles: Mapping[str, str]
+) -> Iterator[_Compared]:
+    """Tables that are, but for a few people, the sum of two others, one of the three being published now."""
+    for table in now.tables:
+        if table.protection != "none" or table.counts.size > _SUMMED_CELLS:
+            continue
+        names = table.names
+        alike = [
+            (release, former, codes) for release, former, codes in earlier if set(common(former, table)) == set(names)
+        ][:MAX_SUMMED]
+        levels = np.any([gaps(former, names) for _, former, _ in alike] + [gaps(table, names)], axis=0)
+        targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
+        own = padded(ranges(table, names), gaps(table, names), levels).counts, now.coding
+        for (one, first, its), (other, second, others) in combinations(alike, 2):
+            if one.run == other.run:
+                continue
+            made = [
+                own,
+                (padded(ranges(first, names), gaps(first, names), levels).counts, its),
+                (padded(ranges(second, names), gaps(second, names), levels).counts, others),
+            ]
+            for whole in range(3):
+                found = _left_of(
+                    made[whole], [made[k] for k in range(3) if k != whole], categories(table, names), targets
+                )
+                if found is not None:
+                    yield _Compared((one, other), names, len({codes for _, codes in made}) > 1, found)
+
+
+def _left_of(
+    whole: tuple[NDArray[np.int64], str],
+    parts: Sequence[tuple[NDArray[np.int64], str]],
+    levels: Sequence[int],
+    targets: Sequence[int],
+) -> Difference | None:
+    counts, codes = whole
+    total = sum(int(part.sum()) for part, _ in parts)
+    if abs(int(counts.sum()) - total) > PARTS * max(int(counts.sum()), 1):
+        return None
+    placed = [part for part, _ in parts]
+    for k in (0, 1, 0, 1):
+        if parts[k][1] == codes:
+            continue
+        # At first the other part is not in order yet: then this one, in proportion, is as near to the whole as can be.
+        rest = counts - placed[1 - k] if k or parts[1][1] == codes else counts
+        scaled = placed[k].astype(np.float64) * (float(rest.sum()) / max(float(placed[k].sum()), 1.0))
+        orders = aligned(scaled, rest.astype(np.float64), levels, WORK)
+        if orders is None:
+            return None
+        placed[k] = in_order(placed[k], orders)
+    return sum_difference(counts, placed, targets, PARTS)

@@ -1,0 +1,211 @@
+"""What was released: every release of the same custodians, in whatever project, and the counts that are kept of it.
+
+A release leaves a row in the transaction that makes it. Its counts, in the form of `released_counts` of the
+assessment, are a payload under a key of its own. That key outlives the project (see `release_record`), and is
+destroyed by `retention` when the days are over that the specification gives them.
+
+A store that was put back has lost the releases since its backup. Of those that a party names when it accepts the
+restored log, at least that they were made is known; and the counts, where the store still has the run as one that
+waits for a steward.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy import BigInteger, Connection, Select, cast, select
+
+from tryst.carole.projects import Project
+from tryst.carole.projects.transitions import Action
+from tryst.carole.store.clock_guard import DAY_MS
+from tryst.carole.store.database import Database
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads
+from tryst.carole.store.release_record import COUNTS
+from tryst.carole.store.tables import audit, payloads, projects, releases, results, runs
+from tryst.carole.store.view import read_project
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import CUSTODIANS
+
+
+class Kept(StrEnum):
+    """What is kept of a release."""
+
+    COUNTS = "counts"
+    NONE = "no counts were kept"
+    EXPIRED = "the counts were erased when their days were over"
+    LOST = "the release was lost when the store was put back from a backup"
+
+
+@dataclass(frozen=True)
+class ReleaseTrace:
+    """One release.
+
+    Attributes
+    ----------
+    run, project
+        What was released.
+    owner
+        The coordinator that the project belongs to; empty where that is not known.
+    alice, bob
+        The custodians, by their names in the membership list; empty where that is not known.
+    specification_digest
+        Empty where it is not known.
+    links
+        Number of links.
+    at
+        Milliseconds since 1970; 0 where it is not known.
+    kept
+        What is kept of it.
+    """
+
+    run: str
+    project: str
+    owner: str
+    alice: str
+    bob: str
+    specification_digest: bytes
+    links: int
+    at: int
+    kept: Kept
+
+
+def counts_due(now: int) -> Select[tuple[str, str]]:
+    """Project and payload of the counts of every release whose days are over."""
+    return (
+        select(projects.c.name, payloads.c.id)
+        .join(releases, releases.c.project == projects.c.id)
+        .join(results, results.c.run == releases.c.run)
+        .join(payloads, payloads.c.id == results.c.payload)
+        .where(
+            results.c.recipient == COUNTS,
+            payloads.c.wrapped_key.is_not(None),
+            # PostgreSQL would multiply in 32 bits.
+            releases.c.at + cast(releases.c.days, BigInteger) * DAY_MS <= now,
+        )
+    )
+
+
+class Releases:
+    """Releases, and their counts."""
+
+    def __init__(self, database: Database, payloads: EncryptedPayloads) -> None:
+        self._database = database
+        self._payloads = payloads
+
+    def earlier(self, name: str) -> list[ReleaseTrace]:
+        """The releases of a project's custodians so far, oldest first: the project's own and those of other projects.
+
+        Custodians are the same if both their names in the membership list are. A release whose custodians are not
+        known, and one that was lost, belongs to all.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        with self._database.read() as connection:
+            return _of_custodians(connection, read_project(connection, name).project)
+
+    def counts(self, trace: ReleaseTrace) -> bytes | None:
+        """The counts of a release; None if there are none, or they have been erased meanwhile."""
+        with self._database.read() as connection:
+            payload = _counted(connection, trace.run)
+            if payload is None:
+                return None
+            first = self._payloads.fetch(connection, payload, 0, trace.project)
+            rest = (self._payloads.fetch(connection, payload, i, trace.project) for i in range(1, first.count))
+            return first.data + b"".join(chunk.data for chunk in rest)
+
+
+def refuse_unassessed(connection: Connection, project: Project, run: str) -> None:
+    """Refuse to release a held run whose report does not have what was released since it was made.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE.
+    """
+    ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()
+    if ended is None or _counted(connection, run) is None:
+        return
+    since = [
+        trace
+        for trace in _of_custodians(connection, project)
+        if trace.run != run and trace.kept is Kept.COUNTS and trace.at >= ended
+    ]
+    if since:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "another result of the same custodians was released since this one was assessed, and its report does not"
+            " have what the two tell together",
+            where=f"{project.name}, run {run}",
+            got=f"run {since[0].run} of project {since[0].project}",
+            remedy="refuse it; the coordinator amends the specification and starts a run, which is assessed with both",
+        )
+
+
+def _of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace]:
+    present = {role: approval.member for role, approval in project.approvals.items()}
+    members = {present.get(role, "") for role in CUSTODIANS}
+    made = list(_traces(connection))
+    lost = list(_lost(connection, {trace.run for trace in made}))
+    return [one for one in (*made, *lost) if not (one.alice and one.bob) or {one.alice, one.bob} == members]
+
+
+def _traces(connection: Connection) -> Iterator[ReleaseTrace]:
+    counted = (results.c.run == releases.c.run) & (results.c.recipient == COUNTS)
+    query = (
+        select(
+            releases,
+            projects.c.name,
+            projects.c.owner,
+            runs.c.links,
+            results.c.payload,
+            payloads.c.wrapped_key.is_not(None).label("readable"),
+        )
+        .join(projects, projects.c.id == releases.c.project)
+        .join(runs, runs.c.run == releases.c.run)
+        .outerjoin(results, counted)
+        .outerjoin(payloads, payloads.c.id == results.c.payload)
+        .order_by(releases.c.at, releases.c.run)
+    )
+    for row in connection.execute(query):
+        kept = Kept.NONE if row.payload is None else Kept.COUNTS if row.readable else Kept.EXPIRED
+        digest = b"" if row.specification_digest is None else bytes(row.specification_digest)
+        yield ReleaseTrace(
+            row.run,
+            row.name,
+            row.owner or "",
+            row.alice or "",
+            row.bob or "",
+            digest,
+            row.links,
+            row.at,
+            kept,
+        )
+
+
+def _lost(connection: Connection, known: set[str]) -> Iterator[ReleaseTrace]:
+    """Releases that only the parties remember: named when they accepted a restored log, and not in the store."""
+    decided = audit.c.action.in_([str(Action.ACCEPT_RESTORE), str(Action.REFUSE_RESTORE)])
+    query = select(audit.c.project, audit.c.details).where(decided).order_by(audit.c.sequence)
+    for row in connection.execute(query).all():
+        for part in json.loads(row.details)["released"].split():
+            run = part.partition(":")[0]
+            if run not in known:
+                known.add(run)
+                kept = Kept.LOST if _counted(connection, run) is None else Kept.COUNTS
+                yield ReleaseTrace(run, row.project, "", "", "", b"", 0, 0, kept)
+
+
+def _counted(connection: Connection, run: str) -> str | None:
+    """The payload of a run's counts, if there are any that can be read, released or not."""
+    found = connection.execute(
+        select(results.c.payload)
+        .join(payloads, payloads.c.id == results.c.payload)
+        .where(results.c.run == run, results.c.recipient == COUNTS, payloads.c.wrapped_key.is_not(None))
+    ).scalar()
+    return None if found is None else str(found)

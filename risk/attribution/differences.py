@@ -1,0 +1,186 @@
+"""The difference of two releases of a table: whom it discloses who is counted in one of them and not in the other.
+
+Whoever has both tables subtracts one from the other. What is left is a table of the people who have come and of those
+who have gone; a person who has changed a value has gone from one cell and come into another. It is attacked like any
+small table: a cell of one or two people identifies them, and where all who agree in the other variables are in one
+category, that category follows for each of them (attribution, as T11 ch. 2 has it for a table that is published).
+
+Only net numbers show: that as many have come as have gone, in one cell, is not seen by anyone. So the measure supposes
+the intruder who knows that no others have come or gone; with much coming and going it is too high.
+
+Counts that were rounded leave a range for each true count; a difference shows only where these ranges do not overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.laws import Conventional, Random
+
+Counts = NDArray[np.int64]
+
+SMALL = 2
+"""People in a cell up to whom each is disclosed: of two, each knows the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What a release shows of a table: the true counts, and the range in which each is known to lie.
+
+    Attributes
+    ----------
+    counts : ndarray of int64
+        True counts.
+    low, high : pair of ndarrays of int64
+        Lower and upper bound of each count, as they are where all random draws went down, and where all went up.
+        Without random draws both are the same.
+    """
+
+    counts: Counts = field(repr=False)
+    low: tuple[Counts, Counts] = field(repr=False)
+    high: tuple[Counts, Counts] = field(repr=False)
+
+    @classmethod
+    def of(cls, counts: Counts, protection: str, base: int | None) -> Ranges:
+        """Ranges of a table published as it is (``none``), or rounded to `base` (``conventional``, ``random``).
+
+        Raises
+        ------
+        TrystError
+            PARAMETER for another protection, or a base that it cannot have.
+        """
+        if protection == "none":
+            return cls(counts, (counts, counts), (counts, counts))
+        if base is None or protection not in ("conventional", "random"):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a table is published as it is, or rounded by the protections conventional or random",
+                got=f"{protection!r}, base {base}",
+            )
+        if protection == "conventional":
+            law = Conventional(base)
+            box = _box(law.bounds((counts + (base - 1) // 2) // base * base))
+            return cls(counts, box, box)
+        down = counts // base * base
+        up = np.where(counts % base, down + base, down)
+        drawn = Random(base)
+        return cls(counts, _box(drawn.bounds(down)), _box(drawn.bounds(up)))
+
+    def changed(self, change: Callable[[Counts], Counts]) -> Ranges:
+        """The same of each of its arrays."""
+        return Ranges(
+            change(self.counts),
+            (change(self.low[0]), change(self.low[1])),
+            (change(self.high[0]), change(self.high[1])),
+        )
+
+    def over(self, axes: Sequence[int]) -> Ranges:
+        """The margin over some axes, in the order given."""
+        return self.changed(partial(margin, axes=axes))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The people in one release of a table and not in the other, and those of them who are disclosed.
+
+    Attributes
+    ----------
+    people
+        Who have come or gone, as far as the releases show it.
+    small_cells
+        Cells of one or two of them.
+    small, attributed
+        People in such cells; people whose category in some variable follows from the others.
+    disclosed
+        People of whom either holds.
+    """
+
+    people: int
+    small_cells: int
+    small: int
+    attributed: int
+    disclosed: int
+
+    @property
+    def share(self) -> float:
+        """Those disclosed as a share of the people in the difference; 0 where no one is in it."""
+        return self.disclosed / self.people if self.people else 0.0
+
+
+def difference(former: Ranges, latter: Ranges, targets: Sequence[int]) -> Difference:
+    """Attack the difference of two releases of a table.
+
+    Parameters
+    ----------
+    former, latter
+        Of one shape.
+    targets
+        Axes of the variables that must not be learnt.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for tables of different shapes.
+
+    Notes
+    -----
+    Of random rounding the draws count that show most. O(cells * targets).
+    """
+    if former.counts.shape != latter.counts.shape:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "tables are compared over the same levels",
+            got=f"shapes {former.counts.shape} and {latter.counts.shape}",
+        )
+    # A cell has come or gone, never both: the difference is of numbers of people.
+    people = _shown(former, latter) + _shown(latter, former)
+    there = people > 0
+    few = there & (people <= SMALL)
+    follows = np.zeros(people.shape, dtype=bool)
+    for axis in targets:
+        # In another category some have come or gone too: then it is not known of whom this one is.
+        follows |= there & (there.sum(axis=axis, keepdims=True) == 1)
+    return Difference(
+        int(people.sum()),
+        int(few.sum()),
+        int(people[few].sum()),
+        int(people[follows].sum()),
+        int(people[few | follows].sum()),
+    )
+
+
+def sum_difference(whole: Counts, parts: Sequence[Counts], targets: Sequence[int], share: float) -> Difference | None:
+    """Attack a table that was published as a whole and in parts: what the parts together leave of it.
+
+    Returns None where the people left are more than `share` of those counted: then the parts are not its parts.
+    """
+    total = np.sum(np.stack(parts), axis=0)
+    left = int(np.abs(whole - total).sum())
+    if not left or left > share * max(int(whole.sum()), 1):
+        return None
+    return difference(Ranges.of(total, "none", None), Ranges.of(whole, "none", None), targets)
+
+
+def _shown(former: Ranges, latter: Ranges) -> Counts:
+    """Whom the two releases show to have come, by cell."""
+    visible = latter.high[0] - former.low[1] >= 1
+    shown: Counts = np.where(visible, np.maximum(latter.counts - former.counts, 0), 0).astype(np.int64)
+    return shown
+
+
+def _box(bounds: tuple[NDArray[np.int64], NDArray[np.int64]]) -> tuple[Counts, Counts]:
+    lower, upper = bounds
+    return np.maximum(lower, 0), upper
+
+
+def margin(counts: Counts, axes: Sequence[int]) -> Counts:
+    """The margin over some axes, in the order given."""
+    order = sorted(axes)
+    kept = counts.sum(axis=tuple(a for a in range(counts.ndim) if a not in order))
+    return np.transpose(kept, [order.index(a) for a in axes])

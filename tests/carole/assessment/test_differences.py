@@ -1,0 +1,218 @@
+"""A release beside earlier ones: the one record found whatever the form of the tables, and what is not seen, named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks._built_population import Built
+from tryst.carole.assessment import Assessment, Combined, assess
+from tryst.carole.assessment import released_counts as kept
+from tryst.carole.assessment.differences import EarlierRelease, differences
+from tryst.carole.assessment.released_counts import ReleasedCounts, coding, counted, pack, unpack
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.model.assessment import PublishedTable
+
+OWN, OTHER = coding("built", bytes(32), 1), coding("another", bytes(32), 1)
+
+
+def tables(*named: str, **more: Any) -> list[PublishedTable]:
+    return [PublishedTable(variables=tuple(one.split()), **more) for one in named]
+
+
+def without(combined: Combined, *links: int) -> Combined:
+    """The same output with some links fewer."""
+    rows = np.setdiff1d(np.arange(combined.n_records), links)
+    parts = {name: getattr(combined, name)[rows] for name in ("row_a", "row_b", "probability")}
+    pairs = {name: parts[own] for name, own in (("pair_a", "row_a"), ("pair_b", "row_b"))}
+    return replace(combined, **parts, **pairs, pair_probability=parts["probability"])
+
+
+def relabelled(combined: Combined) -> Combined:
+    """With the codes of another project's keys."""
+    rng = np.random.default_rng(3)
+    files = {}
+    orders = [rng.permutation(len(variable.categories)) for variable in combined.variables]
+    for side in ("alice", "bob"):
+        codes = getattr(combined, side)
+        columns = [np.where(codes[:, q] < 0, -1, order[codes[:, q]]) for q, order in enumerate(orders)]
+        files[side] = np.stack(columns, axis=1).astype(np.int32)
+    return replace(combined, **files)
+
+
+def released(
+    combined: Combined, published: Sequence[PublishedTable], run: str = "e", codes: str = OWN
+) -> EarlierRelease:
+    return EarlierRelease(run, "built", 1, unpack(pack(counted(combined, published, codes))))
+
+
+def found(combined: Combined, published: Sequence[PublishedTable], *earlier: EarlierRelease) -> dict[str, Any]:
+    made = differences(combined, counted(combined, published, OWN), earlier)
+    return {**made.document, "share": made.measures["differences"].value, "reason": made.reason}
+
+
+NOW = "region illness"
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [
+        (NOW, NOW),
+        (NOW, "illness region"),
+        (NOW, "sex region illness"),
+        ("sex region illness", NOW),
+        ("region sex", NOW),
+    ],
+)
+@pytest.mark.parametrize("turn", ["fewer now", "fewer then"])
+@pytest.mark.parametrize("codes", [OWN, OTHER])
+def test_one_record_is_found_in_every_form_of_the_table(
+    population: Built, now: str, before: str, turn: str, codes: str
+) -> None:
+    whole, less = population.combined, without(population.combined, 17)
+    former, latter = (whole, less) if turn == "fewer now" else (less, whole)
+    if codes == OTHER:
+        former = relabelled(former)
+    same = latter if codes == OWN else relabelled(latter)
+    made = found(latter, tables(now), released(former, tables(before), codes=codes))
+    (table,) = made["tables"]
+    assert (table["people"], table["small_cells"], table["disclosed"], made["share"]) == (1, 1, 1, 1.0)
+    assert table["reordered"] is (codes == OTHER)
+    assert "against run e of project built" in made["reason"]
+    again = found(latter, tables(now), released(same, tables(before), codes=codes))
+    assert (again["share"], again["reason"], [table["people"] for table in again["tables"]]) == (0.0, "", [0])
+
+
+def test_the_middle_one_of_three_releases_hides_nothing(population: Built) -> None:
+    """Many leave before the second release, and come back but for one before the third."""
+    whole = population.combined
+    second, third = without(whole, *range(400)), without(whole, 17)
+    then = [released(second, tables(NOW), "2"), released(whole, tables(NOW), "1")]
+    made = found(third, tables(NOW), *then)
+    assert made["compared"] == 2
+    assert (made["tables"][0]["runs"], made["share"]) == (["1"], 1.0)
+
+
+@pytest.mark.parametrize("codes", [OWN, OTHER])
+@pytest.mark.parametrize("whole", [0, 1, 2])
+def test_two_releases_and_their_sum_but_for_one_person(population: Built, whole: int, codes: str) -> None:
+    n = population.combined.n_records
+    cut = n * 3 // 5
+    parts = [without(population.combined, *range(cut)), without(population.combined, *range(cut, n))]
+    order = [*parts]
+    order.insert(whole, without(population.combined, 17))
+    made = found(
+        order[0],
+        tables(NOW),
+        *(
+            released(relabelled(one) if codes == OTHER else one, tables(NOW), str(k), codes)
+            for k, one in enumerate(order[1:])
+        ),
+    )
+    summed = [table for table in made["tables"] if len(table["runs"]) == 2]
+    assert (summed[0]["people"], summed[0]["disclosed"], made["share"]) == (1, 1, 1.0)
+    order[whole] = population.combined
+    made = found(order[0], tables(NOW), *(released(one, tables(NOW), str(k)) for k, one in enumerate(order[1:])))
+    assert not [table for table in made["tables"] if len(table["runs"]) == 2]
+
+
+def test_a_missing_value_in_one_release_only_is_a_level_of_both(population: Built) -> None:
+    complete = population.combined.codes[:, population.combined.columns(NOW.split())].min(axis=1) >= 0
+    former = without(population.combined, *np.flatnonzero(~complete))
+    place = int(np.flatnonzero(~complete)[0])
+    latter = without(population.combined, *np.setdiff1d(np.flatnonzero(~complete), [place]))
+    made = found(latter, tables(NOW), released(former, tables(NOW)))
+    assert (made["tables"][0]["people"], made["share"]) == (1, 1.0)
+
+
+def test_what_cannot_be_compared_is_named(population: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    combined = population.combined
+    coarser = replace(
+        combined, variables=tuple(replace_categories(v) if v.name == "region" else v for v in combined.variables)
+    )
+    nothing = EarlierRelease("n", "", None, None, "no counts were kept")
+    others = without(combined, *range(combined.n_records * 2 // 3))
+    made = found(
+        combined,
+        tables(NOW),
+        nothing,
+        released(combined, tables("sex"), "s"),
+        released(combined, [], "t"),
+        released(relabelled(others), tables(NOW), "o", OTHER),
+        released(coarser, tables("region"), "c"),
+    )
+    reasons = {one["run"]: one["reason"] for one in made["unseen"]}
+    assert reasons == {
+        "n": "no counts were kept",
+        "s": "its table over sex has no variable in common with this release, in equal categories",
+        "t": "it published no table",
+        "o": "its counts over region, illness are not alike: which code is which is unknown",
+        "c": "its table over region has no variable in common with this release, in equal categories",
+    }
+    assert (made["releases"], made["compared"], made["tables"]) == (5, 0, [])
+    # Over the variable whose categories stayed it is compared.
+    (table,) = found(combined, tables(NOW), released(coarser, tables(NOW), "c"))["tables"]
+    assert table["variables"] == ["illness"]
+    monkeypatch.setattr(kept, "KEPT_CELLS", 40)
+    made = found(combined, tables(NOW), released(combined, tables(NOW)))
+    assert [one["reason"] for one in made["unseen"]] == [
+        "it published no table",
+        "1 of its tables had too many cells to be kept",
+    ]
+
+
+def replace_categories(variable: Any) -> Any:
+    return variable.model_copy(update={"categories": (*variable.categories, "more")})
+
+
+def test_the_default_limit_is_judged_and_the_document_has_the_difference(
+    population: Built, assessment: Assessment
+) -> None:
+    policy = population.spec.assessment
+    assert policy is not None
+    assert ("differences" in policy.limits.given, policy.judged_limits["differences"]) == (False, 0.1)
+    assert "differences" not in policy.model_copy(update={"tables": ()}).judged_limits
+    before = EarlierRelease("e", "", None, unpack(assessment.counts))
+    for combined, breached in ((population.combined, False), (without(population.combined, 17), True)):
+        made = assess(combined, population.spec, "r" * 32, released=[before, replace(before, counts=None)])
+        assert "releases_not_compared" in {warning["code"] for warning in made.document["warnings"]}
+        assert ("differences" in made.breaches) is breached
+        assert made.document["measures"]["differences"]["breached"] is breached
+        assert made.document["differences"]["compared"] == made.differences.compared == 1
+        entry = made.document["measures"]["differences"]
+        assert ("against run e, over region, illness: 1 cell differs" in entry["method"]) is breached
+
+
+def table(levels: int, cells: list[int], counts: list[int]) -> dict[str, Any]:
+    variables = [["sex", levels, False]]
+    return {"variables": variables, "protection": "none", "base": None, "cells": cells, "counts": counts}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "tryst released counts 2"},
+        {"tables": [table(0, [], [])]},
+        {"tables": [table(2, [2], [1])]},
+        {"tables": [table(2, [0], [0])]},
+        {"tables": [table(2, [0, 0], [1, 1])]},
+        {"tables": [table(2**40, [], [])]},
+        {"left_out": None},
+        {"records": "many"},
+    ],
+)
+def test_counts_of_another_form_are_refused(change: dict[str, Any]) -> None:
+    content = {**json.loads(pack(ReleasedCounts(OWN, 1, ()))), **change}
+    with pytest.raises(TrystError, match="tryst released counts 1") as caught:
+        unpack(json.dumps(content).encode())
+    assert caught.value.code is ErrorCode.VAULT
+
+
+def test_codes_are_the_same_in_one_project_and_epoch_only() -> None:
+    assert len({OWN, OTHER, coding("built", bytes(32), 2), coding("built", b"1" * 32, 1)}) == 4
+    assert coding("built", bytes(32), 1) == OWN

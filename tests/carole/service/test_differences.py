@@ -1,0 +1,145 @@
+"""Two releases that differ by one record, in one project after the other: found and held; the same data is not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.carole import trial
+from tests.carole.deployment import SEED, Deployment, people
+from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
+from tests.carole.service.test_assessed_runs import project as specified
+from tryst.carole.projects import Policy, ReleaseSignature, State
+from tryst.carole.service.linking import carry_out
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.records import encode_records
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import load_specification
+from tryst.common.wire import chunk_slices, root_digest
+
+N, COMMON = 120, 90
+PLAIN = TEXT.replace("LIMIT", "1").replace(", protection: conventional, base: 5", "")
+NONE = PLAIN[: PLAIN.index("assessment:")] + "release: {assessment: none}\n" + PLAIN[PLAIN.index("retention:") :]
+CHANGED = 60  # one whom both have
+
+
+class Contribution(trial.Contribution):
+    """A custodian's records, signed for a project; of `changed`, if anybody, the illness is another one."""
+
+    def __init__(self, side: Side, text: str, changed: int | None) -> None:
+        first = 0 if side is Side.ALICE else N - COMMON
+        frame = people(N, offset=first)
+        values = {}
+        for i, name in enumerate(LEVELS):
+            if name in HOLDERS[side]:
+                drawn = [
+                    int(np.random.default_rng([who, i]).integers(LEVELS[name])) + (name == "illness" and who == changed)
+                    for who in range(first, first + N)
+                ]
+                values[name] = pl.Series([code % LEVELS[name] for code in drawn], dtype=pl.Int32)
+        columns = {column: frame[column] for column in frame.columns}
+        self.encoded = encode_records(columns, load_specification(text), SEED, 1, variables=values)
+        self.sets, self.layout = self.encoded.sets, self.encoded.layout
+        self.payload = b"".join(to_bytes(self.sets))
+        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
+        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
+        self.root = root_digest(self.digests)
+
+
+def run(
+    carole: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    text: str = PLAIN,
+    changed: int | None = None,
+) -> str:
+    """A project from its creation to the end of its run; the run."""
+    text = text.replace("project: trial", f"project: {name}")
+    new = replace(specified(text), name=name)
+    if load_specification(text).assessment is None:
+        new = replace(new, policy=Policy.NONE)
+    monkeypatch.setattr(trial, "PROJECT", name)
+    monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
+    trial.contributed(carole.store, {side: Contribution(side, text, changed) for side in Side}, new)
+    request = hashlib.sha256(name.encode()).hexdigest()[:32]
+    carole.store.runs.start(name, "coordinator", request, request)
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    assert taken.project == name
+    carry_out(carole.store, taken, load_specification(text), herself(carole), RESOURCES, lambda *_: None)
+    return taken.run
+
+
+def report(carole: Deployment, name: str, of: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(carole.store.results.whole_report(name, of))
+    return found
+
+
+def entries(carole: Deployment, name: str, actions: Iterable[str]) -> dict[str, Any]:
+    _, found = carole.store.audit.proven(name, 0, 200)
+    return {entry.action: entry.details for entry, _ in found if entry.action in actions}
+
+
+def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_data_are_not(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(deployment, monkeypatch, "first")
+    assert deployment.store.projects.get("first").state is State.RELEASED
+
+    second = run(deployment, monkeypatch, "second", changed=CHANGED)
+    assert deployment.store.projects.get("second").state is State.HELD
+    document = report(deployment, "second", second)
+    assert [breach["measure"] for breach in document["breaches"]] == ["differences"]
+    (table,) = document["differences"]["tables"]
+    # One has gone from a cell and come into another; other keys, so that the codes had to be put in order.
+    assert {name: table[name] for name in ("runs", "projects", "reordered", "people", "small_cells", "share")} == {
+        "runs": [first],
+        "projects": ["first"],
+        "reordered": True,
+        "people": 2,
+        "small_cells": 2,
+        "share": 1.0,
+    }
+    found = entries(deployment, "second", ("assess", "hold"))
+    assert (found["assess"]["releases_compared"], found["assess"]["differences"]) == (1, 1.0)
+    assert f"run {first} of project first" in found["hold"]["reason"]
+    assert "2 cells differ by one or two people" in found["hold"]["reason"]
+
+    # The erasure of the first changes nothing; that what is not released is no release.
+    deployment.store.projects.erase("first", deployment.parties.members.named("coordinator").role, "coordinator")
+    again = run(deployment, monkeypatch, "third")
+    assert deployment.store.projects.get("third").state is State.RELEASED
+    document = report(deployment, "third", again)
+    assert document["differences"]["compared"] == document["differences"]["releases"] == 1
+    assert [table["people"] for table in document["differences"]["tables"]] == [0]
+
+    # The second one's report does not have the third.
+    digest = hashlib.sha256(deployment.store.results.whole_report("second", second)).digest()
+    signature = ReleaseSignature(second, "steward", "aa", digest, b"s" * 64)
+    with pytest.raises(TrystError, match=f"run {again} of project third") as caught:
+        deployment.store.runs.override("second", signature, "for the secure room only", {"steward": "aa"})
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    assert deployment.store.projects.get("second").state is State.HELD
+
+
+def test_a_release_without_an_assessment_leaves_its_trace(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(deployment, monkeypatch, "first", NONE)
+    assert deployment.store.projects.get("first").state is State.RELEASED
+    second = run(deployment, monkeypatch, "second")
+    document = report(deployment, "second", second)
+    assert document["differences"]["unseen"] == [
+        {"run": first, "project": "first", "links": COMMON, "reason": "no counts were kept"}
+    ]
+    assert "releases_not_compared" in {warning["code"] for warning in document["warnings"]}
+    found = entries(deployment, "second", ("assess",))
+    assert (found["assess"]["releases_compared"], found["assess"]["releases_unseen"]) == (0, 1)

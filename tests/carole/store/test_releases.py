@@ -1,0 +1,137 @@
+"""What is kept of releases, on SQLite and PostgreSQL: beyond the project's end, until its own days are over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.carole.store.conftest import Clock
+from tests.carole.store.test_migrations import Former, transaction
+from tests.carole.store.test_sweeping import SHARES
+from tests.carole.trial import NEW, PROJECT, Contribution, contributed
+from tryst.carole.projects import Policy, PolicyDecision, ReleaseSignature, State
+from tryst.carole.store import Store
+from tryst.carole.store.clock_guard import DAY_MS
+from tryst.carole.store.release_record import COUNTS
+from tryst.carole.store.releases import Kept
+from tryst.carole.store.results import REPORT
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role, Side
+
+RUN = "1" * 32
+COUNTED = {**SHARES, REPORT: [b"{}"], COUNTS: [b"the ", b"counts"]}
+BREACH = PolicyDecision({"differences": 1.0}, ("differences",), b"r" * 32, 1, 0, "against run 0")
+DAYS = 400
+
+
+def finished(store: Store, policy: Policy, decision: PolicyDecision) -> None:
+    new = replace(NEW, policy=policy, releases_days=DAYS)
+    contributed(store, {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}, new)
+    store.runs.start(PROJECT, "coordinator", "r", RUN)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.runs.finish(lease, 5, COUNTED, decision)
+
+
+def sign(store: Store) -> None:
+    given = ReleaseSignature(RUN, "steward", "aa", b"r" * 32, b"s" * 64)
+    store.runs.override(PROJECT, given, "used inside the secure room only", {"steward": "aa"})
+
+
+def pass_to(store: Store, clock: Clock, days: int) -> None:
+    """The clock goes on to so many days after the test's beginning, in steps that it is believed."""
+    end = Clock().now + days * DAY_MS
+    while clock.now < end:
+        clock.now = min(clock.now + 6 * DAY_MS, end)
+        store.clock_guard.advance()
+
+
+def keys(url: str) -> int:
+    with transaction(url) as connection:
+        return int(connection.execute(text("SELECT count(*) FROM payloads WHERE wrapped_key IS NOT NULL")).scalar_one())
+
+
+def test_the_counts_of_a_release_outlive_its_project_until_their_days_are_over(
+    open_store: Callable[[], Store], clock: Clock, url: str
+) -> None:
+    store = open_store()
+    finished(store, Policy.HOLD, BREACH)
+    assert store.releases.earlier(PROJECT) == [], "what is held is no release"
+    (held,) = (entry.details for entry in store.audit.entries(PROJECT) if entry.action == "hold")
+    assert held["reason"] == "against run 0"
+    sign(store)
+    (trace,) = store.releases.earlier(PROJECT)
+    assert (trace.run, trace.project, trace.owner, trace.links, trace.kept) == (
+        RUN,
+        PROJECT,
+        "coordinator",
+        5,
+        Kept.COUNTS,
+    )
+    assert (trace.alice, trace.bob) == (str(Role.CUSTODIAN_A), str(Role.CUSTODIAN_B))
+    assert (trace.at, trace.specification_digest) == (clock.now, NEW.specification_digest)
+    with pytest.raises(ValueError, match="counts"):
+        Role(COUNTS)  # so that no party can fetch them as a share
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    store = open_store()  # which sweeps
+    assert store.projects.get(PROJECT).state is State.ERASED
+    assert keys(url) == 1
+    assert store.releases.counts(store.releases.earlier(PROJECT)[0]) == b"the counts"
+    with pytest.raises(TrystError) as caught:
+        store.results.report(PROJECT, RUN, 0)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    pass_to(store, clock, DAYS - 1)
+    assert store.retention.enforce() == 0
+    pass_to(store, clock, DAYS)
+    assert store.monitoring.figures().due == 1
+    assert store.retention.enforce() == 1
+    (trace,) = store.releases.earlier(PROJECT)
+    assert (trace.kept, store.releases.counts(trace), keys(url)) == (Kept.EXPIRED, None, 0)
+    newest = store.audit.entries(PROJECT)[-1]
+    assert (newest.action, newest.details["keys"]) == ("destroy-keys", 1)
+    assert store.retention.enforce() == 0
+
+
+def test_what_is_refused_leaves_no_trace_and_no_counts(store: Store, url: str) -> None:
+    finished(store, Policy.REFUSE, BREACH)
+    assert store.releases.earlier(PROJECT) == []
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert keys(url) == 0
+
+
+def test_releases_are_those_of_the_same_custodians_in_all_their_projects(store: Store, url: str) -> None:
+    finished(store, Policy.HOLD, replace(BREACH, breaches=()))
+    for name, members in (("same", ("custodian-b", "custodian-a")), ("other", ("custodian-a", "third"))):
+        store.projects.create(replace(NEW, name=name), "successor")
+        for role, member in zip((Role.CUSTODIAN_A, Role.CUSTODIAN_B), members, strict=True):
+            store.projects.approve(name, role, member, NEW.specification_digest, b"s" * 64)
+    assert [trace.run for trace in store.releases.earlier("same")] == [RUN], "also with their sides exchanged"
+    assert store.releases.earlier("other") == []
+    with transaction(url) as connection:
+        connection.execute(text("UPDATE releases SET alice = NULL"))
+    assert [trace.run for trace in store.releases.earlier("other")] == [RUN], "it is not known whose it is"
+
+
+def test_of_releases_before_they_were_kept_an_upgrade_knows_that_they_were_made(url: str, tmp_path: Path) -> None:
+    former = Former(url, tmp_path / "former")
+    with transaction(url) as connection:
+        name, number = connection.execute(text("SELECT name, id FROM projects")).one()
+        connection.execute(
+            text(
+                "INSERT INTO runs (run, project, sequence, request, state, stage, fraction, error, links, released,"
+                " attempt, created_at, ended_at) VALUES (:run, :project, 0, 'r', 3, '', 1, '', 7, 1, 1, 5, 6)"
+            ),
+            {"run": RUN, "project": number},
+        )
+    former.upgrade()
+    store = former.open()
+    try:
+        (trace,) = store.releases.earlier(name)
+    finally:
+        store.close()
+    assert (trace.run, trace.links, trace.at, trace.kept) == (RUN, 7, 6, Kept.NONE)
+    assert (trace.alice != "", trace.specification_digest) == (True, b"")
