@@ -66,6 +66,7 @@ def end_run(
     assessed = None
     if combined is not None:
         left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
+        former = store.projects.former()(lease.project)
         project = store.projects.get(lease.project)
         assessed = assess(
             combined,
@@ -78,6 +79,7 @@ def end_run(
             _released(store, project),
             coding(project.name, project.encoding_digest, project.epoch),
             copies,
+            (former.projects, former.links),
         )
     progress("seal", 0.0)
     sealed = make_shares()
