@@ -104,6 +104,7 @@ def test_the_specification_digest_is_as_documented() -> None:
         "sealing": True,
         "leakage": {"partial_register", "full_register"},
         "retention": {"releases_days"},
+        "release": {"exact_probabilities"},
     }
     plain = example().model_dump(mode="json", exclude=newer)
     content = canonical_json(plain)
@@ -111,6 +112,11 @@ def test_the_specification_digest_is_as_documented() -> None:
     assert content.startswith(
         b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'
     )
+
+
+def test_exact_probabilities_enter_the_digest_where_they_are_granted() -> None:
+    digests = {specification_digest(example(release__exact_probabilities=who)) for who in ("none", "alice", "both")}
+    assert len(digests) == 3
 
 
 def test_rules_that_carole_forms_alone_need_no_new_signatures() -> None:
