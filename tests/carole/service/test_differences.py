@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sqlalchemy import text as statement
 
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
 from tests.carole.service.test_assessed_runs import project as specified
+from tests.carole.store.test_migrations import transaction
+from tryst.carole.configuration import load_carole
 from tryst.carole.projects import Policy, ReleaseSignature, State
 from tryst.carole.service.linking import carry_out
 from tryst.common.encoding import to_bytes
@@ -143,3 +146,15 @@ def test_a_release_without_an_assessment_leaves_its_trace(
     assert "releases_not_compared" in {warning["code"] for warning in document["warnings"]}
     found = entries(deployment, "second", ("assess",))
     assert (found["assess"]["releases_compared"], found["assess"]["releases_unseen"]) == (0, 1)
+
+    # Of another coordinator's project this one's reads the run, and neither name nor size.
+    with transaction(load_carole(deployment.configuration).store.database) as connection:
+        connection.execute(statement("UPDATE projects SET owner = 'another'"))
+    third = run(deployment, monkeypatch, "third", changed=CHANGED)
+    document = report(deployment, "third", third)
+    (unseen,) = document["differences"]["unseen"]
+    assert (unseen["run"], unseen["project"], unseen["links"]) == (first, "", None)
+    assert [table["projects"] for table in document["differences"]["tables"]] == [[""]]
+    held = entries(deployment, "third", ("hold",))["hold"]["reason"]
+    assert f"against run {second}, over" in held
+    assert not any(name in json.dumps(document) + held for name in ("first", "second"))
