@@ -1,8 +1,9 @@
 """The membership list pinned in a party's configuration, by the digest that all compare over the phone.
 
 Whoever can put another list in place of a party's, without the party's configuration, changes nothing then: not who is
-admitted, not whose signatures count, not the key that handles and shares are sealed to. A list is replaced with its
-pin, in either order: until the two agree a running service keeps the former list.
+admitted, not whose signatures count, not the key that handles and shares are sealed to; nor can an authority be added
+by which another service would be taken for Carole. A list is replaced with its pin, in either order: until the two
+agree a running service keeps the former list.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pydantic import ConfigDict
 from tryst.common.configuration import Configuration, hexadecimal, load_configuration
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.fingerprint import in_groups
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import read_certificates, spki_fingerprint
 from tryst.common.pki.members import Members
 
 ListDigest = Annotated[str, hexadecimal(64)]
@@ -51,6 +54,44 @@ class ListPin:
 
     configuration: Path | None = None
 
+    @property
+    def digest(self) -> str | None:
+        """The pinned digest, in hexadecimal; None if no list is pinned.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the configuration cannot be read.
+        """
+        if self.configuration is None:
+            return None
+        return load_configuration(self.configuration, MembersSection).members_digest
+
+    def check_authorities(self, members: Members, authorities: bytes, where: str) -> None:
+        """Refuse authorities of Carole's certificate that a pinned list does not have for her.
+
+        Parameters
+        ----------
+        authorities
+            Those that a caller would take, as PEM.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION.
+        """
+        listed = members.in_role(Role.LINKER).certificate.authorities
+        found = [spki_fingerprint(each) for each in read_certificates(authorities, where)]
+        others = [digits[:16] for digits in found if digits not in listed]
+        if others and self.digest is not None:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                "this file has authorities that the pinned membership list does not have for Carole's certificate",
+                where=where,
+                got=", ".join(others),
+                remedy="accept list and authorities again, by `tryst party accept`",
+            )
+
     def load(self, path: Path) -> Members:
         """Read the membership list.
 
@@ -60,9 +101,7 @@ class ListPin:
             CONFIGURATION, as `Members.load`, or if it is not the pinned list.
         """
         members = Members.load(path)
-        pinned = None
-        if self.configuration is not None:
-            pinned = load_configuration(self.configuration, MembersSection).members_digest
+        pinned = self.digest
         if pinned is not None and pinned != members.digest.hex():
             raise TrystError(
                 ErrorCode.CONFIGURATION,

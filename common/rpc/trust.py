@@ -163,6 +163,7 @@ class Trust:
     def _load(self) -> _Read:
         tls = TlsFiles.load(self._folder.path, self._role, members=self._list)
         members = self._pin.load(self._list)
+        self._pin.check_authorities(members, tls.linker, str(self._folder.linker))
         authorities = read_public(self._folder.callers, "the authorities of callers")
         admission = Admission.from_pem(members, authorities, only=self._only)
         in_use = certificates_in_use(tls.certificate, tls.linker, tls.callers)

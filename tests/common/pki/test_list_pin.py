@@ -11,7 +11,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.fingerprint import in_groups
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role
-from tryst.common.pki import Members, Provisioned, provision
+from tryst.common.pki import Authority, Members, Provisioned, provision
 from tryst.common.pki.list_pin import UNPINNED, ListPin, pin_line
 from tryst.common.rpc.trust import Trust
 
@@ -80,3 +80,20 @@ def test_a_running_service_takes_a_new_list_with_its_pin(made: Provisioned, conf
     second()
     assert trust.reload()
     assert trust.members.digest == new.digest
+
+
+def test_no_authority_is_added_by_which_another_service_would_be_carole(made: Provisioned, config: Path) -> None:
+    alice = made.parties["alice"]
+    good, foreign = alice.linker.read_bytes(), Authority.create("Another").pem
+    for pem in (foreign, good + foreign):
+        alice.linker.write_bytes(pem)
+        Trust(alice.path, Role.CUSTODIAN_A)
+        with pytest.raises(TrystError, match="authorities that the pinned membership list does not have") as caught:
+            Trust(alice.path, Role.CUSTODIAN_A, pin=ListPin(config))
+        assert caught.value.where == str(alice.linker)
+    alice.linker.write_bytes(good)
+    trust = Trust(alice.path, Role.CUSTODIAN_A, pin=ListPin(config))
+    alice.linker.write_bytes(good + foreign)
+    with pytest.raises(TrystError, match="does not have for Carole"):
+        trust.reload()
+    assert trust.tls.linker == good
