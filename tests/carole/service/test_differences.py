@@ -17,9 +17,10 @@ from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
 from tests.carole.service.test_assessed_runs import project as specified
+from tests.carole.service.test_stewardship import steward
 from tests.carole.store.test_migrations import transaction
 from tryst.carole.configuration import load_carole
-from tryst.carole.projects import Policy, ReleaseSignature, State
+from tryst.carole.projects import Policy, State
 from tryst.carole.service.linking import carry_out
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
@@ -125,10 +126,10 @@ def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_da
     assert [table["people"] for table in document["differences"]["tables"]] == [0]
 
     # The second one's report does not have the third.
-    digest = hashlib.sha256(deployment.store.results.whole_report("second", second)).digest()
-    signature = ReleaseSignature(second, "steward", "aa", digest, b"s" * 64)
+    decider = steward(deployment)
+    digest = decider.report("second", second).sha256
     with pytest.raises(TrystError, match=f"run {again} of project third") as caught:
-        deployment.store.runs.override("second", signature, "for the secure room only", {"steward": "aa"})
+        decider.decide("second", second, digest, release=True, reason="for the secure room only")
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert deployment.store.projects.get("second").state is State.HELD
 
