@@ -86,10 +86,8 @@ def attacked(table: PublishedTable, left: int, number: int, seed: int, *, same_c
         value = differences(rest.variables, counted(rest, [table], codes[0]), [before]).measures["differences"].value
         judged.append(value)
         held += value > _LIMIT
-        unchanged += (
-            differences(whole.variables, counted(whole, [table], codes[0]), [before]).measures["differences"].value
-            > _LIMIT
-        )
+        same = counted(whole, [table], codes[0])
+        unchanged += differences(whole.variables, same, [before]).measures["differences"].value > _LIMIT
     return Attacked(read, people, wrong, float(np.mean(judged)), noticed, held, unchanged, number)
 
 
