@@ -183,7 +183,7 @@ def invented(study: Study) -> Iterator[Line]:
         ("20 times each with another postcode and date of birth", {"also": ("date_of_birth",)}),
     ):
         found = [counted(probed(honest(s), "postcode", s, **changes).files, "block_keyed")[1] for s in seeds]  # type: ignore[arg-type]
-        yield _held(f"{PROBED} people {what}, block_keyed: not seen by design", found)
+        yield _held(f"{PROBED} people {what}, block_keyed, of which not all are seen", found)
 
 
 def _held(

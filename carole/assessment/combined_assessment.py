@@ -83,6 +83,7 @@ def assess(
     released: Iterable[EarlierRelease] = (),
     codes: str = "",
     copies: tuple[NearCopies, NearCopies] | None = None,
+    former: tuple[int, int] = (0, 0),
 ) -> Assessment:
     """Assess a combined output.
 
@@ -108,6 +109,8 @@ def assess(
         The coding of the categories (`released_counts.coding`).
     copies
         Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
+    former
+        Other projects of the same custodians that were released within a year, and their links.
 
     Raises
     ------
@@ -168,8 +171,10 @@ def assess(
         "expected_left_out": combined.left_out,
         "earlier_releases": before.releases,
         "differences": differ.document,
+        "former_projects": {"projects": former[0], "links": former[1]},
         "warnings": by_severity(
             [
+                *_former(former),
                 *_warnings(combined),
                 *combined.warnings,
                 *found.warnings,
@@ -199,6 +204,11 @@ def _supposed(combined: Combined, spec: Specification) -> Mapping[str, Any]:
             for v in combined.variables
         ],
     }
+
+
+def _former(former: tuple[int, int]) -> list[ResultWarning]:
+    projects, links = former
+    return [result_warning("former_projects", projects=projects, links=links)] if projects else []
 
 
 def _warnings(combined: Combined) -> list[ResultWarning]:

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TypeVar
 
 import grpc
 
 from tryst.carole.projects import Project
+from tryst.carole.projects.operations import Detail
 from tryst.carole.projects.ownership import require_owner
 from tryst.carole.service.conditions import Conditions
 from tryst.carole.store import Store
@@ -138,8 +140,18 @@ def request_id(text: str) -> str:
     return text
 
 
-def approve(service: ServiceContext, member: Member, name: str, digest: bytes, signature: bytes, epoch: int) -> Project:
+def approve(
+    service: ServiceContext,
+    member: Member,
+    name: str,
+    digest: bytes,
+    signature: bytes,
+    epoch: int,
+    file: Mapping[str, Detail] = MappingProxyType({}),
+) -> Project:
     """Verify and keep a member's consent. Former releases name no epoch: they consent to the first.
+
+    What a custodian states of its `file` goes to the audit log with it.
 
     Raises
     ------
@@ -148,4 +160,4 @@ def approve(service: ServiceContext, member: Member, name: str, digest: bytes, s
     """
     consented = epoch or 1
     member.identity.verify(signature, SigningPurpose.APPROVAL, *approval_parts(name, digest, consented))
-    return service.store.projects.approve(name, member.role, member.name, digest, signature, consented)
+    return service.store.projects.approve(name, member.role, member.name, digest, signature, consented, file)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import grpc
 import structlog
@@ -18,6 +18,7 @@ from tryst.carole.service.context import ServiceContext, approve, known_id, proj
 from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
 from tryst.carole.service.stewards import require_stewards, steward_names
 from tryst.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
+from tryst.carole.store.former_projects import FormerProjects
 from tryst.carole.store.registry import NewProject
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
@@ -106,7 +107,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         name = project_name(request.project)
         project = self._service.store.projects.get(name)
         return coordination_pb2.GetProjectResponse(
-            status=self._status(project, caller(context)),
+            status=self._status(project, caller(context), self._service.store.projects.former()),
             specification=self._service.store.projects.specification(name),
             certificates=endings_to_wire(self._service.endings()),
             hand_over=hand_over_to_wire(project),
@@ -118,9 +119,9 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     ) -> coordination_pb2.ListProjectsResponse:
         """The state of every project."""
         projects = self._service.store.projects.all()
-        member = caller(context)
+        member, former = caller(context), self._service.store.projects.former()
         return coordination_pb2.ListProjectsResponse(
-            projects=[self._status(project, member) for project in projects],
+            projects=[self._status(project, member, former) for project in projects],
             certificates=endings_to_wire(self._service.endings()),
         )
 
@@ -192,12 +193,15 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         project = self._service.store.projects.erase(project_name(request.project), member.role, member.name)
         return coordination_pb2.EraseProjectResponse(status=self._status(project, caller(context)))
 
-    def _status(self, project: Project, reader: Member) -> project_pb2.ProjectStatus:
+    def _status(
+        self, project: Project, reader: Member, former: Callable[[str], FormerProjects] | None = None
+    ) -> project_pb2.ProjectStatus:
         """A project's state as a coordinator may see it: what custodians report, and counts, if it is the owner."""
         stewards = steward_names(self._trust.members)
         if project.owner != reader.name:
             return status_to_wire(project, stewards=stewards)
-        return status_to_wire(project, self._service.conditions, stewards, judges=True)
+        counted = None if former is None else former(project.name)
+        return status_to_wire(project, self._service.conditions, stewards, counted, judges=True)
 
     def _owns(self, name: str, reader: Member) -> bool:
         return self._service.store.projects.get(name).owner == reader.name

@@ -10,6 +10,7 @@ from tryst.carole.projects.tasks import Task, TaskKind, choose
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
+from tryst.carole.service.stated_files import check_stated, file_details
 from tryst.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
 from tryst.common.audit.custodian_decline import verify_decline
 from tryst.common.audit.reason import normalized_reason
@@ -89,7 +90,8 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         """Consent to a specification."""
         member, _ = _custodian(context)
         name = project_name(request.project)
-        project = approve(self._service, member, name, request.specification_digest, request.signature, request.epoch)
+        digest, file = request.specification_digest, file_details(request, member)
+        project = approve(self._service, member, name, digest, request.signature, request.epoch, file)
         return custody_pb2.ApproveResponse(status=status_to_wire(project))
 
     def Decline(  # noqa: N802
@@ -159,9 +161,17 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             )
         _, spec = self._service.specification(name)
         check_manifest(manifest, project, spec)
+        stated = check_stated(self._service.store.audit, manifest, spec, member.name)
         upload = new_id(request.upload, "upload")
         progress = self._service.store.uploads.begin(
-            name, side, member.name, upload, manifest.layout, leakage_details(request), spec.decoys, limits.quota
+            name,
+            side,
+            member.name,
+            upload,
+            manifest.layout,
+            {**leakage_details(request), **stated},
+            spec.decoys,
+            limits.quota,
         )
         return contribution_pb2.BeginUploadResponse(
             total_bytes=progress.total_bytes,

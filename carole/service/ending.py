@@ -71,6 +71,7 @@ def end_run(
     assessed = None
     if combined is not None:
         left = replace(resources, memory_bytes=max(0, resources.memory_bytes - decided.pairs.n_bytes))
+        former = store.projects.former()(lease.project)
         project = store.projects.get(lease.project)
         assessed = assess(
             combined,
@@ -83,6 +84,7 @@ def end_run(
             _released(store, project),
             coding(project.name, project.encoding_digest, project.epoch),
             copies,
+            (former.projects, former.links),
         )
     progress("seal", 0.0)
     granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}

@@ -41,7 +41,10 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         """Every project whose result has been assessed, or released without an assessment."""
         stewards = steward_names(self._trust.members)
         judged = [project for project in self._store.projects.all() if project.state in _JUDGED]
-        found = [status_to_wire(project, stewards=stewards, judges=True) for project in judged]
+        former = self._store.projects.former()
+        found = [
+            status_to_wire(project, stewards=stewards, judges=True, former=former(project.name)) for project in judged
+        ]
         return stewardship_pb2.ListAssessedResponse(projects=found, certificates=endings_to_wire(self._endings()))
 
     def GetReport(  # noqa: N802

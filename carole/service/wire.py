@@ -9,6 +9,7 @@ from tryst.carole.projects.operations.outcome import Detail
 from tryst.carole.projects.restoration import awaited, name_of
 from tryst.carole.projects.tasks import blocking_error
 from tryst.carole.service.conditions import Conditions, Reported
+from tryst.carole.store.former_projects import FormerProjects
 from tryst.common.audit import AuditEntry
 from tryst.common.audit.reason import MAX_REASON
 from tryst.common.errors import ErrorCode, TrystError
@@ -22,7 +23,12 @@ _LONGEST_ERROR = 2000
 
 
 def status_to_wire(
-    project: Project, conditions: Conditions | None = None, stewards: Iterable[str] = (), *, judges: bool = False
+    project: Project,
+    conditions: Conditions | None = None,
+    stewards: Iterable[str] = (),
+    former: FormerProjects | None = None,
+    *,
+    judges: bool = False,
 ) -> project_pb2.ProjectStatus:
     """The state of a project, without record-level data; for its owner, with what the custodians report.
 
@@ -32,6 +38,8 @@ def status_to_wire(
         Whether the reader is the owner or a steward, who know the number of links before the release.
     stewards
         The members of this role; for coordinators and stewards, who are shown which of them a held result waits for.
+    former
+        Released projects of the same custodians, for the same.
     """
     run = project.newest_run
     signed = [one.member for one in project.release_signatures]
@@ -68,6 +76,8 @@ def status_to_wire(
         signatures=project.signatures,
         signed=signed,
         signers=[name for name in stewards if project.state is State.HELD and name not in signed],
+        former_projects=0 if former is None else former.projects,
+        former_links=0 if former is None else former.links,
         run=None if run is None else run_to_wire(run, judges=judges),
         sides=[_side_to_wire(project, side, conditions) for side in Side],
     )

@@ -228,6 +228,15 @@ class Log:
         awaited = max(released, seen.get(other, 0))
         return awaited if awaited > seen.get(member, 0) else 0
 
+    def approved(self, project: str, member: str) -> dict[str, Any]:
+        """Details of the member's newest approval in a project; empty before the first."""
+        query = select(audit).where(audit.c.project == project, audit.c.action == str(Action.APPROVE))
+        with self._database.read() as connection:
+            row = connection.execute(
+                query.where(audit.c.actor == member).order_by(audit.c.sequence.desc()).limit(1)
+            ).first()
+        return {} if row is None else dict(entry_of(row).details)
+
     def released(self, project: str, run: str, size: int) -> tuple[AuditEntry, list[bytes]] | None:
         """The newest entry of a run's release, with its proof of inclusion in the first `size` entries; None if they
         have none."""

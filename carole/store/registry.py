@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -21,12 +22,13 @@ from tryst.carole.projects import (
     State,
     operations,
 )
-from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.operations import Detail, Entry
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import audit
 from tryst.carole.store.changes import Changes, project_columns
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.former_projects import FormerProjects, former_projects
 from tryst.carole.store.tables import projects
 from tryst.carole.store.view import all_held, not_found, read_project
 from tryst.common.errors import ErrorCode, TrystError
@@ -147,16 +149,31 @@ class Registry:
             raise not_found()
         return str(found)
 
+    def former(self) -> Callable[[str], FormerProjects]:
+        """Of a project's name: how many other projects of its custodians were released lately, with how many links."""
+        return former_projects(self._database, self._clock())
+
     def version(self) -> int:
         """A number that grows whenever any project changes: cheap to poll."""
         with self._database.read() as connection:
             return audit.last(connection)
 
-    def approve(self, name: str, role: Role, member: str, digest: bytes, signature: bytes, epoch: int = 1) -> Project:
+    def approve(
+        self,
+        name: str,
+        role: Role,
+        member: str,
+        digest: bytes,
+        signature: bytes,
+        epoch: int = 1,
+        file: Mapping[str, Detail] = MappingProxyType({}),
+    ) -> Project:
         """Keep a consent whose signature has been verified; errors as `operations.approve`, and NOT_FOUND."""
         return self._changes.apply(
             name,
-            lambda project, now: operations.approve(project, role, Approval(member, digest, signature, now, epoch)),
+            lambda project, now: operations.approve(
+                project, role, Approval(member, digest, signature, now, epoch), file
+            ),
         )
 
     def open_epoch(self, name: str, epoch: int, member: str, reason: str, signature: bytes) -> Project:

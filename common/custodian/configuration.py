@@ -13,6 +13,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from tryst.common.audit.file_statement import MAX_ORIGIN
 from tryst.common.configuration import Configuration, ConfiguredPath, hexadecimal, load_configuration
 from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.keys.identity_configuration import IdentityConfiguration
@@ -187,6 +188,8 @@ class CustodianConfiguration(Configuration):
     results: ConfiguredPath
     """Folder for this custodian's share of results."""
     source: Source
+    origin: str = Field(default="", max_length=MAX_ORIGIN)
+    """Where the records come from, in a line; stated to all parties with each approval, and in the audit log."""
     peer: Peer
     operator: OperatorAddress = OperatorAddress()
     policy: Policy = Policy()

@@ -25,6 +25,7 @@ results: {results}            # {title}'s share of every result arrives here
 # names are read.
 source:
 {source}
+# origin: patient register of the county hospital, as of May   # stated with each approval, and in the audit log
 
 # The other custodian's identity, compared by telephone and never taken from Carole; `tryst {other} status` shows it.
 peer:

@@ -163,6 +163,14 @@ class ContributionPart(Part):
     """Rows that were compared with all others of their block."""
 
 
+class FormerProjectsPart(Part):
+    """Other projects of the same two custodians that were released within a year."""
+
+    projects: Count
+    links: Count
+    """Of the newest release of each."""
+
+
 class TableEntry(Part):
     """A published table."""
 
@@ -289,6 +297,8 @@ class AssessmentDocument(Document):
     earlier_releases: Count
     """Releases of the project so far that were assessed."""
     differences: DifferencesPart | None = None
+    former_projects: FormerProjectsPart | None = None
+    """Absent in documents of former releases."""
     warnings: list[ResultWarning]
 
     @field_validator("measures")

@@ -28,6 +28,8 @@ class SigningPurpose(StrEnum):
     """A party requests to become a member."""
     DECLINE = "decline-specification"
     """A custodian does not take part under a specification, or no longer."""
+    FILE = "state-file"
+    """A custodian states how many records its file has, and where they come from."""
     NEW_EPOCH = "open-epoch"
     """The coordinator opens a project's next epoch."""
     HAND_OVER = "hand-over-project"

@@ -93,7 +93,7 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     table = Table("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
-        waits += [*condition_lines(status), *_signing(status)]
+        waits += [*condition_lines(status), *_signing(status), *_former(status)]
         sides = {side.side: side for side in status.sides}
         table.add_row(
             f"{status.project}\n{_owner(status)}",
@@ -114,6 +114,15 @@ def _signing(status: project_pb2.ProjectStatus) -> list[str]:
     signed = f"{listed(status.signed)} has signed" if status.signed else "no steward has signed"
     awaited = listed(status.signers) if status.signers else "a steward who is not yet a member"
     return [f"{status.project}: {signed} the release of the held result; it awaits {missing} more of {awaited}"]
+
+
+def _former(status: project_pb2.ProjectStatus) -> list[str]:
+    """Released projects of the same custodians, where there are any."""
+    if not status.former_projects:
+        return []
+    n = status.former_projects
+    projects = "one other project" if n == 1 else f"{n} other projects"
+    return [f"{status.project}: in a year {projects} of these custodians released, with {status.former_links:,} links"]
 
 
 def _owner(status: project_pb2.ProjectStatus) -> str:

@@ -224,12 +224,17 @@ class Custodian:
         return self.connection.call(method, request, deadline=deadline)
 
     def approve(
-        self, digest: bytes = DIGEST, signature: bytes | None = None, epoch: int = 0, signed_epoch: int | None = None
+        self,
+        digest: bytes = DIGEST,
+        signature: bytes | None = None,
+        epoch: int = 0,
+        signed_epoch: int | None = None,
+        file: custody_pb2.FileStatement | None = None,
     ) -> Any:
         parts = approval_parts(self.project, digest, signed_epoch or epoch or 1)
         signed = signature or self.identity.sign("approve-specification", *parts)
         request = custody_pb2.ApproveRequest(
-            project=self.project, specification_digest=digest, signature=signed, epoch=epoch
+            project=self.project, specification_digest=digest, signature=signed, epoch=epoch, file=file
         )
         return self.call(self.stub.Approve, request)
 

@@ -27,6 +27,7 @@ from tryst.carole.store.backup import Manifest as BackupManifest
 from tryst.common.audit.checkpoint import Checkpoint
 from tryst.common.audit.custodian_decline import sign_decline
 from tryst.common.audit.entry import AuditEntry, canonical
+from tryst.common.audit.file_statement import FileStatement
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.audit.resolver_result import sign_result
 from tryst.common.audit.restoration import RestorationDecision
@@ -310,6 +311,10 @@ FIXED: Mapping[str, Format] = {
         _hex,
     ),
     "custodian's refusal": (lambda: sign_decline(ALICE, "golden", DIGEST, "not agreed"), _hex),
+    "file that a custodian states": (
+        lambda: FileStatement(2_000, "patient register").sign(ALICE, "golden", DIGEST),
+        _hex,
+    ),
     "new epoch": (lambda: sign_new_epoch(ALICE, "golden", DIGEST, 2, "not the same"), _hex),
     "project handed over": (lambda: HANDED.sign(ALICE), _hex),
     "project taken over": (lambda: TakeOver("golden", "alice", "bob", SEEN, b"signature").sign(BOB), _hex),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from tryst.carole.projects.operations.linking import give_up_waiting
-from tryst.carole.projects.operations.outcome import Outcome, move
+from tryst.carole.projects.operations.outcome import Detail, Outcome, move
 from tryst.carole.projects.ownership import acting
 from tryst.carole.projects.project import Approval, KeyReport, Project
 from tryst.carole.projects.state import Grant, MessageKind, Policy, State
@@ -17,8 +18,12 @@ from tryst.common.parties import Role, Side
 MAX_MESSAGE_BYTES = 4096
 
 
-def approve(project: Project, role: Role, approval: Approval) -> Outcome:
+def approve(
+    project: Project, role: Role, approval: Approval, file: Mapping[str, Detail] = MappingProxyType({})
+) -> Outcome:
     """Consent to the specification. The signature has been verified before.
+
+    What a custodian states of its `file`, verified too, goes to the audit log.
 
     Raises
     ------
@@ -45,7 +50,7 @@ def approve(project: Project, role: Role, approval: Approval) -> Outcome:
         approvals={**project.approvals, role: approval},
         declines={side: declined for side, declined in project.declines.items() if side.role is not role},
     )
-    return move(row, after, approval.member, {"specification_digest": approval.digest.hex()})
+    return move(row, after, approval.member, {"specification_digest": approval.digest.hex(), **file})
 
 
 def amend(

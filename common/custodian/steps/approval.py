@@ -12,6 +12,7 @@ import time
 import structlog
 
 from tryst.common.audit.custodian_decline import sign_decline
+from tryst.common.audit.file_statement import FileStatement
 from tryst.common.audit.reason import kept_reason
 from tryst.common.cleaning import Cleaned
 from tryst.common.cleaning.own_copies import copies_warnings
@@ -64,6 +65,8 @@ def approve(context: StepContext, task: Task) -> Outcome:
         waits = "approval" if task.epoch == 1 else f"consent to epoch {task.epoch}, which the coordinator has opened"
         context.state.update(task.project, stage=f"waits for the operator's {waits}")
         return Outcome.WAITS_FOR_OPERATOR
+    known = context.state.project(task.project) or known
+    file = FileStatement(int(json.loads(known.profile)["rows"]), " ".join(context.configuration.origin.split()))
     request = custody_pb2.ApproveRequest(
         project=task.project,
         specification_digest=task.specification_digest,
@@ -71,6 +74,11 @@ def approve(context: StepContext, task: Task) -> Outcome:
             SigningPurpose.APPROVAL, *approval_parts(task.project, task.specification_digest, task.epoch)
         ),
         epoch=task.epoch,
+        file=custody_pb2.FileStatement(
+            records=file.records,
+            origin=file.origin,
+            signature=file.sign(context.keyring.identity, task.project, task.specification_digest),
+        ),
     )
     context.call(context.carole.Approve, request)
     context.state.update(task.project, stage="approved")
@@ -82,6 +90,7 @@ def approve(context: StepContext, task: Task) -> Outcome:
         digest=task.specification_digest.hex(),
         epoch=task.epoch,
         by=known.decided_by or "policy",
+        records=file.records,
     )
     return Outcome.DONE
 

@@ -47,6 +47,14 @@ COMBINED_OUTPUT = (
         " mean over at least {group} similar links, or over all where there are fewer.",
     ),
     WarningCode(
+        code="former_projects",
+        severity="note",
+        meaning="Other projects of the same two custodians were released within a year; what each discloses adds up.",
+        text="Within a year {projects:,} other projects of the same two custodians were released, with {links:,} links"
+        " in all. A custodian that probes for people or attributes does so in many projects; what these disclose"
+        " together is not assessed.",
+    ),
+    WarningCode(
         code="near_copies_unseen",
         severity="warning",
         meaning="The compared fields are too few to tell near-copies from records that are alike by chance.",

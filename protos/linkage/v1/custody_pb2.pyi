@@ -90,16 +90,28 @@ class NextTaskResponse(_message.Message):
     def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ..., countersign: _Optional[int] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ApproveRequest(_message.Message):
-    __slots__ = ("project", "specification_digest", "signature", "epoch")
+    __slots__ = ("project", "specification_digest", "signature", "epoch", "file")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
     project: str
     specification_digest: bytes
     signature: bytes
     epoch: int
-    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+    file: FileStatement
+    def __init__(self, project: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., epoch: _Optional[int] = ..., file: _Optional[_Union[FileStatement, _Mapping]] = ...) -> None: ...
+
+class FileStatement(_message.Message):
+    __slots__ = ("records", "origin", "signature")
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    records: int
+    origin: str
+    signature: bytes
+    def __init__(self, records: _Optional[int] = ..., origin: _Optional[str] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class ApproveResponse(_message.Message):
     __slots__ = ("status",)

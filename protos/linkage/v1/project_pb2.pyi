@@ -90,7 +90,7 @@ class Approval(_message.Message):
     def __init__(self, member: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
 
 class ProjectStatus(_message.Message):
-    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides", "restore_awaits", "owner", "successor", "signatures", "signed", "signers")
+    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides", "restore_awaits", "owner", "successor", "signatures", "signed", "former_projects", "former_links", "signers")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +106,8 @@ class ProjectStatus(_message.Message):
     SUCCESSOR_FIELD_NUMBER: _ClassVar[int]
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
     SIGNED_FIELD_NUMBER: _ClassVar[int]
+    FORMER_PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    FORMER_LINKS_FIELD_NUMBER: _ClassVar[int]
     SIGNERS_FIELD_NUMBER: _ClassVar[int]
     project: str
     state: ProjectState
@@ -122,8 +124,10 @@ class ProjectStatus(_message.Message):
     successor: str
     signatures: int
     signed: _containers.RepeatedScalarFieldContainer[str]
+    former_projects: int
+    former_links: int
     signers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ..., restore_awaits: _Optional[_Iterable[str]] = ..., owner: _Optional[str] = ..., successor: _Optional[str] = ..., signatures: _Optional[int] = ..., signed: _Optional[_Iterable[str]] = ..., signers: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ..., restore_awaits: _Optional[_Iterable[str]] = ..., owner: _Optional[str] = ..., successor: _Optional[str] = ..., signatures: _Optional[int] = ..., signed: _Optional[_Iterable[str]] = ..., former_projects: _Optional[int] = ..., former_links: _Optional[int] = ..., signers: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EndingCertificate(_message.Message):
     __slots__ = ("member", "ends_unix_ms", "urgent")

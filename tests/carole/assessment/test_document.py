@@ -14,6 +14,7 @@ from tryst.carole.assessment import Assessment, assess
 from tryst.common.disclosure_measures import MEASURES
 
 FORM = {
+    "former_projects",
     "contributions",
     "version",
     "project",

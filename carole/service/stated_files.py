@@ -1,0 +1,62 @@
+"""What custodians state of their files: in the audit log with their approvals, and compared with what they send."""
+
+from __future__ import annotations
+
+from tryst.carole.projects.operations import Detail
+from tryst.carole.store.audit import Log
+from tryst.common.audit.file_statement import FileStatement, check_contributed
+from tryst.common.pki.members import Member
+from tryst.common.specification import Specification
+from tryst.common.wire.manifest import Manifest
+from tryst.protos.linkage.v1 import custody_pb2
+
+RECORDS, ORIGIN, SIGNATURE = "stated_records", "stated_origin", "file_signature"
+"""Names of a statement's parts in the details of an audit entry."""
+
+
+def file_details(request: custody_pb2.ApproveRequest, member: Member) -> dict[str, Detail]:
+    """The details that the audit entry of an approval has of the custodian's file; none from a former release.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for a statement out of bounds; SIGNATURE if this member has not signed it.
+    """
+    if not request.HasField("file"):
+        return {}
+    stated = FileStatement(request.file.records, request.file.origin)
+    stated.verify(member.identity, request.file.signature, request.project, request.specification_digest)
+    return {RECORDS: stated.records, ORIGIN: stated.origin, SIGNATURE: request.file.signature.hex()}
+
+
+def check_stated(log: Log, manifest: Manifest, spec: Specification, member: str) -> dict[str, Detail]:
+    """Compare a contribution with what its custodian has stated of its file.
+
+    Parameters
+    ----------
+    log
+        Has the statement, in the entry of the custodian's newest approval.
+    manifest
+        Of the contribution.
+    spec
+        Says how many of a whole file's rows are decoys.
+    member
+        The custodian.
+
+    Returns
+    -------
+    dict
+        The details that the audit entry of the upload has of it: a custodian of a former release states nothing.
+
+    Raises
+    ------
+    TrystError
+        As `check_contributed`.
+    """
+    layout = manifest.layout
+    contributed = layout.records or layout.sets[0].rows - spec.decoys
+    stated = log.approved(manifest.project, member).get(RECORDS)
+    if stated is None:
+        return {"records": contributed, RECORDS: "none"}
+    check_contributed(int(stated), contributed, f"{manifest.project}, contribution of {member}")
+    return {"records": contributed, RECORDS: int(stated)}

@@ -1,0 +1,94 @@
+"""What a custodian states of its file before keys exist: how many records it has, and where they come from.
+
+The statement is part of its approval, signed, and in the audit log. A contribution with another number of records is
+refused: records that are added after the specification was agreed, to learn of them by the links, show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity, PublicIdentity
+from tryst.common.keys.signing_purpose import SigningPurpose
+
+MAX_ORIGIN = 200
+"""Characters of `origin`."""
+
+MAX_RECORDS = 1 << 40
+
+TOLERANCE = 0.05
+"""Share of the stated records by which a contribution may differ: a register that is in use changes in some weeks."""
+
+SPARE = 10
+"""Records by which it may differ in any case."""
+
+
+@dataclass(frozen=True)
+class FileStatement:
+    """A custodian's statement about its file.
+
+    Attributes
+    ----------
+    records
+        Number of records.
+    origin
+        Where they come from, in a line of at most `MAX_ORIGIN` printable characters; empty if that is not stated.
+    """
+
+    records: int
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.records <= MAX_RECORDS:
+            raise _wrong("records", f"0 to {MAX_RECORDS} records", str(self.records))
+        if len(self.origin) > MAX_ORIGIN or not self.origin.isprintable():
+            raise _wrong("origin", f"a line of at most {MAX_ORIGIN} characters", f"{len(self.origin)} characters")
+
+    def sign(self, identity: Identity, project: str, specification_digest: bytes) -> bytes:
+        """The signature over the statement, 64 bytes."""
+        return identity.sign(SigningPurpose.FILE, *self._parts(project, specification_digest))
+
+    def verify(self, identity: PublicIdentity, signature: bytes, project: str, specification_digest: bytes) -> None:
+        """Refuse a statement that this identity has not signed.
+
+        Raises
+        ------
+        TrystError
+            SIGNATURE.
+        """
+        identity.verify(signature, SigningPurpose.FILE, *self._parts(project, specification_digest))
+
+    def _parts(self, project: str, specification_digest: bytes) -> tuple[bytes, ...]:
+        return project.encode(), specification_digest, self.records.to_bytes(8, "big"), self.origin.encode()
+
+
+def check_contributed(stated: int, contributed: int, where: str) -> None:
+    """Refuse a contribution of another number of records than its custodian has stated.
+
+    Parameters
+    ----------
+    stated, contributed
+        Numbers of records; decoys and dummies are none.
+    where
+        Whose contribution it is, for the error.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_LIMIT if they differ by more than `TOLERANCE` of those stated and by more than `SPARE`.
+    """
+    if abs(contributed - stated) > max(SPARE, TOLERANCE * stated):
+        raise TrystError(
+            ErrorCode.UPLOAD_LIMIT,
+            f"a contribution must have the number of records that its custodian has stated with its approval,"
+            f" {stated:,}, within {TOLERANCE:.0%}",
+            where=where,
+            got=f"{contributed:,} records",
+            remedy="contribute the file that was stated; if it has changed since, decline the specification and approve"
+            " it again",
+        )
+
+
+def _wrong(where: str, what: str, got: str) -> TrystError:
+    return TrystError(ErrorCode.PARAMETER, f"a statement about a file has {what}", where=f"file.{where}", got=got)
