@@ -22,7 +22,8 @@ from tryst.carole.assessment import Combined, combine, combine_coded
 from tryst.carole.assessment.combined_assessment import assess
 from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
 from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
-from tryst.carole.engine.resolution_request import pack_result, unpack_result
+from tryst.carole.engine.resolution_exchange import expected_elsewhere
+from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -136,10 +137,10 @@ class Resolved:
     def reported(self, coded: CodedLinks | None) -> Combined:
         """What Carole makes of an answer with these links by rows of codes."""
         statistics = findings(self.linkage, plan_of(self.spec), Resources(3 << 30, 1), {})
-        content = pack_result(self.linkage, self.order, statistics, coded)
+        content = pack_result(ResolutionResult(statistics, {}, coded, expected_elsewhere(self.linkage)))
         alice, bob = self.sets()
         expected = Expected(alice.n_rows, bob.n_rows, plan_of(self.spec).one_to_one)
-        return combine_coded(unpack_result(content, *self.rows, expected), alice, bob, self.spec)
+        return combine_coded(unpack_result(content, (), expected), alice, bob, self.spec)
 
 
 def resolved(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed) -> Resolved:

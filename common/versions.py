@@ -5,7 +5,7 @@ from __future__ import annotations
 WIRE = "linkage.v1"
 """The protobuf package of every message and service."""
 
-PROTOCOL = 2
+PROTOCOL = 3
 """What two parties expect of each other beyond the form of messages. Raised when a release must refuse another for it;
 `common/rpc/protocol.py` has what is still taken."""
 

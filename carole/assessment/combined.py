@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import GROUP
-from tryst.carole.engine.resolution_request import ResolutionResult
+from tryst.carole.engine.resolution_exchange import MIN_PROBABILITY
+from tryst.carole.engine.resolution_result import ResolutionResult
 from tryst.carole.engine.result import Linkage
 from tryst.carole.fellegi_sunter.entities import Entities
 from tryst.common.documents.result_warning import ResultWarning, result_warning
@@ -26,9 +27,6 @@ from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, VariableSpec
-
-MIN_PROBABILITY = 1e-3
-"""Pairs less likely than this are left out of expected counts."""
 
 Codes = NDArray[np.int32]
 
@@ -221,7 +219,7 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
     links = answer.coded
     if links is None:
         raise _wrong("expected the links with their rows of codes", "links", "none")
-    left_out = _expected_elsewhere(answer)
+    left_out = answer.left_out
     rows_a, rows_b = links.row_a.astype(np.int64), links.row_b.astype(np.int64)
     return Combined(
         tuple(spec.variables),
@@ -236,13 +234,6 @@ def combine_coded(answer: ResolutionResult, alice: SignatureSet, bob: SignatureS
         left_out,
         (result_warning("codes_of_links_only", matches=left_out, group=GROUP),),
     )
-
-
-def _expected_elsewhere(answer: ResolutionResult) -> float:
-    """Matches expected among the candidate pairs that were not linked."""
-    chance = np.clip(answer.pairs.link_probability, 0.0, 1.0)
-    chance[answer.links] = 0.0
-    return float(chance[chance >= MIN_PROBABILITY].sum())
 
 
 def _codes(part: SignatureSet, variables: Sequence[VariableSpec], side: Side) -> Codes:

@@ -1,9 +1,8 @@
 """Links between rows of the two sets of codes, as a resolver reports them: enough for the assessment, but no join.
 
-In mode block_keyed Carole knows which pairs of a rule's rows are links, and their probabilities. She must also know
-which rows of codes are linked, but not which link of one list is which link of the other. So the second list is sorted
-by its rows, whose order is random, and its probabilities are micro-aggregated: a value that occurs once in both lists
-would join them.
+In mode block_keyed Carole knows candidate pairs of rules' rows with their comparison vectors. She must also know which
+rows of codes are linked, but not which candidate a link is. So the list is sorted by its rows, whose order is random,
+and its probabilities are micro-aggregated: an exact one is that of few comparison vectors and would join the two.
 """
 
 from __future__ import annotations
@@ -23,6 +22,9 @@ GROUP = 20
 
 WIDTH = 0.01
 """A group includes every link whose probability is at most this much above its lowest."""
+
+PRECISION_DIGITS = 4
+"""Decimals of the precision that a document claims."""
 
 _ROUNDING = 1e-9
 
@@ -71,21 +73,22 @@ def coded_links(linkage: Linkage, codes_a: NDArray[np.int32], codes_b: NDArray[n
     return CodedLinks(row_a[order], row_b[order], probability[order])
 
 
-def check_coded(links: CodedLinks, probability: NDArray[np.float64], expected: Expected) -> None:
+def check_coded(links: CodedLinks, precision: float | None, expected: Expected) -> None:
     """Accept only links that agree with the rest of a result.
 
     Parameters
     ----------
     links
         From the resolver; as many as there are links.
-    probability : ndarray of float64, shape (n_links,)
-        Link probabilities of the links, in any order.
+    precision
+        Mean link probability of the links as the result's document states it, to `PRECISION_DIGITS`; None: it does
+        not.
 
     Raises
     ------
     TrystError
         UPLOAD_CORRUPT for rows that do not exist, are out of order or used too often, or probabilities that are not
-        those of the links, micro-aggregated.
+        those of groups of links, or have another mean than the links.
     """
     for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
         if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
@@ -95,8 +98,15 @@ def check_coded(links: CodedLinks, probability: NDArray[np.float64], expected: E
     place = links.row_a.astype(np.int64) << 32 | links.row_b
     if (place[1:] <= place[:-1]).any():
         raise _malformed("links out of order by rows of codes, or repeated")
-    if not np.allclose(np.sort(links.probability), np.sort(micro_aggregated(probability)), rtol=0.0, atol=_ROUNDING):
+    # Written so that NaN is refused.
+    if not ((links.probability >= 0) & (links.probability <= 1)).all():
+        raise _malformed("numbers that are no probabilities")
+    sizes = np.unique(links.probability, return_counts=True)[1]
+    if len(sizes) > 1 and int(sizes.min()) < GROUP:
         raise _malformed("probabilities other than the means of the links' groups")
+    rounding = 0.5 * 10.0**-PRECISION_DIGITS + _ROUNDING
+    if precision is not None and len(links.row_a) and abs(float(links.probability.mean()) - precision) > rounding:
+        raise _malformed("probabilities with another mean than the links'")
 
 
 def micro_aggregated(probability: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.engine.coded_links import PRECISION_DIGITS
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.result import Linkage
 from tryst.carole.fellegi_sunter import assigned
 
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60
 """Steps of EM that are reported, evenly spaced, first and last among them."""
-
-FEWEST_PAIRS = 5
-"""A comparison vector is shown as an example only if at least so many pairs have it."""
 
 
 def history(linkage: Linkage) -> dict[str, Any]:
@@ -39,14 +38,25 @@ def history(linkage: Linkage) -> dict[str, Any]:
     }
 
 
+def shown_threshold(linkage: Linkage, plan: LinkagePlan) -> float:
+    """The decision's threshold; where it follows from a rate of false links, it is a pair's own, and rounded down."""
+    if plan.false_link_rate is None:
+        return float(linkage.threshold)
+    return max(0.01, math.floor(100 * float(linkage.threshold)) / 100)
+
+
 def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
-    """At each of some thresholds the links there would be, and what the model expects of them; from kept pairs."""
+    """At each of some thresholds the links there would be, and what the model expects of them; from kept pairs.
+
+    Two rows differ by `FEWEST` links at least, or by none: else their difference would be the probabilities of few.
+    """
     pairs, entities = linkage.pairs, linkage.entities
     a: NDArray[np.integer] = pairs.row_a if entities is None else entities.a[pairs.row_a]
     b: NDArray[np.integer] = pairs.row_b if entities is None else entities.b[pairs.row_b]
     matches = float(pairs.link_probability.sum()) + linkage.matches_below_floor
     rows = []
-    for threshold in sorted({*THRESHOLDS, round(float(linkage.threshold), 6)}):
+    decision = round(shown_threshold(linkage, plan), 6)
+    for threshold in sorted({*THRESHOLDS, decision}):
         if not 0 < threshold < 1:
             continue
         links = assigned(a, b, pairs.link_probability, threshold, plan.assignment)
@@ -57,16 +67,28 @@ def thresholds(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, float]]:
             {
                 "threshold": threshold,
                 "links": len(links),
-                "precision": right / len(links) if len(links) else 1.0,
-                "recall": min(1.0, right / matches) if matches > 0 else 0.0,
+                "precision": round(right / len(links), PRECISION_DIGITS) if len(links) else 1.0,
+                "recall": round(min(1.0, right / matches), PRECISION_DIGITS) if matches > 0 else 0.0,
             }
         )
-    return rows
+    return _apart(rows, decision, len(linkage.links))
 
 
-def unlinkable(linkage: Linkage) -> dict[str, Any]:
+def _apart(rows: list[dict[str, float]], decision: float, n_links: int) -> list[dict[str, float]]:
+    """Those rows that differ enough from each other and from the decision, whose number of links is stated anyway."""
+    stated = [float(n_links)]
+    kept = []
+    for row in sorted(rows, key=lambda each: (each["threshold"] != decision, -each["links"])):
+        gaps = [abs(row["links"] - links) for links in (*stated, 0.0)]
+        if all(gap == 0 or gap >= FEWEST for gap in gaps):
+            kept.append(row)
+            stated.append(row["links"])
+    return sorted(kept, key=lambda each: each["threshold"])
+
+
+def unlinkable(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
     """Per file the records that cannot reach a threshold, at each of some thresholds and at the decision."""
-    grid = sorted({*THRESHOLDS, round(float(linkage.threshold), 6)})
+    grid = sorted({*THRESHOLDS, round(shown_threshold(linkage, plan), 6)})
     return {
         side: {"at_decision": best.below(linkage.threshold), "below": [[t, best.below(t)] for t in grid]}
         for side, best in zip(("alice", "bob"), linkage.best_possible, strict=True)
@@ -79,7 +101,7 @@ def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     Where fields depend on each other, the sum includes their joint weight less the sum of their separate weights.
     """
     scored, scheme = linkage.patterns, linkage.scheme
-    shown = np.flatnonzero(scored.count >= FEWEST_PAIRS)
+    shown = np.flatnonzero(scored.count >= FEWEST)
     if not len(shown):
         return []
     prior = math.log2(linkage.model.p) - math.log2(1 - linkage.model.p)

@@ -19,6 +19,7 @@ from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import LatentPlan
+from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
 from tryst.carole.engine.selection import choose_classes
 from tryst.carole.engine.stream import KeptPairs
@@ -44,9 +45,6 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.progress import StageProgress
 from tryst.risk.models import JointDistribution, JointVariable
-
-FEWEST_PAIRS = 5
-"""Minimum size of an explained group of pairs, so that its averages identify no person."""
 
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""
@@ -278,7 +276,7 @@ def explained_groups(
     places = {field.name: q for q, field in enumerate(fit.scheme.model.fields)}
     found = []
     for what, pairs, chosen in groups:
-        if len(chosen) < FEWEST_PAIRS:
+        if len(chosen) < FEWEST:  # its averages identify no person
             continue
         shown = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MAX_EXPLAINED)).astype(np.int64)]
         sums: dict[tuple[str, str], float] = {}
@@ -319,8 +317,14 @@ def _result(
         iterations=fit.em.iterations,
         converged=fit.em.converged and fit.value_fit.converged,
         links_before=len(before.links),
-        precision_before=float(expected[before.links].mean()) if len(before.links) else None,
+        precision_before=float(expected[before.links].mean()) if len(before.links) >= FEWEST else None,
         matches_before=float(expected.sum()) + before.matches_below_floor,
-        bits=np.quantile(bits, np.linspace(0, 1, 5)) if len(bits) else np.zeros(5),
+        bits=_spread(bits),
         explained=explained_groups(fit, patterns, (pairs, links), (before.pairs, before.links)),
     )
+
+
+def _spread(bits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lowest, quartiles and highest of what values add to the links, to a tenth, without the few at either end."""
+    inner = np.sort(bits)[FEWEST - 1 : len(bits) - FEWEST + 1]
+    return np.round(np.quantile(inner, np.linspace(0, 1, 5)), 1) if len(inner) else np.zeros(5)

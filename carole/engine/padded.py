@@ -2,9 +2,9 @@
 
 Carole counts and keeps pairs of dummies and decoys like any others. The resolver removes the kept ones, from the counts
 too, so that records compete with records only and no record is linked to a dummy or a decoy; only pairs too dissimilar
-to be kept remain in the counts. Carole needs numbers for every pair of her request, and must not learn from them which
-pairs are of dummies and decoys: these get the link probabilities that they would have if all were records. How many
-decoys would be linked is counted beside the decision (`decoys`).
+to be kept remain in the counts. A custodian with the grant `pairs` gets numbers for every pair, and must not learn from
+them which pairs are of the other's dummies and decoys: these get the link probabilities that they would have if all
+were records. How many decoys would be linked is counted beside the decision (`decoys`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def conclude_padded(
     Linkage
         Of the records, in which no dummy and no decoy occurs.
     Linkage
-        The same with all pairs, as reported to Carole.
+        The same with all pairs and their patterns, as shares show them.
     ndarray of int64, shape (n_kept,)
         Which kept pair each of all pairs is.
     """
@@ -93,7 +93,8 @@ def conclude_padded(
         linkage = replace(linkage, warnings=(*linkage.warnings, warning))
     links = np.sort(among_all[linkage.links])
     draws = None if linkage.draws is None else linkage.draws.at(among_all[linkage.draws.pair])
-    return linkage, replace(linkage, pairs=pairs, links=links, draws=draws), np.arange(len(a), dtype=np.int64)
+    every_pair = replace(linkage, patterns=scored, pairs=pairs, links=links, draws=draws)
+    return linkage, every_pair, np.arange(len(a), dtype=np.int64)
 
 
 def without(found: Candidates, real: NDArray[np.bool_]) -> Candidates:

@@ -1,32 +1,42 @@
-"""Reading the custodians' handles: by the resolver, or by Carole where the specification lets her join rows.
+"""A resolver's part: reading the custodians' handles, deciding, and sealing what each custodian is shown.
 
-Both hold a sealing key of their own, verify the custodians' signatures by the membership list, and check the content
-as far as possible.
+By the coordinator's process, or by Carole where the specification lets her join rows. Both hold a sealing key of their
+own, verify the custodians' signatures by the membership list, and check the content as far as possible.
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.coded_links import coded_links
+from tryst.carole.engine.coded_links import CodedLinks, coded_links
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_result
+from tryst.carole.engine.resolution_request import ResolutionRequest
+from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
 from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles
 from tryst.carole.engine.resources import Resources
+from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.shown_pairs import shown_pairs
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing import SealContext
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role, Side
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
+from tryst.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
 from tryst.common.wire.row_handles import CODES_ROWS, DECOYS, HANDLES, RECORDS, About, open_row_handles
+
+MIN_PROBABILITY = 1e-3
+"""Pairs less likely than this are left out of expected counts."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +136,35 @@ class Reader:
         return ResolvedHandles(handles, known, checked_codes(reported.get(CODES_ROWS), known, n_records), decoys)
 
 
+@dataclass(frozen=True)
+class Resolved:
+    """A request decided.
+
+    Attributes
+    ----------
+    linkage
+        Of all pairs of the request, those of dummies and decoys among them.
+    order : ndarray of int64, shape (n_pairs,)
+        Which pair of the request each of the linkage's pairs is.
+    document
+        The model and the aggregates, of records only.
+    coded
+        The links by rows of codes, where they are assessed.
+    left_out
+        Matches expected among records' pairs that are no link.
+    """
+
+    linkage: Linkage = dataclass_field(repr=False)
+    order: NDArray[np.int64] = dataclass_field(repr=False)
+    document: StatisticsDocument = dataclass_field(repr=False)
+    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
+    left_out: float = 0.0
+
+
 def decide(
     request: ResolutionRequest, a: ResolvedHandles, b: ResolvedHandles, plan: LinkagePlan, progress: Progress, run: str
-) -> bytes:
-    """The result of a request, once it is known which rows are one record: for `unpack_result`.
+) -> Resolved:
+    """Decide a request, once it is known which rows are one record.
 
     Parameters
     ----------
@@ -151,8 +186,50 @@ def decide(
         request.found, a.handles, b.handles, (a.records, b.records), plan, progress, (a.decoys, b.decoys)
     )
     document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
-    coded = None if a.codes is None or b.codes is None else coded_links(linkage, a.codes, b.codes)
-    return pack_result(whole, order, document, coded)
+    if a.codes is None or b.codes is None:
+        return Resolved(whole, order, document)
+    return Resolved(whole, order, document, coded_links(linkage, a.codes, b.codes), expected_elsewhere(linkage))
+
+
+def sealed_result(
+    resolved: Resolved, request: ResolutionRequest, spec: Specification, members: Members, run: str
+) -> bytes:
+    """The result for Carole: what she must know, and each custodian's share, which she cannot read.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if the membership list lacks a custodian; SEALED if sealing to its key fails.
+    """
+    key = secrets.token_bytes(KEY_BYTES)
+    shares: dict[Side, bytes] = {}
+    for side, digest in zip(Side, request.requested, strict=True):
+        shown = shown_pairs(resolved.linkage, spec.release, side)
+        if shown is None:
+            continue
+        place = resolved.order[shown.pair]
+        ascending = np.argsort(place)
+        share = ResolvedShare(
+            digest,
+            key,
+            place[ascending].astype(np.uint32),
+            shown.probability[ascending],
+            shown.linked[ascending],
+        )
+        if shown.draws is not None:
+            now = np.argsort(ascending)
+            drawn = shown.draws.at(now[shown.draws.pair])
+            share = replace(share, draw=drawn.draw.astype(np.uint32), drawn=drawn.pair.astype(np.uint32))
+        member = members.in_role(side.role)
+        shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name), share)
+    return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out))
+
+
+def expected_elsewhere(linkage: Linkage) -> float:
+    """Matches expected among the candidate pairs that were not linked, to a tenth."""
+    chance = np.clip(linkage.pairs.link_probability, 0.0, 1.0)
+    chance[linkage.links] = 0.0
+    return round(float(chance[chance >= MIN_PROBABILITY].sum()), 1)
 
 
 def _refuse_repeated(a: NDArray[np.int32], b: NDArray[np.int32], run: str) -> None:

@@ -1,9 +1,8 @@
-"""The request to a resolver and its result, as bytes: arrays by name, and a document.
+"""The request to a resolver, as bytes: arrays by name, and a document.
 
-The request holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know
-of the two files; no signature, no blocking key, no row. The result holds the pairs' probabilities and which are links,
-and where these are to be assessed also the links as rows of the two sets of codes (`coded_links`).
-Both are archives (`archive`) that their reader does not trust.
+It holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know of the
+two files; no signature, no blocking key, no row. It is an archive (`archive`) that its reader does not trust. The
+result is in `resolution_result`.
 """
 
 from __future__ import annotations
@@ -18,17 +17,11 @@ from numpy.typing import NDArray
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.coded_links import CodedLinks, Expected, check_coded
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.result import Linkage, ScoredPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
-from tryst.carole.fellegi_sunter.link_posterior import Copies
-from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.common.documents.result_warning import ResultWarning
-from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import TrystErrors
 
 
 @dataclass(frozen=True)
@@ -48,40 +41,6 @@ class ResolutionRequest:
     found: Candidates = dataclass_field(repr=False)
     requested: tuple[bytes, bytes]
     threads: int
-
-
-@dataclass(frozen=True)
-class ResolutionResult:
-    """The decision of a resolver.
-
-    Attributes
-    ----------
-    pairs
-        The candidate pairs by their rows at Carole, in the order of the request. Their patterns are not repeated.
-    links
-        int64, ascending: which of them are links.
-    document
-        The model and the aggregates, as `findings` makes them.
-    coded
-        The links by their rows in the sets of codes; None where nothing is assessed.
-    draws
-        Drawn linkages, where they are to be released.
-    """
-
-    pairs: ScoredPairs = dataclass_field(repr=False)
-    links: NDArray[np.int64] = dataclass_field(repr=False)
-    document: StatisticsDocument = dataclass_field(repr=False)
-    coded: CodedLinks | None = dataclass_field(default=None, repr=False)
-    draws: DrawnLinks | None = dataclass_field(default=None, repr=False)
-
-    @property
-    def copies(self) -> Copies:
-        """None: the resolver sees no values, and so no copies."""
-        return None, None
-
-    @property
-    def entities(self) -> None:
-        """None: there are no entities in mode block_keyed."""
 
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
@@ -190,103 +149,6 @@ def _checked(arrays: Arrays, strangers: float | None, n_kept: int, plan: Linkage
     if n_kept and not -1 <= int(agrees.min()) <= int(agrees.max()) <= 1:
         raise malformed("an agreement that is neither yes, no nor missing")
     return CheckAgreement(agrees, float(strangers))
-
-
-def pack_result(
-    linkage: Linkage, order: NDArray[np.int64], document: StatisticsDocument, coded: CodedLinks | None = None
-) -> bytes:
-    """The result of a conclusion, its pairs in the order of the request.
-
-    Parameters
-    ----------
-    linkage : Linkage
-    order : ndarray of int64, shape (n_kept,)
-        Which pair of the request each of the linkage's pairs is, as returned by `conclude`.
-    document
-        The model and the aggregates.
-    coded
-        The links by their rows in the sets of codes, where they are to be assessed.
-    """
-    pairs = linkage.pairs
-    linked = np.zeros(len(order), dtype=np.bool_)
-    linked[order[linkage.links]] = True
-    arrays: Arrays = {"linked": linked}
-    for name in ("weight", "match_probability", "link_probability"):
-        values = np.empty(len(order))
-        values[order] = getattr(pairs, name)
-        arrays[name] = values
-    if coded is not None:
-        arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
-    if linkage.draws is not None:
-        drawn = linkage.draws.at(order[linkage.draws.pair])
-        arrays |= {"draw": drawn.draw, "draw_pair": drawn.pair}
-    return packed(arrays, document.plain())
-
-
-def unpack_result(
-    content: bytes | memoryview,
-    row_a: NDArray[np.int32],
-    row_b: NDArray[np.int32],
-    expected: Expected | None = None,
-    n_draws: int = 0,
-) -> ResolutionResult:
-    """A resolver's result, for pairs of known rows.
-
-    Parameters
-    ----------
-    row_a, row_b
-        Rows of the requested pairs, in the order of the request.
-    expected
-        What is known of the links' rows of codes, where these are assessed; None: they must be absent.
-    n_draws
-        Linkages to be drawn; 0: they must be absent.
-
-    Raises
-    ------
-    TrystError
-        UPLOAD_CORRUPT if it is not a result for this many pairs, or holds an impossible number.
-    """
-    n = len(row_a)
-    arrays, document = unpacked(content)
-    weight, match, link = (
-        array_of(arrays, name, np.float64, (n,)) for name in ("weight", "match_probability", "link_probability")
-    )
-    linked = array_of(arrays, "linked", np.bool_, (n,))
-    if not all(np.isfinite(values).all() for values in (weight, match, link)):
-        raise malformed("numbers that are not finite")
-    if n and (min(match.min(), link.min()) < 0 or max(match.max(), link.max()) > 1):
-        raise malformed("probabilities outside 0 to 1")
-    pairs = ScoredPairs(row_a, row_b, np.zeros(n, dtype=np.int32), weight, match, link)
-    links = np.flatnonzero(linked).astype(np.int64)
-    coded = None
-    if expected is not None:
-        coded = CodedLinks(
-            array_of(arrays, "coded_a", np.int32, (len(links),)),
-            array_of(arrays, "coded_b", np.int32, (len(links),)),
-            array_of(arrays, "coded_probability", np.float64, (len(links),)),
-        )
-        check_coded(coded, link[links], expected)
-    elif "coded_a" in arrays:
-        raise malformed("links by rows of codes, although no assessment is requested")
-    try:
-        statistics = StatisticsDocument.of(document, "statistics")
-    except TrystErrors as error:
-        raise malformed(f"invalid statistics: {error}") from None
-    return ResolutionResult(pairs, links, statistics, coded, _drawn(arrays, n, n_draws))
-
-
-def _drawn(arrays: Arrays, n: int, n_draws: int) -> DrawnLinks | None:
-    if not n_draws:
-        if "draw" in arrays:
-            raise malformed("drawn linkages, although none are requested")
-        return None
-    draw = array_of(arrays, "draw", np.int32, (None,))
-    pair = array_of(arrays, "draw_pair", np.int64, (len(draw),))
-    if len(draw) and (min(draw.min(), pair.min()) < 0 or draw.max() >= n_draws or pair.max() >= n):
-        raise malformed("a draw or a pair that does not exist")
-    if len(np.unique(draw * np.int64(max(n, 1)) + pair)) != len(draw):
-        raise malformed("a pair twice in a draw")
-    return DrawnLinks(draw, pair)
 
 
 def _below(array: NDArray[Any], bound: int) -> NDArray[Any]:

@@ -135,7 +135,7 @@ class Explained:
     what
         Which pairs.
     pairs
-        Their number, at least five: no single pair is reported.
+        Their number, `FEWEST` at least: no few pairs are reported.
     parts
         Kind ("prior", "agreement", "rarity", "association"), name and mean bits of each contribution.
     """
@@ -166,7 +166,8 @@ class LatentResult:
     links_before, precision_before, matches_before
         Fellegi-Sunter's decision alone: links, their expected precision, and expected matches.
     bits
-        float64, shape (5,): minimum, lower quartile, median, upper quartile, maximum of what values add to a link.
+        float64, shape (5,): what values add to a link, to a tenth: lowest, lower quartile, median, upper quartile and
+        highest, but for the few lowest and highest; zeros where links are few.
     explained
         Groups of pairs, with the contributions of agreement and values.
     """

@@ -1,10 +1,11 @@
 """What Carole can check of a resolver's result: that it is one of her request, under the agreed plan.
 
-She knows each pair's comparison pattern and rows, and no record. Rows of one rule are of different records, so that no
-row is in two links where no record is; a pattern has one weight; a link is as probable as the plan requires; there are
-no more links than records; and what the result's document counts is as she counts it herself. She cannot check which
-records the rows of different rules are, what the parameters of the model should be, nor which of several candidates of
-a record is linked: a resolver who lies about these is believed.
+She sees no pair of it, only counts: there are no more links than records, rows or candidate pairs; what the result's
+document counts is as she counts it herself; and the links by rows of codes are as many (`coded_links`). That a link is
+a candidate pair, and no record is in two, each custodian checks of its own share
+(`common.custodian.steps.resolved_tables`): a pair is named there by its place in the request. No party can check what
+the parameters of the model should be, nor which of several candidates of a record is linked: a resolver who lies about
+these is believed.
 """
 
 from __future__ import annotations
@@ -14,64 +15,64 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import malformed
 from tryst.carole.engine.candidates import Candidates, candidates_per_rule
+from tryst.carole.engine.coded_links import PRECISION_DIGITS
 from tryst.carole.engine.links import MIN_LINK
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.quality import one_match
-from tryst.carole.engine.resolution_request import ResolutionResult
+from tryst.carole.engine.resolution_result import ResolutionResult
 from tryst.common.documents.linkage_document import Counts, LinkageDocument
 from tryst.common.errors import TrystError
 
 _ROUNDING = 1e-9
 
 
-def check_result(result: ResolutionResult, found: Candidates, plan: LinkagePlan) -> None:
+def check_result(
+    result: ResolutionResult,
+    found: Candidates,
+    rows: tuple[NDArray[np.integer], NDArray[np.integer]],
+    plan: LinkagePlan,
+) -> None:
     """Accept only a result that can be one of the request.
 
     Parameters
     ----------
     result
-        From the resolver, its pairs in the order of the request.
+        From the resolver.
     found
         The request's comparison, as Carole sent it.
+    rows
+        Alice's and Bob's rows of its pairs.
     plan
 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT for links or drawn links that share a row although no record has two, more links than records,
-        a link below the threshold, weights or match probabilities that differ within a pattern, or a document whose
-        counts are others than Carole's own.
+        UPLOAD_CORRUPT for more links than records, rows or candidates, another threshold than the plan's, or a document
+        whose counts are others than Carole's own.
 
     Notes
     -----
-    O(n log n) for n pairs and drawn links.
+    O(n log n) for n pairs.
     """
-    pairs, links = result.pairs, result.links
-    for values, what in ((pairs.weight, "weights"), (pairs.match_probability, "match probabilities")):
-        of_pattern = np.zeros(found.patterns.n_patterns)
-        of_pattern[found.pattern] = values
-        if not np.array_equal(of_pattern[found.pattern], values):
-            raise _malformed(f"different {what} for one comparison pattern")
-    threshold = plan.threshold if plan.false_link_rate is None else MIN_LINK
-    if len(links) and float(pairs.link_probability[links].min()) < threshold - _ROUNDING:
-        raise _malformed("a link below the threshold")
-    if len(links) > plan.max_links(found.n_a, found.n_b):
-        raise _malformed(f"{len(links)} links of {found.n_a} and {found.n_b} records")
-    _check_rows(np.zeros(len(links), dtype=np.int32), links, result, plan)
-    if result.draws is not None:
-        _check_rows(result.draws.draw, result.draws.pair, result, plan)
-    _check_counts(result.document.linkage, len(links), found, plan)
+    counted = result.document.linkage
+    if counted.links > plan.max_links(found.n_a, found.n_b):
+        raise _malformed(f"{counted.links} links of {found.n_a} and {found.n_b} records")
+    if plan.false_link_rate is None and abs(counted.threshold - plan.threshold) > _ROUNDING:
+        raise _malformed("another threshold than the specification's")
+    if counted.expected is not None and counted.links and counted.expected.precision < _min_precision(plan) - _ROUNDING:
+        raise _malformed("links that are less probable on average than the threshold")
+    _check_counts(counted, counted.links, found, plan)
+    if counted.links > counted.kept:
+        raise _malformed(f"{counted.links} links of {counted.kept} candidate pairs")
+    # Rows of one rule are of different records, so that no row is in two links where no record is.
+    for once, of_pairs in zip(one_match(plan), rows, strict=True):
+        if once and counted.links > (different := len(np.unique(of_pairs))):
+            raise _malformed(f"{counted.links} links of {different} rows of a file")
 
 
-def _check_rows(
-    linkage: NDArray[np.integer], pair: NDArray[np.integer], result: ResolutionResult, plan: LinkagePlan
-) -> None:
-    """No row is in two links of one linkage, where the plan's assignment gives a record one at most."""
-    sides = zip(one_match(plan), (result.pairs.row_a, result.pairs.row_b), strict=True)
-    for rows in (rows for once, rows in sides if once):
-        each = linkage.astype(np.int64) << 32 | rows[pair]
-        if len(np.unique(each)) != len(each):
-            raise _malformed("two links of one row")
+def _min_precision(plan: LinkagePlan) -> float:
+    """The mean probability of links is no less, to the decimals that a document has."""
+    return (plan.threshold if plan.false_link_rate is None else MIN_LINK) - 0.5 * 10.0**-PRECISION_DIGITS
 
 
 def _check_counts(counted: LinkageDocument, n_links: int, found: Candidates, plan: LinkagePlan) -> None:

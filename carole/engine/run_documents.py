@@ -1,7 +1,9 @@
 """The result of a run as a document of counts and parameters: the model, the decision, the duration.
 
 The structure is that of `tryst.common.documents`. It holds no record: numbers of pairs by
-comparison vector, by match weight and by blocking rule, and parameters.
+comparison vector, by match weight and by blocking rule, and parameters. A number of pairs by comparison vector or by
+weight is of `FEWEST` pairs at least, and so are the sums that two numbers differ by: whoever knows m, u and p, as all
+do who read it, would read from a single pair's number which fields its records share.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.insights import examples, thresholds, unlinkable
+from tryst.carole.engine.coded_links import PRECISION_DIGITS
+from tryst.carole.engine.insights import examples, shown_threshold, thresholds, unlinkable
 from tryst.carole.engine.model_section import floats, model_section
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.quality import claim_of
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import LatentResult, Linkage
@@ -64,7 +68,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "links": int(links.size),
         "records": {"alice": records_a, "bob": records_b},
         "unlinked": {"alice": records_a - np.unique(linked_a).size, "bob": records_b - np.unique(linked_b).size},
-        "threshold": float(linkage.threshold),
+        "threshold": shown_threshold(linkage, plan),
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,
         "duplicates": {
@@ -75,7 +79,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "quality": [_quality(estimate) for estimate in linkage.quality],
         "histogram": _histogram(pairs.weight, links),
         "thresholds": thresholds(linkage, plan),
-        "unlinkable": unlinkable(linkage),
+        "unlinkable": unlinkable(linkage, plan),
         "examples": examples(linkage, plan),
         "blocking": None,
     }
@@ -85,7 +89,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         counts["entities"] = _entities(linkage.entities)
     floor = _probability(linkage.floor, model.p)
     if math.isfinite(floor):
-        counts["floor"] = floor
+        counts["floor"] = float(f"{floor:.1g}")  # of one comparison vector, to the last digit
     if plan.rules:
         counts["blocking"] = {
             "rules": [
@@ -150,10 +154,12 @@ def _latent(found: LatentResult) -> dict[str, Any]:
 def _expected(linkage: Linkage) -> dict[str, float] | None:
     """Precision and recall that the model expects of its own decision; recall among the candidates.
 
-    None where there are no links, and where there are more than records in either file.
+    None where there are few links, and where there are more than records in either file.
     """
     claim = claim_of(linkage.pairs, linkage.links, linkage.matches_below_floor, linkage.plausible_links)
-    return None if claim is None else {"precision": claim.precision, "recall": claim.recall}
+    if claim is None or linkage.links.size < FEWEST:
+        return None
+    return {"precision": round(claim.precision, PRECISION_DIGITS), "recall": round(claim.recall, PRECISION_DIGITS)}
 
 
 def _quality(estimate: QualityEstimate) -> dict[str, Any]:
@@ -170,11 +176,37 @@ def _histogram(weight: NDArray[np.float64], links: NDArray[np.int64]) -> dict[st
     if not weight.size:
         return {"edges": [0.0, 1.0], "counts": [0], "links": [0]}
     edges = np.histogram_bin_edges(weight, bins=HISTOGRAM_BINS)
+    counts, linked = np.histogram(weight, edges)[0], np.histogram(weight[links], edges)[0]
+    kept = _wide_enough(counts, linked)
+    begins = kept[:-1]
+    # The ends are the weights of single comparison vectors.
+    shown = np.concatenate([[np.floor(edges[0])], edges[kept[1:-1]], [np.ceil(edges[-1])]])
     return {
-        "edges": floats(edges),
-        "counts": np.histogram(weight, edges)[0].tolist(),
-        "links": np.histogram(weight[links], edges)[0].tolist(),
+        "edges": floats(shown),
+        "counts": np.add.reduceat(counts, begins).tolist(),
+        "links": np.add.reduceat(linked, begins).tolist(),
     }
+
+
+def _wide_enough(counts: NDArray[np.integer], linked: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Places of the edges that stay, first and last among them: bins of `FEWEST` pairs or none, and as many links.
+
+    From the top down, so that the bin in which the decision falls takes the pairs below it that are few. A bin without
+    links above one that has some would show pairs that rivals have kept from being links: it is joined too.
+    """
+    lowest = int(np.flatnonzero(linked).min(initial=len(counts)))
+    places = [len(counts)]
+
+    def enough(k: int) -> bool:
+        pairs, links = int(counts[k : places[-1]].sum()), int(linked[k : places[-1]].sum())
+        return links >= FEWEST if k >= lowest or links else pairs >= FEWEST or not pairs
+
+    for k in range(len(counts) - 1, -1, -1):
+        if enough(k):
+            places.append(k)
+    while places[-1] and not enough(0) and len(places) > 1:
+        places.pop()
+    return np.unique([0, *places])
 
 
 def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
@@ -187,6 +219,7 @@ def _patterns(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
     expected = _expected_counts(linkage, gamma)
     # Where two fields were exchanged they are not missing at random: these vectors are no measure of fit.
     straight = (gamma[:, plan.swapped.start : plan.swapped.stop] <= 0).all(axis=1)
+    straight &= count >= FEWEST
     frequent = np.argsort(np.where(straight, -count, 1), kind="stable")[: min(MAX_PATTERNS, int(straight.sum()))]
     return [
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from tryst.carole.assessment import Combined, assess
@@ -12,15 +12,12 @@ from tryst.carole.assessment.released_counts import coding, unpack
 from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import PolicyDecision, Project
-from tryst.carole.service.shares import Decided, shares
 from tryst.carole.store import Store
 from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.releases import Kept
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.runs import Lease
 from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.parties import Side
-from tryst.common.pki.members import Members
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 
@@ -29,13 +26,12 @@ def end_run(
     store: Store,
     lease: Lease,
     spec: Specification,
-    members: Members,
-    decided: Decided,
     document: StatisticsDocument,
     combined: Combined | None,
+    make_shares: Callable[[], dict[str, Iterable[bytes]]],
+    held_bytes: int,
     resources: Resources,
     progress: Progress,
-    joint: bytes | None = None,
     copies: tuple[NearCopies, NearCopies] | None = None,
 ) -> int:
     """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
@@ -44,17 +40,16 @@ def end_run(
 
     Parameters
     ----------
-    decided
-        The pairs, and which of them are links.
     document
-        The model and the aggregates.
+        The model and the aggregates, the number of links among them.
     combined
         The linked records' codes, where the specification requests an assessment.
+    make_shares
+        Gives every recipient's share, by role.
+    held_bytes
+        Memory of what the shares are made of.
     resources
-        What the run may use; the assessment gets what the pairs leave.
-    joint
-        The joint distribution of the variables in codes, where there is one: it goes into the shares of recipients to
-        whom the specification grants it, and is stored nowhere else.
+        What the run may use; the assessment gets what is left of it.
     copies
         Near-copies within each contribution, where the specification requests an assessment.
 
@@ -66,11 +61,11 @@ def end_run(
     Raises
     ------
     TrystError
-        As `assess` and `shares`; WRONG_STATE if the run was taken from this worker.
+        As `assess`; errors of making the shares; WRONG_STATE if the run was taken from this worker.
     """
     assessed = None
     if combined is not None:
-        left = replace(resources, memory_bytes=max(0, resources.memory_bytes - decided.pairs.n_bytes))
+        left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
         former = store.projects.former()(lease.project)
         project = store.projects.get(lease.project)
         assessed = assess(
@@ -87,13 +82,11 @@ def end_run(
             (former.projects, former.links),
         )
     progress("seal", 0.0)
-    granted = {} if joint is None else {side: joint for side in Side if spec.release.joint_to(side)}
-    grants = store.projects.get(lease.project).grants
-    sealed = shares(lease.project, lease.run, decided, document, grants, members, granted)
+    sealed = make_shares()
     if assessed is not None:
         sealed[REPORT] = (assessed.report,)
         sealed[COUNTS] = (assessed.counts,)
-    links = int(decided.links.size)
+    links = document.linkage.links
     store.runs.finish(lease, links, sealed, None if assessed is None else _decision(assessed))
     return links
 

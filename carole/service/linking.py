@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tryst.carole.assessment import combine, near_copies_warnings
@@ -11,11 +12,13 @@ from tryst.carole.engine.decoy_pairs import records_and_decoys
 from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
+from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project
 from tryst.carole.service.ending import end_run
 from tryst.carole.service.resolving import resolve_or_release
+from tryst.carole.service.shares import shares
 from tryst.carole.service.stages import Note, no_note
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
@@ -73,11 +76,21 @@ def carry_out(
     linkage = replace(linkage, warnings=(*linkage.warnings, *near_copies_warnings(copies)))
     combined = None if spec.assessment is None else combine(linkage, records_a, records_b, spec)
     del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment
-    joint = None
-    if linkage.latent is not None and linkage.latent.joint is not None:
-        joint = linkage.latent.joint.to_json().encode()
     document = findings(linkage, plan, resources, seconds)
-    return end_run(store, lease, spec, reader.members, linkage, document, combined, resources, progress, joint, copies)
+
+    def sealed() -> dict[str, Iterable[bytes]]:
+        return shares(spec, lease.run, linkage, document, reader.members, _joint(linkage, spec))
+
+    held_bytes = linkage.pairs.n_bytes
+    return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies)
+
+
+def _joint(linkage: Linkage, spec: Specification) -> dict[Side, bytes]:
+    """The joint distribution of the variables in codes, for those to whom it is granted; it is stored nowhere else."""
+    if linkage.latent is None or linkage.latent.joint is None:
+        return {}
+    joint = linkage.latent.joint.to_json().encode()
+    return {side: joint for side in Side if spec.release.joint_to(side)}
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

@@ -2,7 +2,7 @@
 
 The first half compares inside blocks and makes the requests: each custodian gets its own rows of the candidate pairs,
 and the resolver the pairs' comparison levels. The second half takes the resolver's result, assesses the linked records
-by their codes where the specification requests it, and makes the shares. Pairs are sent in a pseudo-random
+by their codes where the specification requests it, and passes the sealed shares on. Pairs are sent in a pseudo-random
 order, which discloses nothing about blocks (`request_order`).
 
 With `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the second half resolves
@@ -11,23 +11,25 @@ the request itself. The join is recorded in the audit log before it is used.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tryst.carole.assessment import combine_coded, near_copies_warnings
 from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
 from tryst.carole.engine.coded_links import Expected
 from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.request_order import request_order
-from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
+from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide, sealed_result
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.resolution_result import unpack_result
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run
+from tryst.carole.service.shares import relayed_shares
 from tryst.carole.service.stages import Note
 from tryst.carole.store import Store
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
@@ -62,7 +64,7 @@ def resolve_or_release(
     if found is None:
         _request_resolution(store, lease, spec, resources, progress, note)
         return None
-    row_a, row_b = (_rows(store, lease.run, side) for side in Side)
+    rows = {side: _rows(store, lease.run, side) for side in Side}
     request, plan = store.artifacts.read(lease.run, RESOLUTION_REQUEST), plan_of(spec)
     assert request is not None  # noqa: S101 - written with the rows
     expected = combined = copies = None
@@ -70,15 +72,19 @@ def resolve_or_release(
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
         expected = Expected(alice.n_rows, bob.n_rows, plan.one_to_one)
-    decided = unpack_result(found, row_a, row_b, expected, spec.release.drawn)
-    check_result(decided, unpack_request(request, plan).found, plan)
+    decided = unpack_result(found, spec.release.recipients_of_pairs, expected)
+    row_a, row_b = (RowHandlesRequest.unpack(rows[side]).rows for side in Side)
+    check_result(decided, unpack_request(request, plan).found, (row_a, row_b), plan)
     if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
         # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
         copies = near_copies(_parts(store, lease, progress), plan)
-    return end_run(
-        store, lease, spec, reader.members, decided, decided.document, combined, resources, progress, copies=copies
-    )
+
+    def sealed() -> dict[str, Iterable[bytes]]:
+        return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members)
+
+    held_bytes = sum(map(len, (*decided.shares.values(), *rows.values())))
+    return end_run(store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies)
 
 
 def _request_resolution(
@@ -140,13 +146,14 @@ def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progr
         "joined_by_carole", records_a=records[Side.ALICE], records_b=records[Side.BOB], maximum=maximum
     )
     requested = replace(requested, found=replace(requested.found, warnings=(warning, *requested.found.warnings)))
-    return decide(requested, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), progress, lease.run)
+    decided = decide(requested, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), progress, lease.run)
+    return sealed_result(decided, requested, spec, reader.members, lease.run)
 
 
-def _rows(store: Store, run: str, side: Side) -> NDArray[np.int32]:
+def _rows(store: Store, run: str, side: Side) -> bytes:
     content = store.artifacts.read(run, rows_of(side))
     assert content is not None  # noqa: S101 - written with the question whose answer is there
-    return RowHandlesRequest.unpack(content).rows.astype(np.int32)
+    return bytes(content)
 
 
 def _where(lease: Lease) -> str:

@@ -26,15 +26,15 @@ OWN_PROTOCOL = ((PROTOCOL_KEY, str(PROTOCOL)),)
 
 OLDEST_CALLERS: Mapping[Role, int] = MappingProxyType(
     {
-        Role.CUSTODIAN_A: 1,
-        Role.CUSTODIAN_B: 1,
-        Role.COORDINATOR: 2,  # the resolver signs its result
-        Role.STEWARD: 2,  # installed with the coordinator's programs
+        Role.CUSTODIAN_A: 3,  # its share has other columns, and in mode block_keyed a part that the resolver sealed
+        Role.CUSTODIAN_B: 3,
+        Role.COORDINATOR: 3,  # the resolver seals the custodians' shares
+        Role.STEWARD: 3,  # installed with the coordinator's programs
     }
 )
 """The oldest protocol of each role that a service of this release takes."""
 
-OLDEST_SERVICE = 2
+OLDEST_SERVICE = 3
 """The oldest protocol of a service that a caller of this release takes."""
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")

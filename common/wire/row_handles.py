@@ -10,8 +10,8 @@ which the resolver gets, does not reveal even a single row. The response, before
     "tryst handles 1\\n" | signature (64) | array | array | ...
 
 is signed by the custodian for one project, run, side, specification, request and reader: Carole, who passes it on, can
-neither replace nor replay it. An array is its name's number (1), the number of its items (4) and the items. Further
-data on these rows is another line of `ARRAYS`. All numbers are little-endian.
+neither replace nor replay it. The form of an array is in `arrays`. Further data on these rows is another line of
+`ARRAYS`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tryst.common.keys.sealing import SealContext, open_sealed, seal
 from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
+from tryst.common.wire.arrays import pack_arrays, unpack_arrays
 
 HANDLES = "handles"
 """A number for the record of each requested row, from 0 without gaps."""
@@ -52,7 +53,6 @@ NONCE_BYTES = 32
 
 _ROWS = b"tryst rows 1\n"
 _ROW_HANDLES = b"tryst handles 1\n"
-_COUNT_BYTES = 4
 _REMEDY = "run the same version of Tryst everywhere; if you do, request another run"
 
 
@@ -141,7 +141,7 @@ def seal_row_handles(identity: Identity, about: About, arrays: Mapping[str, NDAr
     arrays
         By names in `ARRAYS`, each of one dimension.
     """
-    payload = b"".join(_packed(name, arrays[name]) for name in ARRAYS if name in arrays)
+    payload = pack_arrays(ARRAYS, arrays)
     content = (_ROW_HANDLES, identity.sign(SigningPurpose.HANDLES, *about.parts(payload)), payload)
     return b"".join(seal(about.key, about.context, content))
 
@@ -186,27 +186,11 @@ def open_row_handles(
     return _unpacked(payload)
 
 
-def _packed(name: str, array: NDArray[Any]) -> bytes:
-    items = np.ascontiguousarray(array, dtype=ARRAYS[name])
-    return bytes([list(ARRAYS).index(name)]) + items.size.to_bytes(_COUNT_BYTES, "little") + items.tobytes()
-
-
 def _unpacked(payload: bytes) -> dict[str, NDArray[Any]]:
-    names = list(ARRAYS)
-    arrays: dict[str, NDArray[Any]] = {}
-    position, last = 0, -1
-    while position < len(payload):
-        head = payload[position : position + 1 + _COUNT_BYTES]
-        # One encoding for one response: each array once, in order.
-        if len(head) <= _COUNT_BYTES or not last < head[0] < len(names):
-            raise _malformed("a custodian's response", "an array that this version does not know, or not in its place")
-        last, count = head[0], int.from_bytes(head[1:], "little")
-        kind = ARRAYS[names[last]]
-        position += len(head)
-        if count * kind.itemsize > len(payload) - position:
-            raise _malformed("a custodian's response", "an array that is longer than the data")
-        arrays[names[last]] = np.frombuffer(payload, kind, count, position)
-        position += count * kind.itemsize
+    try:
+        arrays = unpack_arrays(ARRAYS, payload)
+    except ValueError as error:
+        raise _malformed("a custodian's response", str(error)) from None
     if HANDLES not in arrays:
         raise _malformed("a custodian's response", "no handles")
     return arrays

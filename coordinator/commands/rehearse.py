@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Try a specification out: three real services on this machine, throw-away keys, your files.
 
-    It writes links.parquet and links.csv (both custodians' identifiers, match probability, match weight), model.json,
+    It writes links.parquet and links.csv (both custodians' identifiers, link probability), model.json,
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
     columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """

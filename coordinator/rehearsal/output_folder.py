@@ -331,16 +331,15 @@ def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
     own = alice.rename({"identifier": "alice"}).join(
         bob.select("pair_id", bob=pl.col("identifier")), on="pair_id", how="inner"
     )
-    return own.select("alice", "bob", "match_probability", "link_probability", "match_weight", "linked").sort(
-        ["match_weight", "alice", "bob"], descending=[True, False, False]
+    return own.select("alice", "bob", "link_probability", "linked").sort(
+        ["link_probability", "alice", "bob"], descending=[True, False, False]
     )
 
 
 def _shown(spec: Specification) -> Specification:
     """The specification as it is rehearsed: its player sees all pairs, and decides alone on what is held."""
-    update: dict[str, Any] = {
-        "release": spec.release.model_copy(update={"alice": "pairs", "bob": "pairs", "coordinator": "statistics"})
-    }
+    seen = {"alice": "pairs", "bob": "pairs", "coordinator": "statistics", "exact_probabilities": "both"}
+    update: dict[str, Any] = {"release": spec.release.model_copy(update=seen)}
     if spec.assessment is not None:
         update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 1})
     return spec.model_copy(update=update)

@@ -1,18 +1,19 @@
 """The resolver: the coordinator's process resolves the records of a run of mode block_keyed, and sees no signature.
 
 It gets each candidate pair's comparison levels from Carole and from either custodian, signed and sealed to it, a
-random handle of each pair's record. It estimates under one-to-one and decides, as Carole does in mode open, and returns
-the pairs' probabilities and the links. Carole does not learn which rows of different rules are one record, and the
-resolver not which record a handle is.
+random handle of each pair's record. It estimates under one-to-one and decides, as Carole does in mode open, seals to
+each custodian what it is granted of the pairs, and returns the model, counts and these sealed shares. Carole learns
+nothing of a single pair, and not which rows of different rules are one record; the resolver not which record a handle
+is.
 
 Where the linked records are assessed, the custodians also report to the resolver each record's row among those of the
-codes that Carole holds. Its answer names the links by these rows too, in a way that nothing joins them to the requested
+codes that Carole holds. Its answer names the links by these rows, in a way that nothing joins them to the requested
 pairs (`carole.engine.coded_links`).
 """
 
 from __future__ import annotations
 
-from tryst.carole.engine.resolution_exchange import Reader, decide
+from tryst.carole.engine.resolution_exchange import Reader, decide, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.common.audit.resolver_result import sign_result
@@ -58,7 +59,8 @@ def resolve(
     request = unpack_request(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
     handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
     a, b = (reader.open(run, spec, request, side, handles[side]) for side in Side)
-    exchange.put_result(identity, decide(request, a, b, plan, progress, run))
+    decided = decide(request, a, b, plan, progress, run)
+    exchange.put_result(identity, sealed_result(decided, request, spec, reader.members, run))
 
 
 class _Exchange:

@@ -45,7 +45,7 @@ blocking:
   - {name: born, keys: [{field: born}]}
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
   - {name: place, keys: [{field: postcode}, {field: sex}]}
-release: {alice: pairs, bob: draws, draws: 6, coordinator: statistics}
+release: {alice: pairs, bob: draws, draws: 6, coordinator: statistics, exact_probabilities: both}
 """
 TEXT = specification("keyed-blocks", more=BLOCKING).replace("mode: open", "mode: block_keyed")
 SPEC = load_specification(TEXT)

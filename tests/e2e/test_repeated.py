@@ -25,7 +25,7 @@ BLOCKING = """\
 blocking:
   - {name: born, keys: [{field: born}]}
   - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
-release: {alice: pairs, bob: pairs, coordinator: statistics}
+release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities: both}
 """
 PROJECT = "repeated"
 TEXT = specification(PROJECT, more=BLOCKING).replace("mode: open", "mode: block_keyed")

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.vectors.make_formats import PATH
+from tryst.carole.engine.archive import unpacked
 from tryst.carole.engine.resolution_exchange import Reader, decide
-from tryst.carole.engine.resolution_request import ResolutionResult, unpack_request, unpack_result
+from tryst.carole.engine.resolution_request import unpack_request
+from tryst.carole.engine.resolution_result import unpack_result
 from tryst.carole.engine.specified import plan_of
 from tryst.common.custodian.steps.share import read_share
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing import SealContext, open_file
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role, Side
@@ -52,14 +56,19 @@ def test_the_resolution(tmp_path: Path) -> None:
     reader = Reader("coordinator", members, key("coordinator-sealing.key", tmp_path))
     a, b = (reader.open(RUN, spec, request, side, (GOLDEN_RUN / f"handles-{side}.bin").read_bytes()) for side in Side)
 
-    def read(content: bytes) -> ResolutionResult:
-        return unpack_result(content, np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32))
-
-    former = read((GOLDEN_RUN / "result.bin").read_bytes())
-    assert len(former.links) == LINKS
+    former = np.flatnonzero(unpacked((GOLDEN_RUN / "result.bin").read_bytes())[0]["linked"])
+    assert len(former) == LINKS
     # The same request and handles are decided as they were.
-    decided = read(decide(request, a, b, plan, lambda *_: None, RUN))
-    assert decided.links.tolist() == former.links.tolist()
+    decided = decide(request, a, b, plan, lambda *_: None, RUN)
+    assert sorted(decided.order[decided.linkage.links].tolist()) == former.tolist()
+
+
+def test_a_result_of_a_former_resolver_is_refused_with_a_clear_word() -> None:
+    """It names links and probabilities of pairs: a run that waits with one ends, and another can be started."""
+    with pytest.raises(TrystError, match="of a former release") as caught:
+        unpack_result((GOLDEN_RUN / "result.bin").read_bytes(), tuple(Side))
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    assert "start another run" in caught.value.remedy
 
 
 def test_the_share(tmp_path: Path) -> None:
@@ -68,4 +77,5 @@ def test_the_share(tmp_path: Path) -> None:
     open_file(key("alice-sealing.key", tmp_path), SealContext("golden", RUN, "alice"), sealed, opened)
     share = read_share(opened, 1000)
     assert share.tables["links"].height == LINKS
+    assert share.tables["links"].columns == ["row", "link_id", "link_probability"]
     assert share.statistics

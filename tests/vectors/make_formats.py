@@ -10,6 +10,7 @@ version of a format is a new entry.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -56,6 +57,7 @@ from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
+from tryst.common.wire.resolved_share import ResolvedShare, open_share, seal_share
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
     HANDLES,
@@ -215,6 +217,12 @@ def _handles(content: bytes) -> object:
 def _rows(content: bytes) -> object:
     read = RowHandlesRequest.unpack(content)
     return [read.upload, read.rows.tolist()]
+
+
+def _resolved(content: bytes) -> object:
+    read = open_share(READER, CONTEXT, content, b"request", 6)
+    drawn = None if read.draw is None or read.drawn is None else [read.draw.tolist(), read.drawn.tolist()]
+    return [read.pair.tolist(), read.probability.tolist(), read.linked.tolist(), drawn, read.ids]
 
 
 def _transit() -> bytes:
@@ -389,6 +397,22 @@ DRAWN: Mapping[str, Format] = {
     "handles": (
         lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
         _handles,
+    ),
+    "resolver's share": (
+        lambda: seal_share(
+            READER.public,
+            CONTEXT,
+            ResolvedShare(
+                hashlib.sha256(b"request").digest(),
+                DIGEST,
+                np.array([0, 2, 5], dtype=np.uint32),
+                np.array([0.5, 0.968, 1.0]),
+                np.array([False, True, True]),
+                np.array([0, 0, 1], dtype=np.uint32),
+                np.array([1, 2, 0], dtype=np.uint32),
+            ),
+        ),
+        _resolved,
     ),
 }
 """Formats with something drawn in them: other bytes every time."""

@@ -16,6 +16,7 @@ from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Result, Upload
 from tryst.common.custodian.steps.joint_distribution import labelled
 from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
+from tryst.common.custodian.steps.resolved_tables import check_resolved, resolved_tables
 from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.share import Share, identified, read_share, safe_name
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
@@ -110,7 +111,7 @@ def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> byte
 
 def _identified(step_context: StepContext, task: Task, share: Share, upload: Upload | None) -> dict[str, pl.DataFrame]:
     """The share's tables with this custodian's own identifiers."""
-    if not share.tables:
+    if not share.tables and share.resolved is None:
         return {}
     if upload is None:
         raise TrystError(
@@ -120,9 +121,13 @@ def _identified(step_context: StepContext, task: Task, share: Share, upload: Upl
             remedy="restore the state folder from its backup",
         )
     identifiers = unpack_map(step_context.state.uploads.row_map(upload))
-    tables = {name: identified(table, identifiers) for name, table in share.tables.items()}
+    given = share.tables
+    if share.resolved is not None:
+        given = resolved_tables(step_context, task, share, upload)
+        check_resolved(given, share, task.spec, step_context.party.side, identifiers)
+    tables = {name: identified(table, identifiers) for name, table in given.items()}
     if task.spec.padding is not None:
-        dummies = {name: table.height - tables[name].height for name, table in share.tables.items()}
+        dummies = {name: table.height - tables[name].height for name, table in given.items()}
         log.info("dummies left out", project=task.project, run=task.run, **dummies)
     return tables
 

@@ -2,7 +2,9 @@
 
 A share is an uncompressed zip of ``statistics.json`` and of the tables that were granted: ``links.parquet``, and
 ``pairs.parquet`` with every pair that came near to a link. A table has ``row`` (the place in this custodian's upload),
-an id (random, the same for both custodians) and the three numbers of the pair; of the pairs, also whether it is a link.
+an id (random, the same for both custodians) and the pair's link probability; of the pairs, also whether it is a link.
+In mode block_keyed the place of these tables and of the draws is taken by ``resolved.bin`` and ``rows.bin``
+(`resolved_tables`). Shares of former releases also have a match probability and a match weight, which are left out.
 ``copies.parquet`` names the custodian's own records that counted as one person, of which one is linked;
 ``entities.parquet``, under the assignment clusters, the entity of each own record that is linked or has a copy.
 ``draws.parquet`` has for each link of each drawn linkage the row, the pair's id, the number of the draw and the pair's
@@ -33,9 +35,13 @@ MAX_PAIRS_PER_ROW = 10_000
 STATISTICS = "statistics.json"
 JOINT = "joint.json"
 
-_NUMBERS = ("match_probability", "link_probability", "match_weight")
+ROWS = "rows.bin"
+RESOLVED = "resolved.bin"
+
+_PROBABILITY = "link_probability"
 _ROW = {"row": pl.UInt32()}
-_VALUES = dict.fromkeys(_NUMBERS, pl.Float64())
+_VALUES = {_PROBABILITY: pl.Float64()}
+_FORMER = ("match_probability", _PROBABILITY, "match_weight")
 SCHEMAS: Mapping[str, Mapping[str, pl.DataType]] = MappingProxyType(
     {
         "links": {**_ROW, "link_id": pl.String(), **_VALUES},
@@ -59,6 +65,10 @@ class Share:
     statistics: dict[str, Any]
     joint: dict[str, Any] | None = field(default=None, repr=False)
     """The joint distribution, in codes, where it was granted."""
+    rows: bytes | None = field(default=None, repr=False)
+    """In mode block_keyed, where pairs were granted: the request for handles whose pairs the resolver names."""
+    resolved: bytes | None = field(default=None, repr=False)
+    """And what the resolver has sealed to this custodian."""
 
 
 def read_share(path: Path, n_rows: int) -> Share:
@@ -79,8 +89,10 @@ def read_share(path: Path, n_rows: int) -> Share:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = {entry.filename: entry for entry in archive.infolist()}
-            if STATISTICS not in entries or not entries.keys() <= {STATISTICS, JOINT, *files}:
+            if STATISTICS not in entries or not entries.keys() <= {STATISTICS, JOINT, ROWS, RESOLVED, *files}:
                 raise malformed("other files than statistics and the tables that can be granted")
+            if (ROWS in entries) != (RESOLVED in entries) or (RESOLVED in entries and entries.keys() & files.keys()):
+                raise malformed("a resolver's pairs without their rows, or beside tables of Carole's")
             for entry in entries.values():
                 # Stored, not compressed: then no file in it is larger than the bytes received.
                 if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
@@ -96,9 +108,10 @@ def read_share(path: Path, n_rows: int) -> Share:
             tables = {
                 name: _read_table(archive.read(file), name, n_rows) for file, name in files.items() if file in entries
             }
+            rows, resolved = (archive.read(name) if name in entries else None for name in (ROWS, RESOLVED))
     except (zipfile.BadZipFile, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError):
         raise malformed("a damaged archive") from None
-    return Share(tables, statistics, joint)
+    return Share(tables, statistics, joint, rows, resolved)
 
 
 def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
@@ -109,8 +122,8 @@ def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
     Returns
     -------
     DataFrame
-        Columns identifier, link_id (pair_id), match_probability, link_probability, match_weight (, linked); of copies
-        and entities identifier and copy_id or entity_id; of draws identifier, pair_id, draw and link_probability.
+        Columns identifier, link_id (pair_id), link_probability (, linked); of copies and entities identifier and
+        copy_id or entity_id; of draws identifier, pair_id, draw and link_probability.
     """
     own = identifiers.gather(table.get_column("row")).alias("identifier")
     with_own = table.drop("row").insert_column(0, own).drop_nulls("identifier")
@@ -120,8 +133,10 @@ def identified(table: pl.DataFrame, identifiers: pl.Series) -> pl.DataFrame:
 def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
     try:
         scan = pl.scan_parquet(io.BytesIO(content))
-        if dict(scan.collect_schema()) != dict(SCHEMAS[name]):
+        schema = dict(scan.collect_schema())
+        if schema not in (dict(SCHEMAS[name]), _former(name)):
             raise malformed(f"{name} with other columns")
+        scan = scan.select(*SCHEMAS[name])
         # The footer holds the number of rows, which is checked before any is decoded.
         if (count := scan.select(pl.len()).collect().item()) > n_rows * MAX_PAIRS_PER_ROW:
             raise malformed(f"{count} {name} of {n_rows} rows")
@@ -132,11 +147,20 @@ def _read_table(content: bytes, name: str, n_rows: int) -> pl.DataFrame:
         rows=(pl.col("row") < n_rows).all(),
         ids=pl.col(table.columns[1]).str.contains(_ID).all(),
         there=pl.all_horizontal(pl.all().is_not_null()).all(),
-        finite=pl.all_horizontal(pl.lit(True), *[pl.col(n).is_finite() for n in _NUMBERS if n in table.columns]).all(),
+        likely=(pl.col(_PROBABILITY).is_between(0, 1) if _PROBABILITY in table.columns else pl.lit(True)).all(),
     )
     if not all(good.row(0)):
         raise malformed(f"{name} of rows that were not uploaded, or without an id or a number")
     return table
+
+
+def _former(name: str) -> dict[str, pl.DataType]:
+    """The columns of a table of a share that a former release has made."""
+    columns: dict[str, pl.DataType] = {}
+    for column, kind in SCHEMAS[name].items():
+        former = _FORMER if column == _PROBABILITY and name in ("links", "pairs") else (column,)
+        columns |= dict.fromkeys(former, kind)
+    return columns
 
 
 def malformed(got: str, what: str = "the share of the result does not have the expected form") -> TrystError:

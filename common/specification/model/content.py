@@ -185,6 +185,10 @@ class ReleaseSpec(Section):
     """Who receives, with its share, the joint distribution that the latent step estimates. A custodian can put the
     labels in, and then infer what the other file likely holds of its own records."""
 
+    exact_probabilities: Literal["none", "alice", "bob", "both"] = "none"
+    """Who receives link probabilities to the last digit. Everyone else receives the mean of a class of pairs: with m, u
+    and p an exact probability tells which fields the other custodian holds otherwise."""
+
     draws: int = Field(default=20, ge=2, le=MAX_DRAWS)
     """Number of drawn linkages that a custodian with the grant draws receives."""
 
@@ -196,6 +200,15 @@ class ReleaseSpec(Section):
     def joint_to(self, side: Side | str) -> bool:
         """Whether a custodian receives the joint distribution."""
         return self.joint in ("both", str(Side(side)))
+
+    @property
+    def recipients_of_pairs(self) -> tuple[Side, ...]:
+        """Custodians who receive pairs: the links at least."""
+        return tuple(side for side in Side if getattr(self, str(side)) not in ("statistics", "nothing"))
+
+    def exact_to(self, side: Side | str) -> bool:
+        """Whether a custodian receives exact link probabilities."""
+        return self.exact_probabilities in ("both", str(Side(side)))
 
 
 class Retention(Section):

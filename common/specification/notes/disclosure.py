@@ -61,6 +61,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
 
 def _released(spec: Specification) -> Iterator[str]:
     yield from _drawn(spec)
+    yield from _exact(spec)
     if spec.assessment is None:
         if spec.variables:
             yield "The combined output is released without an assessment of its disclosure risk (assessment: none)."
@@ -91,11 +92,19 @@ def _drawn(spec: Specification) -> Iterator[str]:
         " of pairs that are no link, how probable they are and which of them exclude each other. Of a record without a"
         " link that shows how likely the other file has it. The assessment counts it as it does the grant pairs."
     )
-    if spec.mode == "block_keyed" and not spec.resolution.joined:
-        yield (
-            "Carole passes the drawn linkages on, and sees them: candidate pairs of different rules of which no draw"
-            " has both may be of one record, which mode block_keyed otherwise hides from her where pairs are doubtful."
-        )
+
+
+def _exact(spec: Specification) -> Iterator[str]:
+    given = [side for side in Side if spec.release.exact_to(side)]
+    if not given:
+        return
+    verb = "receive" if len(given) == 2 else "receives"
+    yield (
+        f"{listed([side.title() for side in given])} {verb} link probabilities to the last digit"
+        " (exact_probabilities). With m and u, which are in the statistics, nearly every one stands for one comparison"
+        " pattern: WHICH FIELDS OF A LINKED RECORD THE OTHER FILE HOLDS OTHERWISE, and how unlike they are. Without it"
+        " a share has the means of a few classes of pairs."
+    )
 
 
 def _block_leakage(spec: Specification) -> Iterator[str]:

@@ -83,6 +83,8 @@ def specification_digest(spec: Specification) -> bytes:
         del content["retention"]["releases_days"]
     if spec.sealing == "listed":
         del content["sealing"]
+    if spec.release.exact_probabilities == "none":
+        del content["release"]["exact_probabilities"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 

@@ -12,8 +12,8 @@ from tryst.common.validation_issue import ValidationIssue
 
 
 def release_issues(release: ReleaseSpec, latent: LatentSpec | None, scheme: str) -> Iterator[ValidationIssue]:
-    """A joint distribution that does not exist, or is granted to a custodian that receives nothing; draws of a model
-    that has none."""
+    """A joint distribution that does not exist, or is granted to a custodian that receives nothing; exact
+    probabilities of no pairs; draws of a model that has none."""
     path = ("release", "joint")
     if release.joint != "none" and latent is None:
         what = "without a latent step there is no joint distribution to receive"
@@ -22,6 +22,11 @@ def release_issues(release: ReleaseSpec, latent: LatentSpec | None, scheme: str)
         if release.joint_to(side) and getattr(release, str(side)) == "nothing":
             what = f"{side} receives nothing, and therefore no joint distribution"
             yield ValidationIssue(path, what, release.joint, f"grant {side} statistics at least")
+    for side in Side:
+        if release.exact_to(side) and side not in release.recipients_of_pairs:
+            what = f"{side} receives no pairs, and therefore no probabilities of pairs"
+            where = ("release", "exact_probabilities")
+            yield ValidationIssue(where, what, release.exact_probabilities, f"grant {side} links, or leave {side} out")
     for side in Side:
         if getattr(release, str(side)) != "draws":
             continue

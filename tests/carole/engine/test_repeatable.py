@@ -7,6 +7,7 @@ records, the numbers of threads, and which custodian is first. What may not is a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,7 @@ from tryst.carole.engine import Resources, block_keyed_rows, compare, link, rows
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request, unpack_result
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolved_handles import by_appearance
 from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.engine.specified import plan_of
@@ -82,9 +83,10 @@ def linked(spec: Specification, files: Files, threads: int) -> Pairs:
         resolved(files[side], sent[side], rows[order])
         for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]
-    content = decide(request, handles[0], handles[1], plan, quiet, "run")
-    result = unpack_result(content, kept.row_a[order], kept.row_b[order])
-    return by_records(files, sent, result.pairs, result.links)
+    decided = decide(request, handles[0], handles[1], plan, quiet, "run")
+    place = order[decided.order]
+    pairs = replace(decided.linkage.pairs, row_a=kept.row_a[place], row_b=kept.row_b[place])
+    return by_records(files, sent, pairs, decided.linkage.links)
 
 
 def resolved(frame: pl.DataFrame, sent: Encoded, rows: NDArray[np.int32]) -> ResolvedHandles:

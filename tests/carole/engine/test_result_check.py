@@ -11,16 +11,10 @@ import pytest
 from benchmarks.modes import people
 from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, rows_of_sets
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
-from tryst.carole.engine.resolution_request import (
-    ResolutionRequest,
-    ResolutionResult,
-    pack_request,
-    unpack_request,
-    unpack_result,
-)
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.resolution_result import ResolutionResult
 from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.fellegi_sunter.linkage_draws import DrawnLinks
 from tryst.common.cleaning import clean
 from tryst.common.documents.linkage_document import Counts
 from tryst.common.encoding.records import encode_records
@@ -39,6 +33,7 @@ class Case:
     found: Candidates
     plan: LinkagePlan
     result: ResolutionResult
+    rows: tuple[np.ndarray, np.ndarray]
 
 
 def quiet(stage: str, done: float) -> None:
@@ -69,63 +64,51 @@ def case(request: pytest.FixtureRequest) -> Case:
         ResolvedHandles(made[side].order[rows].astype(np.int32), files[side].height)
         for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
     ]
-    answer = decide(asked, handles[0], handles[1], plan, quiet, "run")
-    return Case(asked.found, plan, unpack_result(answer, kept.row_a, kept.row_b, n_draws=drawn))
+    decided = decide(asked, handles[0], handles[1], plan, quiet, "run")
+    return Case(asked.found, plan, ResolutionResult(decided.document, {}), (kept.row_a, kept.row_b))
 
 
-def lie(result: ResolutionResult, links: np.ndarray) -> ResolutionResult:
-    """The links that a resolver would like, all certain, in a document that counts them."""
-    pairs = replace(
-        result.pairs, link_probability=np.where(np.isin(np.arange(result.pairs.weight.size), links), 1.0, 0)
-    )
+def lie(result: ResolutionResult, links: int, **changed: object) -> ResolutionResult:
+    """As many links as a resolver would like, in a document that counts them."""
     former = result.document.linkage
     assert former.records is not None
     counted = {
-        "links": len(links),
-        "unlinked": Counts(**{side: max(0, number - len(links)) for side, number in former.records}),
-        "histogram": former.histogram.model_copy(update={"links": [len(links)]}),
+        "links": links,
+        "unlinked": Counts(**{side: max(0, number - links) for side, number in former.records}),
+        "histogram": former.histogram.model_copy(update={"links": [links]}),
+        **changed,
     }
     linkage = former.model_copy(update=counted)
-    return replace(result, pairs=pairs, links=links, document=result.document.model_copy(update={"linkage": linkage}))
+    return replace(result, document=result.document.model_copy(update={"linkage": linkage}))
 
 
 def refused(case: Case, result: ResolutionResult, why: str) -> None:
     with pytest.raises(TrystError, match=why) as caught:
-        check_result(result, case.found, case.plan)
+        check_result(result, case.found, case.rows, case.plan)
     assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
 def test_a_true_result_is_accepted(case: Case) -> None:
-    assert len(case.result.links) > 70
-    check_result(case.result, case.found, case.plan)
+    assert case.result.document.linkage.links > 70
+    check_result(case.result, case.found, case.rows, case.plan)
 
 
 def test_every_candidate_pair_as_a_link(case: Case) -> None:
-    everything = lie(case.result, np.arange(len(case.found.pattern)))
-    if case.plan.assignment == "none":
-        check_result(everything, case.found, case.plan)  # here a record may have any number of links
-    else:
-        refused(case, everything, "two links of one row|links of 220 and 220 records")
-
-
-def test_two_links_of_one_row(case: Case) -> None:
-    pairs = case.result.pairs
-    once = {"one_to_one": (pairs.row_a, pairs.row_b), "one_to_many": (pairs.row_b,), "none": ()}
-    for rows in once[case.plan.assignment]:
-        row, number = np.unique(rows, return_counts=True)
-        two = np.flatnonzero(rows == row[number > 1][0])[:2]
-        refused(case, lie(case.result, two), "two links of one row")
-
-
-def test_a_row_twice_in_a_drawn_linkage(case: Case) -> None:
-    if case.result.draws is None:
-        pytest.skip("no linkages are drawn under this assignment")
     n = len(case.found.pattern)
-    refused(
-        case,
-        replace(case.result, draws=DrawnLinks(np.zeros(n, dtype=np.int32), np.arange(n))),
-        "two links of one row",
-    )
+    everything = lie(case.result, n)
+    if case.plan.assignment == "none":
+        check_result(everything, case.found, case.rows, case.plan)  # here a record may have any number of links
+        refused(case, lie(case.result, n + 1), f"{n + 1} links of {n} candidate pairs")
+    else:
+        refused(case, everything, "links of 220 and 220 records|links of .* rows of a file")
+
+
+def test_links_that_are_too_improbable(case: Case) -> None:
+    refused(case, lie(case.result, case.result.document.linkage.links, threshold=0.2), "another threshold")
+    claimed = case.result.document.linkage.expected
+    assert claimed is not None
+    poor = claimed.model_copy(update={"precision": 0.4})
+    refused(case, lie(case.result, case.result.document.linkage.links, expected=poor), "less probable on average")
 
 
 def test_fewer_records_than_links(case: Case) -> None:

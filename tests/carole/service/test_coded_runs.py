@@ -25,7 +25,7 @@ from tests.carole.service.test_assessed_runs import (
     project,
     report,
 )
-from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import RunState, State, operations
@@ -78,8 +78,8 @@ def waiting(carole: Deployment, text: str, monkeypatch: pytest.MonkeyPatch) -> t
     for side in Side:
         put(carole, first.run, handles_of(side), b"sealed", side)
     request = unpack_request(requested, plan_of(spec))
-    made = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, first.run)
-    return first.run, spec, made
+    decided = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, first.run)
+    return first.run, spec, sealed_result(decided, request, spec, carole.parties.members, first.run)
 
 
 def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> ResolvedHandles:
@@ -122,7 +122,8 @@ def test_a_result_without_links_of_codes_ends_the_run_and_releases_nothing(
     request = unpack_request(requested, plan_of(spec))
     n = len(request.found.pattern)
     bare = ResolvedHandles(np.arange(n, dtype=np.int32), n)
-    put(carole, run, RESOLUTION_RESULT, decide(request, bare, bare, plan_of(spec), lambda *_: None, run))
+    decided = decide(request, bare, bare, plan_of(spec), lambda *_: None, run)
+    put(carole, run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, run))
     taken = carole.store.runs.take("worker")
     assert taken is not None
     with pytest.raises(TrystError) as caught:

@@ -17,7 +17,7 @@ from tests.carole.deployment import SEED, Deployment
 from tests.carole.service.test_assessed_runs import carole, herself, lease, project, report
 from tests.carole.service.test_coded_runs import put, tell
 from tests.specifications import heading
-from tryst.carole.engine.resolution_exchange import decide
+from tryst.carole.engine.resolution_exchange import decide, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.specified import plan_of
@@ -93,8 +93,8 @@ def carried_out(
     for side in Side:
         put(carole, done.run, handles_of(side), b"sealed", side)
     request = unpack_request(requested, plan_of(spec))
-    made = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, done.run)
-    put(carole, done.run, RESOLUTION_RESULT, made)
+    decided = decide(request, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), lambda *_: None, done.run)
+    put(carole, done.run, RESOLUTION_RESULT, sealed_result(decided, request, spec, carole.parties.members, done.run))
     taken = carole.store.runs.take("worker")
     assert taken is not None
     assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None)

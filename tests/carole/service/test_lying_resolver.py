@@ -43,16 +43,20 @@ def retold(content: bytes, lie: Lie) -> bytes:
     return packed(changed, plain)
 
 
-def an_improbable_link(arrays: Arrays, document: dict[str, Any]) -> None:
-    arrays["link_probability"][np.flatnonzero(arrays["linked"])[0]] = 0.3
+def a_lower_threshold(arrays: Arrays, document: dict[str, Any]) -> None:
+    document["linkage"] = {**document["linkage"], "threshold": 0.1}
 
 
-def another_weight(arrays: Arrays, document: dict[str, Any]) -> None:
-    arrays["weight"][np.flatnonzero(arrays["linked"])[0]] += 1
+def of_a_former_release(arrays: Arrays, document: dict[str, Any]) -> None:
+    arrays["linked"] = np.ones(3, dtype=np.bool_)
 
 
-def another_match_probability(arrays: Arrays, document: dict[str, Any]) -> None:
-    arrays["match_probability"][np.flatnonzero(arrays["linked"])[0]] = 0.25
+def without_a_share(arrays: Arrays, document: dict[str, Any]) -> None:
+    del arrays["share_bob"]
+
+
+def with_more_than_requested(arrays: Arrays, document: dict[str, Any]) -> None:
+    arrays["weight"] = np.zeros(3)
 
 
 def miscounted(*where: str) -> Lie:
@@ -73,9 +77,10 @@ def another_rule(arrays: Arrays, document: dict[str, Any]) -> None:
 
 
 LIES: Mapping[str, Lie] = {
-    "a link below the threshold": an_improbable_link,
-    "different weights for one comparison pattern": another_weight,
-    "different match probabilities for one comparison pattern": another_match_probability,
+    "another threshold than the specification's": a_lower_threshold,
+    "a result of a former release, which names links and probabilities of pairs to Carole": of_a_former_release,
+    "no share_bob of the right kind": without_a_share,
+    "1 arrays that were not requested": with_more_than_requested,
     "a document that counts other links": miscounted("links"),
     "a document that counts other records": miscounted("records", "bob"),
     "a document that counts other kept pairs": miscounted("kept"),
@@ -90,7 +95,7 @@ def run(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Speci
     monkeypatch.setattr(coded, "project", lambda text: replace(project(text), policy=Policy.NONE))
     name, spec, made = waiting(carole, without_assessment(), monkeypatch)
     arrays, document = unpacked(made)
-    return name, spec, packed({key: values for key, values in arrays.items() if "coded" not in key}, document)
+    return name, spec, packed({key: values for key, values in arrays.items() if key.startswith("share_")}, document)
 
 
 @pytest.mark.parametrize("found", LIES)

@@ -201,13 +201,7 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             files: dict[str, bytes] = {"statistics.json": json.dumps({"model": {}, "linkage": {}}).encode()}
             if (grants or {}).get(side, "links") == "links":
                 buffer = io.BytesIO()
-                own = links.select(
-                    pl.col(side).cast(pl.UInt32).alias("row"),
-                    "link_id",
-                    "match_probability",
-                    "link_probability",
-                    "match_weight",
-                )
+                own = links.select(pl.col(side).cast(pl.UInt32).alias("row"), "link_id", "link_probability")
                 own.write_parquet(buffer)
                 files["links.parquet"] = buffer.getvalue()
             archive = io.BytesIO()

@@ -27,9 +27,7 @@ def links(tmp_path: Path) -> Path:
         {
             "identifier": ["9", "8"],
             "link_id": ["b" * 16, "a" * 16],
-            "match_probability": [0.9, 0.8],
             "link_probability": [0.95, 0.85],
-            "match_weight": [10.0, 9.0],
         }
     ).write_parquet(folder / "links.parquet")
     return folder

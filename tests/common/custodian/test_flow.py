@@ -68,9 +68,7 @@ def true_links(carole) -> pl.DataFrame:
     )
     return frame.with_columns(
         link_id=pl.Series([f"{number:016x}" for number in range(frame.height)]),
-        match_probability=pl.lit(0.99),
         link_probability=pl.lit(0.98),
-        match_weight=pl.lit(12.5),
     )
 
 
@@ -96,13 +94,7 @@ def test_from_approval_to_results(make_world) -> None:
             "timings.json",
         ]
         links[folder.party.side] = pl.read_parquet(share / "links.parquet")
-        assert links[folder.party.side].columns == [
-            "identifier",
-            "link_id",
-            "match_probability",
-            "link_probability",
-            "match_weight",
-        ]
+        assert links[folder.party.side].columns == ["identifier", "link_id", "link_probability"]
         assert pl.read_csv(share / "links.csv").height == 150
         timings = json.loads((share / "timings.json").read_text())
         assert timings["rows"] == 150

@@ -100,11 +100,10 @@ def test_killed_during_every_call(make_world, tmp_path: Path, arrives: bool) -> 
         links = pl.DataFrame({"code": ours.fields["postcode"].codes, "alice": np.arange(400)}).join(
             pl.DataFrame({"code": theirs.fields["postcode"].codes, "bob": np.arange(400)}), on="code"
         )
-        numbers = {"match_probability": 0.9, "link_probability": 0.9, "match_weight": 9.0}
         carole.release(
             links.with_columns(
                 pl.Series("link_id", [f"{number:016x}" for number in range(400)]),
-                **{name: pl.lit(value) for name, value in numbers.items()},
+                link_probability=pl.lit(0.9),
             )
         )
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)

@@ -21,9 +21,7 @@ def links(rows: list[int], **changed: object) -> pl.DataFrame:
         {
             "row": pl.Series(rows, dtype=pl.UInt32),
             "link_id": [f"{number:016x}" for number in range(len(rows), 0, -1)],
-            "match_probability": [0.9] * len(rows),
             "link_probability": [0.8] * len(rows),
-            "match_weight": [7.5] * len(rows),
             **changed,
         }
     )
@@ -72,7 +70,7 @@ def test_links_pairs_and_statistics_are_read(tmp_path: Path) -> None:
     assert share.tables["links"].height == 2
     own = pl.Series(["x", "y", "z"])
     found = identified(share.tables["links"], own)
-    assert found.columns == ["identifier", "link_id", "match_probability", "link_probability", "match_weight"]
+    assert found.columns == ["identifier", "link_id", "link_probability"]
     assert found.select("identifier", "link_id").rows() == [("x", "0" * 15 + "1"), ("z", "0" * 15 + "2")]
     assert identified(share.tables["pairs"], own).columns[-1] == "linked"
 
@@ -98,13 +96,15 @@ def test_statistics_alone(tmp_path: Path) -> None:
     [
         links([3]),
         links([0]).with_columns(link_id=pl.lit("not hexadecimal!")),
-        links([0]).with_columns(match_weight=pl.lit(float("nan"))),
-        links([0]).with_columns(match_probability=pl.lit(None, dtype=pl.Float64)),
+        links([0]).with_columns(link_probability=pl.lit(float("nan"))),
+        links([0]).with_columns(link_probability=pl.lit(1.5)),
+        links([0]).with_columns(link_probability=pl.lit(None, dtype=pl.Float64)),
         links([0]).with_columns(pl.col("row").cast(pl.Int64)),
-        links([0]).drop("match_weight"),
+        links([0]).drop("link_probability"),
+        links([0]).with_columns(match_weight=pl.lit(7.5)),
         links([0]).with_columns(name=pl.lit("Smith")),
     ],
-    ids=["row", "id", "nan", "null", "type", "column missing", "column more"],
+    ids=["row", "id", "nan", "above one", "null", "type", "column missing", "weight", "column more"],
 )
 def test_a_table_that_is_not_as_agreed_is_refused(tmp_path: Path, table: pl.DataFrame) -> None:
     refused(tmp_path, packed({**STATISTICS, "links.parquet": parquet(table)}))

@@ -100,12 +100,17 @@ def test_another_unicode_table_is_another_encoding(monkeypatch: MonkeyPatch) -> 
 
 def test_the_specification_digest_is_as_documented() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON without what is newer and not set.
-    plain = example().model_dump(mode="json", exclude={"sealing": True, "retention": {"releases_days"}})
-    content = canonical_json(plain)
+    newer = {"sealing": True, "retention": {"releases_days"}, "release": {"exact_probabilities"}}
+    content = canonical_json(example().model_dump(mode="json", exclude=newer))
     assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
     assert content.startswith(
         b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'
     )
+
+
+def test_exact_probabilities_enter_the_digest_where_they_are_granted() -> None:
+    digests = {specification_digest(example(release__exact_probabilities=who)) for who in ("none", "alice", "both")}
+    assert len(digests) == 3
 
 
 def test_rules_that_carole_forms_alone_need_no_new_signatures() -> None:

@@ -99,13 +99,23 @@ def test_what_drawn_linkages_disclose_is_stated() -> None:
     release = {"alice": "draws", "bob": "links", "draws": 30}
     reported = text(release=release)
     assert "Alice receives 30 drawn linkages" in reported
-    assert "Carole passes the drawn linkages on" not in reported
     assert "drawn linkages" not in text(release={"draws": 30})
     assert Specification.model_validate({**EXAMPLE.model_dump(), "release": release}).release.drawn == 30
     assert EXAMPLE.release.drawn == 0
-    keyed = {"mode": "block_keyed", "blocking": [{"name": "a", "keys": [{"field": "sex"}]}]}
-    fields_of = [{"name": "sex", "kind": "category", "missing": []}, {"name": "surname", "kind": "name"}]
-    assert "Carole passes the drawn linkages on" in text(release=release, fields=fields_of, **keyed)
+
+
+def test_what_exact_probabilities_disclose_is_stated() -> None:
+    assert "to the last digit" not in text()
+    one, both = (text(release={"exact_probabilities": who}) for who in ("bob", "both"))
+    assert "Bob receives link probabilities to the last digit" in one
+    assert "Alice and Bob receive link probabilities to the last digit" in both
+    assert "WHICH FIELDS OF A LINKED RECORD THE OTHER FILE HOLDS OTHERWISE" in one
+    for release in (
+        {"exact_probabilities": "both", "bob": "statistics"},
+        {"exact_probabilities": "bob", "bob": "nothing"},
+    ):
+        with pytest.raises(TrystErrors, match="no probabilities of pairs"):
+            Specification.model_validate({**EXAMPLE.model_dump(), "release": release})
 
 
 @pytest.mark.parametrize(

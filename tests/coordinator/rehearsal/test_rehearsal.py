@@ -88,9 +88,9 @@ def test_what_a_rehearsal_leaves_behind(
     rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
     assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"}
     links = pl.read_parquet(out / "links.parquet")
-    assert links.columns == ["alice", "bob", "match_probability", "link_probability", "match_weight"]
+    assert links.columns == ["alice", "bob", "link_probability"]
     assert pl.read_csv(out / "links.csv").columns == links.columns
-    assert links["match_weight"].is_sorted(descending=True)
+    assert links["link_probability"].is_sorted(descending=True)
     truth = {
         "alice": pl.read_csv(alice, infer_schema=False).select(alice=IDENTIFIER, person=TRUTH),
         "bob": pl.read_parquet(bob).select(bob=IDENTIFIER, person_bob=TRUTH),
