@@ -83,12 +83,11 @@ def attacked(table: PublishedTable, left: int, number: int, seed: int, *, same_c
         codes = [coding("built", bytes(32), epoch) for epoch in (1, 1 if same_codes else 2)]
         former = whole if same_codes else relabelled(whole, rng)
         before = EarlierRelease("1", "built", None, counted(former, [table], codes[1]))
-        value = differences(rest, counted(rest, [table], codes[0]), [before]).measures["differences"].value
+        value = differences(rest.variables, counted(rest, [table], codes[0]), [before]).measures["differences"].value
         judged.append(value)
         held += value > _LIMIT
-        unchanged += (
-            differences(whole, counted(whole, [table], codes[0]), [before]).measures["differences"].value > _LIMIT
-        )
+        same = counted(whole, [table], codes[0])
+        unchanged += differences(whole.variables, same, [before]).measures["differences"].value > _LIMIT
     return Attacked(read, people, wrong, float(np.mean(judged)), noticed, held, unchanged, number)
 
 

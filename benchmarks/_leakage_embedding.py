@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from benchmarks._leakage_joins import pairs_within
+from benchmarks._leakage_joins import ordered_pairs_within
 from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.recovery import UNKNOWN
 from tryst.risk.leakage.similarity_graph import grow, grown_anchors, growth_rounds, one_to_one
@@ -77,7 +77,7 @@ def row_embedding(
     """
     n = len(block)
     _, place, sizes = np.unique(block, return_inverse=True, return_counts=True)
-    one, other = pairs_within(place, sizes)
+    one, other = ordered_pairs_within(place, sizes)
     columns: list[NDArray[np.float64]] = [np.log2(sizes[place])]
     for similarity, codes in fields:
         both = (codes[one] >= 0) & (codes[other] >= 0)

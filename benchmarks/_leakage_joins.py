@@ -19,11 +19,11 @@ from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash import signatures
 from tryst.common.tokens import tokenise
 from tryst.risk.leakage.chaining import Joins, offsets
+from tryst.risk.leakage.pairs import paired_signatures
 from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.recovery import UNKNOWN
 from tryst.risk.leakage.view import FieldView
 
-_PAIRS = 1 << 17
 _LARGEST_GROUP = 4
 _TOLERANCE = 0.15
 
@@ -107,7 +107,7 @@ def _groups(part: SignatureSet, rule: str, field: str) -> tuple[NDArray[np.float
     kept = (sizes >= 2) & (sizes <= _LARGEST_GROUP)
     rows, group = rows[kept[group]], (np.cumsum(kept) - 1)[group[kept[group]]]
     sizes = sizes[kept]
-    one, other = pairs_within(group, sizes)
+    one, other = ordered_pairs_within(group, sizes)
     described = [sizes.astype(np.float64)]
     for held in part.fields.values():
         codes = held.codes[rows].astype(np.int64)
@@ -147,7 +147,9 @@ def dictionary_attack(view: FieldView, public: PublicValues, keys: FieldKeys, to
     return np.array([place.get(row.tobytes(), UNKNOWN) for row in view.signatures], dtype=np.int64)
 
 
-def pairs_within(group: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ordered_pairs_within(
+    group: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All ordered pairs of different rows of a group, as two arrays of rows.
 
     Parameters
@@ -164,25 +166,3 @@ def pairs_within(group: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[ND
     other = np.repeat(start, size) + np.arange(len(one)) - np.repeat(np.cumsum(size) - size, size)
     apart = one != other
     return order[one[apart]], order[other[apart]]
-
-
-def paired_signatures(view: FieldView, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Estimated similarity of signatures given in pairs, shape (n_pairs,); see `FieldView.similarity`."""
-    differ = np.empty(len(one), dtype=np.float32)
-    for start in range(0, len(one), _PAIRS):
-        part = slice(start, start + _PAIRS)
-        apart = view.signatures[one[part]] ^ view.signatures[other[part]]
-        differ[part] = np.bitwise_count(apart).sum(axis=1, dtype=np.int64)
-    scale = (1.0 - 2.0 * view.randomised_response) ** 2
-    similar: NDArray[np.float32] = ((1.0 - 2.0 * differ / view.bits) / scale).astype(np.float32)
-    return similar
-
-
-def paired_values(public: PublicValues, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Jaccard similarity of values given in pairs, shape (n_pairs,)."""
-    similar = np.empty(len(one), dtype=np.float32)
-    for start in range(0, len(one), _PAIRS):
-        mine, theirs = one[start : start + _PAIRS], other[start : start + _PAIRS]
-        common = np.asarray(public.tokens[mine].multiply(public.tokens[theirs]).sum(axis=1), dtype=np.float32).ravel()
-        similar[start : start + _PAIRS] = common / (public.sizes[mine] + public.sizes[theirs] - common)
-    return similar

@@ -25,6 +25,7 @@ from multiprocessing import get_context
 from benchmarks import _leakage_blocks as blocks
 from benchmarks import _leakage_invented as invention
 from benchmarks import _leakage_open as whole
+from benchmarks import _leakage_register as registers
 from benchmarks import _leakage_samples as sampled
 from benchmarks._leakage_study import HEAD, Line, Study
 
@@ -33,6 +34,8 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "open": ("Open mode: one key per field", whole.open_mode),
     "embeddings": ("Open mode, by embeddings: the positive control", whole.open_embeddings),
     "birthday": ("Block-keyed by date of birth", blocks.by_birthday),
+    "register": ("Rows recognised by a register: blocks of a date of birth", registers.by_birthday),
+    "large": ("Rows recognised by a register: blocks as in a file of 600,000", registers.by_some_days),
     "samples": ("Samples for u", sampled.samples),
     "rules": ("The other drafted rules, each by itself", blocks.default_rules),
     "together": ("The drafted rules together", blocks.together),
@@ -44,6 +47,8 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
 }
 """By name, the sections of the page in its order."""
 _LONGEST = (
+    "large",
+    "register",
     "samples",
     "rules",
     "birthday",
@@ -137,7 +142,9 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             " Shares are of the distinct signatures (*values*) and of the records that have a value. *Attainable*: the"
             " value is in the attacker's dictionary at all. *By guessing*: the commonest value named everywhere."
             " Figures of blocks are of a sample of blocks of every size, weighted by the records in such blocks; ± is"
-            " one standard error of the recovery above guessing. The specification is what `tryst spec draft` proposes"
+            " one standard error of the recovery above guessing. Of a register, *records* are the rows for which the"
+            " right person is named, *attainable* those of people in it, and the figures are of one or two thousand"
+            " rows. The specification is what `tryst spec draft` proposes"
             " for these people, or made from it. Options of open mode are measured as the gate measures them: the worst"
             " of its attacks, on the 1,500 commonest values; what they cost in links is printed by"
             " `python -m benchmarks hardening`. What follows from it all stands in [threat-model.md](threat-model.md).",

@@ -7,12 +7,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.specification import Specification
+
+Attacker = Literal["public counts", "register of a share", "register of everybody"]
+PUBLIC: Attacker = "public counts"
+REGISTER: Attacker = "register of a share"
+EVERYBODY: Attacker = "register of everybody"
+ATTACKERS = {
+    PUBLIC: "who has public counts only",
+    REGISTER: "who has a register with a share of these people",
+    EVERYBODY: "who has a register of all these people",
+}
+"""Kinds of attackers, and what each has besides what Carole holds."""
+VERSION = 2
+"""Of the report as JSON: 2 has a verdict for each kind of attacker, 1 none."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one kind of attacker could do at worst, and whether the specification allows it.
+
+    Attributes
+    ----------
+    attacker, limit
+        Kind of attacker, and the largest share allowed; None: the specification sets no limit.
+    worst
+        The finding furthest above guessing; None where nothing was attacked.
+    """
+
+    attacker: Attacker
+    limit: float | None
+    worst: Finding | None
+
+    @property
+    def share(self) -> float:
+        """Largest share above guessing."""
+        return 0.0 if self.worst is None else self.worst.above_chance
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether that is above the limit."""
+        return self.limit is not None and self.share > self.limit
+
+    @property
+    def what(self) -> str:
+        """What is disclosed, in words that follow the share."""
+        if self.attacker == PUBLIC:
+            return "of the records' values read above guessing"
+        return "of the people in her register recognised"
 
 
 @dataclass(frozen=True)
@@ -31,6 +78,13 @@ class Finding:
         Share recovered by naming the commonest value everywhere.
     attainable
         The most that any attack could with the dictionary used.
+    attacker
+        Who can make it: one of `ATTACKERS`. Who has a register recognises whole rows: `field` is then empty, and
+        `recovered` the share of the people in her register whose row she names rightly.
+    error
+        Standard error of `recovered` less `chance`, where records were drawn and it could be estimated.
+    precision
+        Share of a register's sure claims that are right; None elsewhere.
     """
 
     field: str
@@ -39,6 +93,9 @@ class Finding:
     recovered: float
     chance: float
     attainable: float = 1.0
+    attacker: Attacker = "public counts"
+    error: float = 0.0
+    precision: float | None = None
 
     @property
     def above_chance(self) -> float:
@@ -56,12 +113,14 @@ class LeakageReport:
         The specification's.
     records
         In the file.
-    limit
-        Largest share above chance that the policy allows.
+    limit, register_limit, everybody_limit
+        Largest share that the specification allows each kind of attacker, None for no limit; see `LeakageSpec`.
     refuses
         Whether a share above the limit keeps the service from contributing; otherwise it is a warning.
     findings
         For every field, and in block-keyed mode for every rule.
+    recognised
+        For every rule in block-keyed mode: what those could recognise who have a register.
     codes
         For the variables. The limit does not apply to them: a code is a relabelling, whose counts are visible in every
         mode, as the notes to those who approve the specification state.
@@ -76,16 +135,40 @@ class LeakageReport:
     findings: tuple[Finding, ...]
     codes: tuple[Finding, ...] = ()
     warnings: tuple[ResultWarning, ...] = ()
+    recognised: tuple[Finding, ...] = ()
+    register_limit: float | None = None
+    everybody_limit: float | None = None
+
+    def limit_for(self, attacker: Attacker) -> float | None:
+        """The limit that a finding of an attacker is judged by; None where the specification sets none."""
+        return {PUBLIC: self.limit, REGISTER: self.register_limit, EVERYBODY: self.everybody_limit}[attacker]
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """For each kind of attacker that was measured; public counts always."""
+        found = []
+        for attacker in ATTACKERS:
+            theirs = [each for each in (*self.findings, *self.recognised) if each.attacker == attacker]
+            if theirs or attacker == PUBLIC:
+                worst = max(theirs, key=lambda finding: finding.above_chance, default=None)
+                found.append(Verdict(attacker, self.limit_for(attacker), worst))
+        return tuple(found)
+
+    @property
+    def decisive(self) -> Verdict:
+        """The verdict furthest above its limit; where none is, that of public counts."""
+        above = [verdict for verdict in self.verdicts if verdict.exceeds]
+        return max(above, key=lambda verdict: verdict.share - (verdict.limit or 0.0), default=self.verdicts[0])
 
     @property
     def worst(self) -> Finding | None:
-        """The finding with the largest share above chance."""
-        return max(self.findings, key=lambda finding: finding.above_chance, default=None)
+        """The finding on a field with the largest share above chance."""
+        return self.verdicts[0].worst
 
     @property
     def exceeds(self) -> bool:
-        """Whether any finding is above the limit."""
-        return self.worst is not None and self.worst.above_chance > self.limit
+        """Whether any kind of attacker could do more than the specification allows."""
+        return any(verdict.exceeds for verdict in self.verdicts)
 
     def by_field(self) -> dict[str, Finding]:
         """The worst finding of each field."""
@@ -97,12 +180,14 @@ class LeakageReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        shown = {
-            part: [{**asdict(each), "above_chance": each.above_chance} for each in found]
-            for part, found in (("findings", self.findings), ("codes", self.codes))
-        }
+        lists = (("findings", self.findings), ("recognised", self.recognised), ("codes", self.codes))
+        shown = {part: [{**asdict(each), "above_chance": each.above_chance} for each in found] for part, found in lists}
+        verdicts = [
+            {"attacker": v.attacker, "limit": v.limit, "share": v.share, "exceeds": v.exceeds} for v in self.verdicts
+        ]
         warnings = [warning.plain() for warning in self.warnings]
-        return {**asdict(self), **shown, "exceeds": self.exceeds, "warnings": warnings}
+        judged = {"verdicts": verdicts, "exceeds": self.exceeds, "warnings": warnings}
+        return {"version": VERSION, **asdict(self), **shown, **judged}
 
 
 Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]

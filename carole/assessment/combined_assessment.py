@@ -134,7 +134,7 @@ def assess(
     learnt = attribution(combined, policy)
     tables = publication(combined, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, codes)
-    differ = differences(combined, counts, released)
+    differ = differences(combined.variables, counts, released)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.7)
     invented = invented_records(copies, members.document)

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.comparable_tables import WORK, categories, common, gaps, ordered, padded, ranges
 from tryst.carole.assessment.measures import Measure
 from tryst.carole.assessment.released_counts import CountedTable, ReleasedCounts
 from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.specification import VariableSpec
 from tryst.risk.attribution.alignment import aligned, in_order
 from tryst.risk.attribution.differences import Difference, difference, sum_difference
 
@@ -117,17 +117,21 @@ class _Compared:
         )
 
 
-def differences(combined: Combined, now: ReleasedCounts, earlier: Iterable[EarlierRelease]) -> Differences:
+def differences(
+    variables: Sequence[VariableSpec], now: ReleasedCounts, earlier: Iterable[EarlierRelease]
+) -> Differences:
     """Compare a release with earlier ones.
 
     Parameters
     ----------
+    variables
+        Of the specification, for their roles.
     now
         The counts of what is to be released.
     earlier
         Releases of the same custodians, newest first; each is looked at once, and then not kept.
     """
-    roles = {variable.name: variable.role for variable in combined.variables}
+    roles = {variable.name: variable.role for variable in variables}
     compared: list[_Compared] = []
     unseen: list[tuple[EarlierRelease, str]] = []
     summed: list[tuple[EarlierRelease, CountedTable, str]] = []

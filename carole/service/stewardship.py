@@ -8,6 +8,7 @@ import grpc
 
 from tryst.carole.projects import ReleaseSignature, State
 from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.carole.service.later_releases import refuse_unassessed
 from tryst.carole.service.ownership import hand_over
 from tryst.carole.service.stewards import steward_names
 from tryst.carole.service.wire import entry_to_wire, status_to_wire
@@ -71,6 +72,7 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
         members = self._trust.members
         if request.release:
             stewards = {steward.name: steward.identity.hex for steward in members.with_role(Role.STEWARD)}
+            refuse_unassessed(self._store, name, run)
             project = self._store.runs.override(name, given, reason, stewards)
         else:
             project = self._store.runs.refuse(name, given, reason)

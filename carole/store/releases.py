@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from sqlalchemy import BigInteger, Connection, Select, cast, select
 
-from tryst.carole.projects import Project
+from tryst.carole.projects import Project, State
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.database import Database
@@ -26,7 +26,6 @@ from tryst.carole.store.encrypted_payloads import EncryptedPayloads
 from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.tables import audit, payloads, projects, releases, results, runs
 from tryst.carole.store.view import read_project
-from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS
 
 
@@ -109,42 +108,44 @@ class Releases:
         with self._database.read() as connection:
             return _of_custodians(connection, read_project(connection, name).project)
 
+    def held_counts(self, name: str, run: str) -> bytes | None:
+        """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        with self._database.read() as connection:
+            project = read_project(connection, name).project
+            held = project.state is State.HELD and project.newest_run is not None and project.newest_run.run == run
+        return self._read(name, run) if held else None
+
+    def since(self, name: str, run: str) -> list[ReleaseTrace]:
+        """The releases of a project's custodians whose counts are kept, made after a run of the project had ended.
+
+        Raises
+        ------
+        TrystError
+            NOT_FOUND.
+        """
+        with self._database.read() as connection:
+            made = _of_custodians(connection, read_project(connection, name).project)
+            ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()
+        return [one for one in made if one.run != run and one.kept is Kept.COUNTS and ended and one.at >= ended]
+
     def counts(self, trace: ReleaseTrace) -> bytes | None:
         """The counts of a release; None if there are none, or they have been erased meanwhile."""
+        return self._read(trace.project, trace.run)
+
+    def _read(self, project: str, run: str) -> bytes | None:
         with self._database.read() as connection:
-            payload = _counted(connection, trace.run)
+            payload = _counted(connection, run)
             if payload is None:
                 return None
-            first = self._payloads.fetch(connection, payload, 0, trace.project)
-            rest = (self._payloads.fetch(connection, payload, i, trace.project) for i in range(1, first.count))
+            first = self._payloads.fetch(connection, payload, 0, project)
+            rest = (self._payloads.fetch(connection, payload, i, project) for i in range(1, first.count))
             return first.data + b"".join(chunk.data for chunk in rest)
-
-
-def refuse_unassessed(connection: Connection, project: Project, run: str) -> None:
-    """Refuse to release a held run whose report does not have what was released since it was made.
-
-    Raises
-    ------
-    TrystError
-        WRONG_STATE.
-    """
-    ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()
-    if ended is None or _counted(connection, run) is None:
-        return
-    since = [
-        trace
-        for trace in _of_custodians(connection, project)
-        if trace.run != run and trace.kept is Kept.COUNTS and trace.at >= ended
-    ]
-    if since:
-        raise TrystError(
-            ErrorCode.WRONG_STATE,
-            "another result of the same custodians was released since this one was assessed, and its report does not"
-            " have what the two tell together",
-            where=f"{project.name}, run {run}",
-            got=f"run {since[0].run} of project {since[0].project}",
-            remedy="refuse it; the coordinator amends the specification and starts a run, which is assessed with both",
-        )
 
 
 def _of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace]:

@@ -22,7 +22,6 @@ from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
-from tryst.carole.store.releases import refuse_unassessed
 from tryst.carole.store.results import Results
 from tryst.carole.store.tables import projects, run_figures, runs
 from tryst.carole.store.view import not_found, read_project, run_of
@@ -205,13 +204,12 @@ class Runs:
         Raises
         ------
         TrystError
-            NOT_FOUND, NOT_ADMITTED, WRONG_STATE, also as `refuse_unassessed`; PARAMETER for no reason.
+            NOT_FOUND, NOT_ADMITTED, WRONG_STATE; PARAMETER for no reason.
         """
-        with self._changes.of(name) as change:
-            outcome = operations.override(change.project, replace(given, at=change.at), reason, stewards)
-            if outcome.changed:
-                refuse_unassessed(change.connection, change.project, given.run)
-            return change.apply(outcome)
+        return self._changes.apply(
+            name,
+            lambda project, now: operations.override(project, replace(given, at=now), reason, stewards),
+        )
 
     def refuse(self, name: str, given: ReleaseSignature, reason: str) -> Project:
         """Store a steward's refusal of a held result, whose signature has been verified; errors as `override`."""

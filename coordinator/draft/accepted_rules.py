@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tryst.common.leakage_report import Finding, Gate, LeakageReport
+from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
 from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any, propose_rules
@@ -23,6 +23,9 @@ PAIRS_TRIED = (PAIRS_PER_ROW, 3, 1)
 MARGIN = 0.6
 """Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
 be above it."""
+
+LITTLE = 0.05
+"""Share of a register's people up to which the draft says nothing of it."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class JudgedRules:
         refused = {
             finding.rule
             for report in self.reports.values()
-            for finding in report.findings
-            if finding.above_chance > MARGIN * report.limit
+            for finding in (*report.findings, *report.recognised)
+            if (limit := report.limit_for(finding.attacker)) is not None and finding.above_chance > MARGIN * limit
         }
         return [proposal for proposal in self.proposals if proposal.rule.name not in refused]
 
@@ -70,14 +73,31 @@ class JudgedRules:
         if self.accepted:
             return (
                 f"`tryst alice leakage` and `tryst bob leakage` accept these rules: at most {recovered}"
-                f" ({_where(finding)}), limit {limit:.0%}."
+                f" ({_where(finding)}), limit {limit:.0%}.{self.registers}"
             )
         fields = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))
         return (
             f"THE CUSTODIANS' GATES REFUSE THESE RULES: {_where(finding)} would be recovered for"
             f" {recovered}, limit {limit:.0%}; above it: {', '.join(fields)}. Leave such a field out (--ignore), write"
             " narrower rules by hand, set `padding`, or agree on a higher `leakage: {limit: ...}`; or use mode open,"
-            " for a Carole who is trusted not to attack."
+            f" for a Carole who is trusted not to attack.{self.registers}"
+        )
+
+    @property
+    def registers(self) -> str:
+        """What an attacker with these people in clear would recognise, in a sentence; empty where little."""
+        told = []
+        for attacker in (REGISTER, EVERYBODY):
+            found = [f for report in self.reports.values() for f in report.recognised if f.attacker == attacker]
+            worst = max(found, key=lambda finding: finding.recovered, default=None)
+            if worst is not None and worst.recovered > LITTLE:
+                told.append(f"{worst.recovered:.0%} by a {attacker} (rule {worst.rule})")
+        if not told:
+            return ""
+        return (
+            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(told)}. If she"
+            " may have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and set"
+            " `leakage: {partial_register: ..., full_register: ...}`."
         )
 
 

@@ -6,13 +6,14 @@ at random about the file's own, as another sample of the same people would have 
 
 Large files are measured in part. In open mode the commonest values of each field are attacked, and the others counted
 as safe, so that a figure is a lower bound. In block-keyed mode whole blocks of every size are drawn, and weighted by
-the rows that such blocks hold, and some groups of the samples; so are the salts of a salted field. Where a blocking
-rule's keys join values across salts, the field is attacked as if it had none.
+the rows that such blocks hold, and some groups of the samples; some of the blocks are attacked once more by one
+who has the file's own records in clear, or a share of them (`own_register`). So are the salts of a salted field. Where
+a blocking rule's keys join values across salts, the field is attacked as if it had none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -20,7 +21,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.leakage_report import Finding, LeakageReport
+from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 from tryst.common.specification import Specification
 from tryst.risk.leakage.across import by_cooccurrence
 from tryst.risk.leakage.category_codes import unique_rows
@@ -28,6 +29,11 @@ from tryst.risk.leakage.own_blocks import in_blocks
 from tryst.risk.leakage.own_file import finding
 from tryst.risk.leakage.own_samples import in_samples
 from tryst.risk.leakage.own_whole import coded, field_by_field
+
+TOLD = 0.05
+"""Share of the people of a register from which the report warns that they are recognised."""
+
+_REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a register of all these people"}
 
 
 def assess(
@@ -70,21 +76,37 @@ def assess(
         everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
         warnings: tuple[ResultWarning, ...] = (result_warning("values_sent"),)
         return LeakageReport(spec.mode, n, limit, refuses, everything, warnings=warnings)
+    recognised: tuple[Finding, ...] = ()
     signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
     codes = list(coded(spec, variables, rng))
     reported = [finding(margins) for _, margins in codes]
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
         if spec.mode == "block_keyed":
-            found = [*in_blocks(columns, signed, rng), *in_samples(columns, signed, rng)]
+            each_rule = [*in_blocks(columns, signed, rng), *in_samples(columns, signed, rng)]
+            found = [each for each in each_rule if each.attacker == PUBLIC]
+            recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
         else:
             read = list(field_by_field(columns, signed, rng))
             found = [each for _, findings in read for each in findings]
             fields = [field for field, _ in read]
             found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]
             reported += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
-    warnings = (*_left_out(spec), *_own_combinations(spec, variables))
-    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings)
+    limits = spec.leakage.partial_register, spec.leakage.full_register
+    warnings = (*_unlimited(recognised, limits), *_left_out(spec), *_own_combinations(spec, variables))
+    return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings, recognised, *limits)
+
+
+def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float | None]) -> Iterator[ResultWarning]:
+    """What registers recognise, where the specification sets no limit to it."""
+    for attacker, limit in zip((REGISTER, EVERYBODY), limits, strict=True):
+        theirs = [finding for finding in recognised if finding.attacker == attacker]
+        worst = max(theirs, key=lambda finding: finding.recovered, default=None)
+        if limit is None and worst is not None and worst.recovered > TOLD:
+            where = f"{worst.attack}, rule {worst.rule}"
+            yield result_warning(
+                "register_recognises", register=_REGISTERS[attacker], share=worst.recovered, where=where
+            )
 
 
 def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -> Iterator[ResultWarning]:

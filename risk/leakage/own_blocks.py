@@ -21,6 +21,7 @@ from tryst.common.specification import BlockingRule, FieldSpec, Specification
 from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
 from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
 from tryst.risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
+from tryst.risk.leakage.own_register import by_register
 from tryst.risk.leakage.public import PublicValues
 
 _OTHERS = 200
@@ -33,11 +34,12 @@ def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ran
     whole = rows_of_rules(columns, spec, noise)
     weights: dict[str, dict[int, float]] = {}
     drawn: dict[str, NDArray[np.int64]] = {}
+    texts: dict[str, pl.Series] = {}
     for rule in spec.keyed_rules:
         rows = whole.rows[rule.name]
         text = key_text(whole.columns, spec, rule, split=True)[rows]
         places, weights[rule.name] = _draw(text, rows < whole.n_records, rng)
-        drawn[rule.name] = rows[places]
+        drawn[rule.name], texts[rule.name] = rows[places], text
     used = np.unique(np.concatenate(list(drawn.values())))
     if not len(used):
         return
@@ -68,6 +70,7 @@ def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ran
                     attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights[rule.name], records
                 )
                 yield finding(found, rule.name)
+        yield from by_register(whole, spec, part, used[order], texts[rule.name], rng)
 
 
 def _draw(

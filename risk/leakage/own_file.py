@@ -37,6 +37,21 @@ def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator)
     return PublicValues(values, redrawn[kept][some], field.tokens, similar_values(field))
 
 
+def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDArray[np.int64]] | None:
+    """The values of a field that some records have, and each record's among them (-1: missing); None without any."""
+    counted = column.drop_nulls().value_counts()
+    values = counted.get_column(counted.columns[0]).to_list()
+    if not values:
+        return None
+    some = tokenise(values, field.tokens, _PUBLIC_KEY).counts > 0
+    values = [value for value, has in zip(values, some, strict=True) if has]
+    if not values:
+        return None
+    public = PublicValues(values, np.ones(len(values)), field.tokens, similar_values(field))
+    place = dict(zip(public.values, range(len(public)), strict=True))
+    return public, np.array([UNKNOWN if v is None else place.get(v, UNKNOWN) for v in column.to_list()], dtype=np.int64)
+
+
 def truth_of(
     part: SignatureSet, field: str, column: pl.Series, rows: NDArray[np.int64], public: PublicValues
 ) -> NDArray[np.int64]:
@@ -60,4 +75,6 @@ def truth_of(
 
 def finding(found: Recovery, rule: str = "") -> Finding:
     """A recovery as the gate reports it; of a blocking rule, or of the whole file."""
-    return Finding(found.field, rule, found.attack, found.records, found.chance, found.attainable_records)
+    return Finding(
+        found.field, rule, found.attack, found.records, found.chance, found.attainable_records, error=found.error
+    )

@@ -12,6 +12,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from tryst.common.documents.result_warning import ResultWarning, by_severity
+from tryst.common.leakage_report import ATTACKERS
 from tryst.common.parties import Party
 from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
@@ -138,18 +139,31 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
         console.print("[bold]What codes of variables reveal[/bold]; the limit does not apply to them.")
         console.print(codes)
     _show_warnings(report.warnings)
+    verdicts = Table("attacker", "at worst", "limit", "where", "", header_style="bold")
+    for judged in report.verdicts:
+        where = "" if judged.worst is None else judged.worst.field or f"{judged.worst.attack}, rule {judged.worst.rule}"
+        outcome = "[red]above the limit[/red]" if judged.exceeds else "[green]within[/green]"
+        limit = "none set" if judged.limit is None else f"{judged.limit:.1%}"
+        shown = (f"{judged.share:.1%} {judged.what}", limit, where)
+        verdicts.add_row(ATTACKERS[judged.attacker], *shown, "" if judged.limit is None else outcome)
+    console.print("[bold]By kind of attacker[/bold], each with what Carole holds.")
+    console.print(verdicts)
     if not report.exceeds:
-        console.print(f"[green]Within the limit[/green] of {report.limit:.1%} above guessing, in every field.")
+        console.print("[green]Within the limits[/green] that the specification sets.")
     elif report.refuses:
         console.print(
-            f"[red]Above the limit[/red] of {report.limit:.1%}: your service will not contribute unless you override it"
+            f"[red]Above the limit[/red] for {_above(report)}: your service will not contribute unless you override it"
             " with a reason. Ask the coordinator for another specification first."
         )
     else:
         console.print(
-            f"[yellow]Above the limit[/yellow] of {report.limit:.1%}. This specification only warns of it"
+            f"[yellow]Above the limit[/yellow] for {_above(report)}. This specification only warns of it"
             " (`leakage: {above: refuse}` would stop your service): contribute if Carole is trusted not to attack."
         )
+
+
+def _above(report: LeakageReport) -> str:
+    return "; ".join(f"an attacker {ATTACKERS[v.attacker]} ({v.limit:.1%})" for v in report.verdicts if v.exceeds)
 
 
 def _show_warnings(warnings: Iterable[ResultWarning]) -> None:

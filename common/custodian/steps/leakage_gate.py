@@ -16,6 +16,7 @@ from tryst.common.cleaning import Cleaned
 from tryst.common.custodian.state.state_tables import Leakage
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Verdict
 from tryst.common.specification import Specification
 from tryst.protos.linkage.v1 import contribution_pb2
 
@@ -37,13 +38,13 @@ def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
         # Measured at every attempt: the source may have been corrected in between.
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
         report = context.gate(cleaned.columns, _altogether(context, task), cleaned.variables)
-        worst = report.worst
+        verdict = report.decisive
         known = Leakage(
             project=task.project,
             specification_digest=task.specification_digest,
-            worst=0.0 if worst is None else worst.above_chance,
-            field="" if worst is None else worst.field,
-            limit=report.limit,
+            worst=verdict.share,
+            field=_of_what(verdict),
+            limit=report.limit if verdict.limit is None else verdict.limit,
             exceeds=report.exceeds,
             report=json.dumps(report.as_dict()),
             reason="",
@@ -55,12 +56,28 @@ def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
         raise TrystError(
             ErrorCode.LEAKAGE,
             f"Carole could learn more of these records than the limit of {known.limit:.1%} allows",
-            where=f"project {task.project}, field {known.field}",
-            got=f"{known.worst:.1%} of their values above guessing",
+            where=f"project {task.project}, {known.field}",
+            got=f"{known.worst:.1%} {_unit(known.field)}",
             remedy=f"see where with `tryst {context.party.name} leakage`, and ask the coordinator for another"
             f" specification; or contribute nevertheless:"
             f" `tryst {context.party.name} override {task.project} --reason ...`",
         )
+
+
+_FIELD = "field "
+
+
+def _of_what(verdict: Verdict) -> str:
+    """What the limit is exceeded for, as it is kept: the field, or the attacker who recognises whole rows."""
+    if verdict.attacker != PUBLIC:
+        return ATTACKERS[verdict.attacker]
+    return "" if verdict.worst is None else f"{_FIELD}{verdict.worst.field}"
+
+
+def _unit(kept: str) -> str:
+    """What the share kept with it is a share of; before registers were measured a field's bare name was kept."""
+    recognised = kept in (ATTACKERS[REGISTER], ATTACKERS[EVERYBODY])
+    return "of the people she has in it recognised" if recognised else "of their values above guessing"
 
 
 def _altogether(context: StepContext, task: Task) -> Specification:

@@ -107,6 +107,15 @@ LEAKAGE = (
         remedy="Mode block_keyed with blocking rules lowers these figures.",
     ),
     WarningCode(
+        code="register_recognises",
+        severity="warning",
+        meaning="An attacker with a register of these people recognises more than one in twenty of them.",
+        text="Whoever has {register} recognises {share:.1%} of the people in it by what their rows have in common"
+        " ({where}), if she holds every compared field. The specification sets no limit to that.",
+        remedy="Narrower blocking rules, short signatures (bits: 64) and randomised_response lower it; `leakage:"
+        " {partial_register: ..., full_register: ...}` sets a limit.",
+    ),
+    WarningCode(
         code="joins_not_measured",
         severity="note",
         meaning="The figures do not cover that Carole may join rows of different rules.",

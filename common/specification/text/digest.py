@@ -83,6 +83,9 @@ def specification_digest(spec: Specification) -> bytes:
         del content["retention"]["releases_days"]
     if spec.sealing == "listed":
         del content["sealing"]
+    for name in ("partial_register", "full_register"):
+        if content["leakage"][name] is None:
+            del content["leakage"][name]
     if spec.release.exact_probabilities == "none":
         del content["release"]["exact_probabilities"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()

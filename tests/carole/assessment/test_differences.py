@@ -52,7 +52,7 @@ def released(
 
 
 def found(combined: Combined, published: Sequence[PublishedTable], *earlier: EarlierRelease) -> dict[str, Any]:
-    made = differences(combined, counted(combined, published, OWN), earlier)
+    made = differences(combined.variables, counted(combined, published, OWN), earlier)
     return {**made.document, "share": made.measures["differences"].value, "reason": made.reason}
 
 

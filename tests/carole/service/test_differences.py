@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sqlalchemy import text as statement
 
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.carole.service.test_assessed_runs import HOLDERS, LEVELS, RESOURCES, TEXT, herself
 from tests.carole.service.test_assessed_runs import project as specified
-from tryst.carole.projects import Policy, ReleaseSignature, State
+from tests.carole.service.test_stewardship import steward
+from tests.carole.store.test_migrations import transaction
+from tryst.carole.configuration import load_carole
+from tryst.carole.projects import Policy, State
 from tryst.carole.service.linking import carry_out
 from tryst.common.encoding import to_bytes
 from tryst.common.encoding.records import encode_records
@@ -122,10 +126,10 @@ def test_one_changed_record_in_another_project_is_found_and_held_and_the_same_da
     assert [table["people"] for table in document["differences"]["tables"]] == [0]
 
     # The second one's report does not have the third.
-    digest = hashlib.sha256(deployment.store.results.whole_report("second", second)).digest()
-    signature = ReleaseSignature(second, "steward", "aa", digest, b"s" * 64)
+    decider = steward(deployment)
+    digest = decider.report("second", second).sha256
     with pytest.raises(TrystError, match=f"run {again} of project third") as caught:
-        deployment.store.runs.override("second", signature, "for the secure room only", {"steward": "aa"})
+        decider.decide("second", second, digest, release=True, reason="for the secure room only")
     assert caught.value.code is ErrorCode.WRONG_STATE
     assert deployment.store.projects.get("second").state is State.HELD
 
@@ -143,3 +147,15 @@ def test_a_release_without_an_assessment_leaves_its_trace(
     assert "releases_not_compared" in {warning["code"] for warning in document["warnings"]}
     found = entries(deployment, "second", ("assess",))
     assert (found["assess"]["releases_compared"], found["assess"]["releases_unseen"]) == (0, 1)
+
+    # Of another coordinator's project this one's reads the run, and neither name nor size.
+    with transaction(load_carole(deployment.configuration).store.database) as connection:
+        connection.execute(statement("UPDATE projects SET owner = 'another'"))
+    third = run(deployment, monkeypatch, "third", changed=CHANGED)
+    document = report(deployment, "third", third)
+    (unseen,) = document["differences"]["unseen"]
+    assert (unseen["run"], unseen["project"], unseen["links"]) == (first, "", None)
+    assert [table["projects"] for table in document["differences"]["tables"]] == [[""]]
+    held = entries(deployment, "third", ("hold",))["hold"]["reason"]
+    assert f"against run {second}, over" in held
+    assert not any(name in json.dumps(document) + held for name in ("first", "second"))

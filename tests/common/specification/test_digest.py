@@ -100,8 +100,14 @@ def test_another_unicode_table_is_another_encoding(monkeypatch: MonkeyPatch) -> 
 
 def test_the_specification_digest_is_as_documented() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON without what is newer and not set.
-    newer = {"sealing": True, "retention": {"releases_days"}, "release": {"exact_probabilities"}}
-    content = canonical_json(example().model_dump(mode="json", exclude=newer))
+    newer = {
+        "sealing": True,
+        "leakage": {"partial_register", "full_register"},
+        "retention": {"releases_days"},
+        "release": {"exact_probabilities"},
+    }
+    plain = example().model_dump(mode="json", exclude=newer)
+    content = canonical_json(plain)
     assert specification_digest(example()) == hashlib.sha256(b"tryst specification digest 1\x00" + content).digest()
     assert content.startswith(
         b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'

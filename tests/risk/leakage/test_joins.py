@@ -14,8 +14,6 @@ from benchmarks._leakage_embedding import embedded_alignment, nearest_rows, row_
 from benchmarks._leakage_joins import (
     dictionary_attack,
     joined_rows,
-    paired_signatures,
-    paired_values,
     recognised_groups,
     shared_rows,
 )
@@ -32,6 +30,7 @@ from tryst.risk.leakage.category_codes import code_recovery, margin_alignment, u
 from tryst.risk.leakage.chaining import chained_alignment, value_classes
 from tryst.risk.leakage.cooccurrence import conditional_shares, cooccurrence_alignment
 from tryst.risk.leakage.own_file import truth_of
+from tryst.risk.leakage.pairs import paired_signatures, paired_values
 
 SPECIFICATION = (
     heading("people", "block_keyed")

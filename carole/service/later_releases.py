@@ -1,0 +1,48 @@
+"""A held result that others have overtaken: what was released since it was assessed is compared before it is released.
+
+Its report does not have these releases, so that a steward who reads it cannot know what they tell together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tryst.carole.assessment.differences import EarlierRelease, differences
+from tryst.carole.assessment.released_counts import unpack
+from tryst.carole.store import Store
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import load_specification
+
+
+def refuse_unassessed(store: Store, name: str, run: str) -> None:
+    """Refuse the release of a held result that breaches the limit on differences with one that was released since.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE; NOT_FOUND for an unknown project.
+    """
+    content = store.releases.held_counts(name, run)
+    if content is None:
+        return
+    spec = load_specification(store.projects.specification(name), name)
+    if spec.assessment is None:
+        return
+
+    def since() -> Iterator[EarlierRelease]:
+        for trace in store.releases.since(name, run):
+            found = store.releases.counts(trace)
+            if found is not None:
+                yield EarlierRelease(trace.run, trace.project, None, unpack(found))
+
+    found = differences(spec.variables, unpack(content), since())
+    measure = found.measures.get("differences")
+    if measure is not None and measure.value > spec.assessment.judged_limits["differences"]:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "another result of the same custodians was released since this one was assessed, and its report does not"
+            " have what the two tell together",
+            where=f"{name}, run {run}",
+            got=found.reason,
+            remedy="refuse it; the coordinator amends the specification and starts a run, which is assessed with both",
+        )
