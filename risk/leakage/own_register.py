@@ -29,10 +29,10 @@ from tryst.risk.leakage.view import FieldView
 SHARES = ((0.1, REGISTER), (0.4, REGISTER), (1.0, EVERYBODY))
 """Shares of the file's people in the register, and the kind of attacker that has it."""
 
-PEOPLE = 2500
+PEOPLE = 2000
 """Records of the file in the fullest register, but for those of the attacked blocks."""
 
-ROWS = 300
+ROWS = 240
 """Rows attacked of a rule, in whole blocks."""
 
 EFFORTS = ((1_000, 3), (5_000, 6))
