@@ -143,7 +143,7 @@ def counted(files: Files, mode: str, spec: Specification | None = None) -> tuple
         seed = Seed(bytes(range(32)))
         encoded = encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NOISE[side])
         parts.append(encoded.sets[0] if mode == "open" else rows_of_sets(encoded.sets, files[side].height))
-    return near_copies((parts[0], parts[1]), plan_of(spec))  # type: ignore[arg-type]
+    return near_copies((parts[0], parts[1]), plan_of(spec), padded=spec.padding is not None)  # type: ignore[arg-type]
 
 
 def learnt(probe: Probed, mode: str) -> tuple[float, float]:

@@ -72,7 +72,7 @@ class NearCopies:
     standard_error
         Of `rows`; 0 where all rows were compared.
     distinguishing
-        Whether the compared fields tell people apart well enough for anything to be counted.
+        Whether the compared fields distinguish people well enough for anything to be counted, and no dummies hide it.
     """
 
     records: int
@@ -88,7 +88,10 @@ class NearCopies:
 
 
 def near_copies(
-    files: tuple[SignatureSet, SignatureSet] | tuple[BlockKeyedRows, BlockKeyedRows], plan: LinkagePlan
+    files: tuple[SignatureSet, SignatureSet] | tuple[BlockKeyedRows, BlockKeyedRows],
+    plan: LinkagePlan,
+    *,
+    padded: bool = False,
 ) -> tuple[NearCopies, NearCopies]:
     """Count the near-copies in each of two files.
 
@@ -98,6 +101,8 @@ def near_copies(
         Alice's and Bob's: whole files without their decoys, or in mode block_keyed the rows of all rules.
     plan
         What is compared, and the blocking rules.
+    padded
+        Whether blocks have dummies, which repeat values of their blocks: nothing can then be counted.
 
     Notes
     -----
@@ -114,6 +119,9 @@ def near_copies(
     else:
         assert isinstance(second, SignatureSet)  # noqa: S101
         samples, groups = (first, second), 1
+    if padded:
+        unseen = (NearCopies(part.n_records, 0.0, 0, 0.0, distinguishing=False) for part in files)  # type: ignore[union-attr]
+        return next(unseen), next(unseen)
     rng = np.random.default_rng(plan.seed)
     evidence = Evidence(plan, _chance(samples, groups, plan, rng))
     return _of_file(first, plan, evidence, rng), _of_file(second, plan, evidence, rng)

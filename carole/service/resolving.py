@@ -78,7 +78,7 @@ def resolve_or_release(
     if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
         # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
-        copies = near_copies(_parts(store, lease, progress), plan)
+        copies = near_copies(_parts(store, lease, progress), plan, padded=spec.padding is not None)
 
     def sealed() -> dict[str, Iterable[bytes]]:
         return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members)
@@ -92,7 +92,7 @@ def _request_resolution(
 ) -> None:
     parts = _parts(store, lease, progress)
     found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
-    warnings = near_copies_warnings(near_copies(parts, plan_of(spec)))
+    warnings = near_copies_warnings(near_copies(parts, plan_of(spec), padded=spec.padding is not None))
     found = replace(found, warnings=(*found.warnings, *warnings))
     note(int(found.patterns.count.sum()), len(found.patterns.gamma), found.peak_bytes)
     progress("seal", 0.0)

@@ -86,16 +86,16 @@ class JudgedRules:
     @property
     def registers(self) -> str:
         """What an attacker with these people in clear would recognise, in a sentence; empty where little."""
-        told = []
+        reported = []
         for attacker in (REGISTER, EVERYBODY):
             found = [f for report in self.reports.values() for f in report.recognised if f.attacker == attacker]
             worst = max(found, key=lambda finding: finding.recovered, default=None)
             if worst is not None and worst.recovered > LITTLE:
-                told.append(f"{worst.recovered:.0%} by a {attacker} (rule {worst.rule})")
-        if not told:
+                reported.append(f"{worst.recovered:.0%} by a {attacker} (rule {worst.rule})")
+        if not reported:
             return ""
         return (
-            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(told)}. If she"
+            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(reported)}. If she"
             " may have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and set"
             " `leakage: {partial_register: ..., full_register: ...}`."
         )

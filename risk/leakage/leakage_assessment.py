@@ -30,7 +30,7 @@ from tryst.risk.leakage.own_file import finding
 from tryst.risk.leakage.own_samples import in_samples
 from tryst.risk.leakage.own_whole import coded, field_by_field
 
-TOLD = 0.05
+REPORTED = 0.05
 """Share of the people of a register from which the report warns that they are recognised."""
 
 _REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a register of all these people"}
@@ -102,7 +102,7 @@ def _unlimited(recognised: Sequence[Finding], limits: tuple[float | None, float 
     for attacker, limit in zip((REGISTER, EVERYBODY), limits, strict=True):
         theirs = [finding for finding in recognised if finding.attacker == attacker]
         worst = max(theirs, key=lambda finding: finding.recovered, default=None)
-        if limit is None and worst is not None and worst.recovered > TOLD:
+        if limit is None and worst is not None and worst.recovered > REPORTED:
             where = f"{worst.attack}, rule {worst.rule}"
             yield result_warning(
                 "register_recognises", register=_REGISTERS[attacker], share=worst.recovered, where=where

@@ -16,7 +16,7 @@ from tryst.risk.leakage.pairs import ABSENT, EQUAL, Fingerprints
 
 _DEVIATIONS = 3.5
 _UNLIKELY = -5.0  # log probability that two values which differ so much have one signature
-_COMMON = 1.0  # most evidence below which a pair tells nothing worth the time
+_COMMON = 1.0  # maximum evidence below which a pair tells nothing worth the time
 
 
 class PairLookup:
@@ -69,7 +69,7 @@ class PairLookup:
         return field, first, last
 
     def candidates(
-        self, seen: Fingerprints, evidence: NDArray[np.float32], visits: int, most: int
+        self, seen: Fingerprints, evidence: NDArray[np.float32], visits: int, maximum: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
         """The blocks in clear with most evidence for one encoded block.
 
@@ -79,7 +79,7 @@ class PairLookup:
             The block's pairs, and `FingerprintModel.evidence` of them.
         visits
             Pairs in clear that are looked at.
-        most
+        maximum
             Blocks returned.
 
         Returns
@@ -92,14 +92,14 @@ class PairLookup:
             Pairs of the encoded block that were looked up, the rarest first.
         """
         field, first, last = self._windows(seen)
-        telling = np.flatnonzero(evidence.max(axis=2).sum(axis=1) > _COMMON)
-        pairs = telling[np.argsort((last - first)[telling], kind="stable")]
+        informative = np.flatnonzero(evidence.max(axis=2).sum(axis=1) > _COMMON)
+        pairs = informative[np.argsort((last - first)[informative], kind="stable")]
         looked_up = pairs[np.cumsum((last - first)[pairs]) <= visits]
         touched = _look_up(
             looked_up, evidence, field, first, last, self._binned, self._blocks, self._total, self._of_pair, self._stamp
         )
-        if len(touched) > most:
-            touched = touched[np.argpartition(-self._total[touched], most)[:most]]
+        if len(touched) > maximum:
+            touched = touched[np.argpartition(-self._total[touched], maximum)[:maximum]]
         found = touched[np.argsort(-self._total[touched], kind="stable")]
         return found, self._total[found].copy(), looked_up
 

@@ -137,9 +137,9 @@ def recognise(
     doubtful = blocks.sizes > 1
     claimed_by: dict[int, tuple[float, int]] = {}
     settled = 0
-    for attempt, (visits, most) in enumerate(efforts):
+    for attempt, (visits, maximum) in enumerate(efforts):
         for block in np.flatnonzero(doubtful).tolist():
-            best = _best_of_block(blocks, people, block, lookup, model, seen, binned, share, visits, most)
+            best = _best_of_block(blocks, people, block, lookup, model, seen, binned, share, visits, maximum)
             if best is None:
                 continue
             total, candidate, assigned, margins = best
@@ -174,7 +174,7 @@ def _best_of_block(
     binned: NDArray[np.uint8],
     share: float,
     visits: int,
-    most: int,
+    maximum: int,
 ) -> tuple[float, int, NDArray[np.int64], NDArray[np.float64]] | None:
     """The likeliest block in clear and its assignment: log posterior, block, person and margin of each row."""
     rows, pair_of = blocks.rows(block), blocks.pair_of(block)
@@ -185,7 +185,7 @@ def _best_of_block(
     local = np.zeros((n, n), dtype=np.int64)
     local[its.one, its.other] = local[its.other, its.one] = np.arange(len(pairs))
     evidence = model.evidence(its)
-    found, bound, looked_up = lookup.candidates(its, evidence, visits * n, most)
+    found, bound, looked_up = lookup.candidates(its, evidence, visits * n, maximum)
     seeds = looked_up[: _SEED_PAIRS * n]
     total, second = -np.inf, _no_claim(people.sizes, n, share)
     best: tuple[int, NDArray[np.int64], NDArray[np.float64]] | None = None

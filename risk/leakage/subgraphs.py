@@ -182,10 +182,10 @@ def _margins(
         mine = assigned[row]
         if mine < 0:
             continue
-        least = gain[row, mine] + cost
+        minimum = gain[row, mine] + cost
         for person in range(m):
             if not taken[person]:
-                least = min(least, gain[row, mine] - gain[row, person])
+                minimum = min(minimum, gain[row, mine] - gain[row, person])
         for other in range(n):
             its = assigned[other]
             if other == row or its < 0:
@@ -194,6 +194,6 @@ def _margins(
             pair = pair_of[row, other]
             both = _of(evidence, pair, clear, clear_of[mine, its])
             now = gain[row, mine] + gain[other, its] - 2.0 * both
-            least = min(least, now - gain[row, its] - gain[other, mine])
-        margin[row] = least
+            minimum = min(minimum, now - gain[row, its] - gain[other, mine])
+        margin[row] = minimum
     return margin

@@ -57,10 +57,10 @@ COMBINED_OUTPUT = (
     WarningCode(
         code="near_copies_unseen",
         severity="warning",
-        meaning="The compared fields are too few to tell near-copies from records that are alike by chance.",
+        meaning="Near-copies cannot be distinguished from records that are alike by chance, or from dummies.",
         text="Whether a custodian has contributed people many times with one attribute changed cannot be seen: too many"
-        " records are alike by chance in the compared fields.",
-        remedy="Compare more fields that distinguish people.",
+        " records are alike by chance in the compared fields, or the blocks are padded with dummies.",
+        remedy="Compare more fields that distinguish people; go without padding.",
     ),
     WarningCode(
         code="special_uniques_incomplete",

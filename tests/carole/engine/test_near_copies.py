@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks._leakage_invented import COPIES, PROBED, RECORDS, counted, honest, probed
+from benchmarks._leakage_invented import COPIES, PROBED, RECORDS, counted, honest, probed, short
 from benchmarks.modes import PEOPLE
 from tryst.carole.engine import near_copies as module
 from tryst.carole.engine.near_copies import PARTNERS, first_alike
@@ -74,6 +74,13 @@ def test_fields_that_hardly_distinguish_people_show_nothing() -> None:
     )
     found = counted(probed(honest(SEED), "given_name", SEED).files, "open", few)
     assert [(each.distinguishing, each.rows) for each in found] == [(False, 0.0), (False, 0.0)]
+
+
+def test_among_dummies_nothing_is_counted() -> None:
+    padded = short().model_copy(update={"padding": 20})
+    small = {side: frame.head(100) for side, frame in honest(SEED).items()}
+    found = counted(small, "block_keyed", padded)
+    assert [(each.distinguishing, each.rows, each.records) for each in found] == [(False, 0.0, 100)] * 2
 
 
 def test_the_lowest_level_of_values_with_errors() -> None:

@@ -131,7 +131,7 @@ def test_the_lookup_adds_up_the_best_pair_of_each_block() -> None:
     seen = random_fingerprints(rng, 3, 4)
     model = model_of(rng, seen, 4)
     evidence = model.evidence(seen)
-    found, bound, looked_up = PairLookup(clear, 12, model).candidates(seen, evidence, visits=10_000, most=12)
+    found, bound, looked_up = PairLookup(clear, 12, model).candidates(seen, evidence, visits=10_000, maximum=12)
     by_pair = evidence[:, np.arange(4), clear.binned()].sum(axis=2)
     # What contradicts in the field that was looked up is left aside; it has no evidence worth adding.
     expected = {
