@@ -95,9 +95,9 @@ class JudgedRules:
         if not reported:
             return ""
         return (
-            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(reported)}. If she"
-            " may have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and set"
-            " `leakage: {partial_register: ..., full_register: ...}`."
+            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(reported)}. If"
+            " she may have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and"
+            " set `leakage: {partial_register: ..., full_register: ...}`."
         )
 
 
