@@ -26,6 +26,7 @@ from benchmarks import _leakage_blocks as blocks
 from benchmarks import _leakage_invented as invention
 from benchmarks import _leakage_open as whole
 from benchmarks import _leakage_register as registers
+from benchmarks import _leakage_results as answers
 from benchmarks import _leakage_samples as sampled
 from benchmarks._leakage_study import HEAD, Line, Study
 
@@ -44,6 +45,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "hardening": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
     "invented": ("A custodian that invents records", invention.invented),
+    "results": ("Results: a resolver's answer, and shares", answers.results),
 }
 """By name, the sections of the page in its order."""
 _LONGEST = (
@@ -60,6 +62,7 @@ _LONGEST = (
     "codes",
     "hardening",
     "invented",
+    "results",
 )
 
 

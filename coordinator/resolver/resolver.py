@@ -13,6 +13,7 @@ pairs (`carole.engine.coded_links`).
 
 from __future__ import annotations
 
+from tryst.carole.engine.request_check import check_request
 from tryst.carole.engine.resolution_exchange import Reader, decide, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
@@ -57,6 +58,7 @@ def resolve(
     spec = load_specification(response.specification, f"{project} at Carole")
     plan = plan_of(spec)
     request = unpack_request(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
+    check_request(request.found, plan)
     handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
     a, b = (reader.open(run, spec, request, side, handles[side]) for side in Side)
     decided = decide(request, a, b, plan, progress, run)
