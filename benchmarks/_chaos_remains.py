@@ -16,8 +16,11 @@ from benchmarks._chaos_site import Site
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.store import audit
 from tryst.carole.store.database import Database
-from tryst.carole.store.tables import payloads
+from tryst.carole.store.release_record import COUNTS
+from tryst.carole.store.tables import payloads, results
 from tryst.common.audit import AuditEntry
+
+_COUNTS = select(results.c.payload).where(results.c.recipient == COUNTS)
 
 
 def remains(site: Site, seconds: float = 120.0) -> Iterator[str]:
@@ -27,7 +30,8 @@ def remains(site: Site, seconds: float = 120.0) -> Iterator[str]:
     service.wait_ready()
     configuration = load_carole(site.configs["carole"])
     until = time.monotonic() + seconds
-    while (left := _left(configuration)) and time.monotonic() < until:  # she may clear up while she serves
+    released = _released_counts(configuration)
+    while (left := _left(configuration, released)) and time.monotonic() < until:  # she may clear up while she serves
         time.sleep(0.2)
     entries = _log(configuration)
     # She may add an entry yet, and shows a page again for some seconds.
@@ -41,16 +45,18 @@ def remains(site: Site, seconds: float = 120.0) -> Iterator[str]:
     yield from left
     yield from compared(site.pages, entries)
     if page is not None:
-        yield from nothing_left(page)
+        yield from nothing_left(page, released)
     command = [sys.executable, "-m", "tryst", "audit", "verify", "--config", str(site.configs["carole"])]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     if verified.returncode:
         yield f"the audit log is not intact: {verified.stdout}{verified.stderr}"
 
 
-def nothing_left(page: Page) -> Iterator[str]:
-    """What the page shows of content, after every project has been erased."""
-    for name in ("uploads_open", "uploads_open_bytes", "store_payloads", "store_bytes", "retention_due", "queue_runs"):
+def nothing_left(page: Page, released: int) -> Iterator[str]:
+    """What the page shows of content, after every project has been erased: of releases the counts of their tables."""
+    if page.value("tryst_store_payloads") != released:
+        yield f"of {released} releases tryst_store_payloads is {page.value('tryst_store_payloads'):g}"
+    for name in ("uploads_open", "uploads_open_bytes", "retention_due", "queue_runs"):
         if page.value(f"tryst_{name}"):
             yield f"after all was erased tryst_{name} is {page.value(f'tryst_{name}'):g}"
     for check, passed in page.labelled("tryst_check").items():
@@ -75,14 +81,25 @@ def _log(configuration: CaroleConfiguration) -> list[AuditEntry]:
         database.close()
 
 
-def _left(configuration: CaroleConfiguration) -> list[str]:
-    """Keys in the database, and files in the folder of blobs."""
+def _released_counts(configuration: CaroleConfiguration) -> int:
+    """Releases whose counts are kept, as they are when a project is erased."""
     database = Database(configuration.store.database)
     try:
         with database.read() as connection:
-            keys = connection.execute(select(payloads.c.id).where(payloads.c.wrapped_key.is_not(None))).all()
+            return len(connection.execute(_COUNTS).all())
+    finally:
+        database.close()
+
+
+def _left(configuration: CaroleConfiguration, released: int) -> list[str]:
+    """Keys in the database, and files in the folder of blobs, but for those of the counts of releases."""
+    database = Database(configuration.store.database)
+    try:
+        with database.read() as connection:
+            others = payloads.c.wrapped_key.is_not(None), payloads.c.id.not_in(_COUNTS)
+            keys = connection.execute(select(payloads.c.id).where(*others)).all()
     finally:
         database.close()
     files = [path for path in configuration.store.blobs.rglob("*") if path.is_file() and len(path.name) == 32]
     found = [f"{len(keys)} keys of erased projects"] if keys else []
-    return [*found, f"{len(files)} files of erased projects"] if files else found
+    return [*found, f"{len(files)} files of erased projects"] if len(files) != released else found

@@ -25,6 +25,7 @@ import grpc
 from benchmarks._fair_project import upload
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import server_name
+from tryst.common.rpc.protocol import OWN_PROTOCOL
 from tryst.common.rpc.tls import channel_credentials
 from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2
 
@@ -99,13 +100,13 @@ def misbehave(address: str, keys: Path, count: int, kinds: Sequence[str] = KINDS
             while not ended.is_set():
                 try:
                     if kind == "slow":
-                        slow(never(), timeout=10)
+                        slow(never(), timeout=10, metadata=OWN_PROTOCOL)
                     elif kind == "oversized":
-                        plain(OVERSIZED, timeout=10)
+                        plain(OVERSIZED, timeout=10, metadata=OWN_PROTOCOL)
                     elif kind == "begun upload":
-                        begin(upload(secrets.token_hex(16)), timeout=10)
+                        begin(upload(secrets.token_hex(16)), timeout=10, metadata=OWN_PROTOCOL)
                     else:
-                        poll(custody_pb2.NextTaskRequest(wait_ms=wait_ms), timeout=20)
+                        poll(custody_pb2.NextTaskRequest(wait_ms=wait_ms), timeout=20, metadata=OWN_PROTOCOL)
                     counted[f"{kind}: OK"] += 1
                 except grpc.RpcError as error:
                     counted[f"{kind}: {error.code().name}"] += 1

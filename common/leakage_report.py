@@ -45,6 +45,11 @@ class Verdict:
     worst: Finding | None
 
     @property
+    def who(self) -> str:
+        """The kind of attacker in words."""
+        return ATTACKERS[self.attacker]
+
+    @property
     def share(self) -> float:
         """Largest share above guessing."""
         return 0.0 if self.worst is None else self.worst.above_chance

@@ -52,7 +52,7 @@ class Ownership:
             return change.apply(operations.hand_over(change.project, role, pending))
 
     def take_over(
-        self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int, opening: bytes
+        self, statement: TakeOver, signature: bytes, digest: bytes, consent: bytes, epoch: int, opening: bytes = b""
     ) -> Project:
         """Make a coordinator the owner; errors as `operations.take_over`, NOT_FOUND, and AUDIT as `hand_over`.
 

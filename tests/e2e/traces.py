@@ -59,14 +59,19 @@ def forms_of_secret(value: bytes) -> set[bytes]:
     return {value, value.hex().encode(), value.hex().upper().encode(), *_base64(value), repr(value)[2:-1].encode()}
 
 
+def _private_value(pem: bytes) -> bytes:
+    key = load_pem_private_key(pem, None)
+    if isinstance(key, ec.EllipticCurvePrivateKey):
+        return key.private_numbers().private_value.to_bytes(32, "big")
+    return key.private_bytes_raw()  # type: ignore[union-attr]
+
+
 def private_values(key_file: Path) -> list[bytes]:
     """The secret numbers in a key file of a party."""
     text = key_file.read_bytes()
     if b"PRIVATE KEY" in text:
-        key = load_pem_private_key(text, None)
-        if isinstance(key, ec.EllipticCurvePrivateKey):
-            return [key.private_numbers().private_value.to_bytes(32, "big")]
-        return [key.private_bytes_raw()]  # type: ignore[union-attr]
+        blocks = re.findall(rb"-----BEGIN [^-]*-----.*?-----END [^-]*-----\n", text, re.DOTALL)
+        return [_private_value(block) for block in blocks]
     return [bytes.fromhex(digits) for digits in re.findall(r"\b[0-9a-f]{64}\b", text.decode())]
 
 

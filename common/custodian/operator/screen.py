@@ -12,7 +12,6 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from tryst.common.documents.result_warning import ResultWarning, by_severity
-from tryst.common.leakage_report import ATTACKERS
 from tryst.common.parties import Party
 from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
@@ -145,7 +144,7 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
         outcome = "[red]above the limit[/red]" if judged.exceeds else "[green]within[/green]"
         limit = "none set" if judged.limit is None else f"{judged.limit:.1%}"
         shown = (f"{judged.share:.1%} {judged.what}", limit, where)
-        verdicts.add_row(ATTACKERS[judged.attacker], *shown, "" if judged.limit is None else outcome)
+        verdicts.add_row(judged.who, *shown, "" if judged.limit is None else outcome)
     console.print("[bold]By kind of attacker[/bold], each with what Carole holds.")
     console.print(verdicts)
     if not report.exceeds:
@@ -163,7 +162,7 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
 
 
 def _above(report: LeakageReport) -> str:
-    return "; ".join(f"an attacker {ATTACKERS[v.attacker]} ({v.limit:.1%})" for v in report.verdicts if v.exceeds)
+    return "; ".join(f"an attacker {v.who} ({v.limit:.1%})" for v in report.verdicts if v.exceeds)
 
 
 def _show_warnings(warnings: Iterable[ResultWarning]) -> None:

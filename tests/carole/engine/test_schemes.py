@@ -40,8 +40,9 @@ def test_a_run_links_under_every_scheme(files, scheme, blocked, one_to_one):
         assert {len(pattern["gamma"]) for pattern in patterns} == {len(plan.fields)}
         if scheme != "multinomial":
             assert max(max(pattern["gamma"]) for pattern in patterns) == 1
+            # Patterns of few pairs are not shown.
             total = sum(pattern["observed"] for pattern in patterns)
-            assert total == files.a.n_rows * files.b.n_rows
+            assert 0.99 * files.a.n_rows * files.b.n_rows < total <= files.a.n_rows * files.b.n_rows
 
 
 def test_an_unknown_scheme_is_refused(files):

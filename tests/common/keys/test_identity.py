@@ -167,6 +167,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "accept-restored-log",
         "enrolment request",
         "decline-specification",
+        "state-file",
         "open-epoch",
         "hand-over-project",
         "take-over-project",

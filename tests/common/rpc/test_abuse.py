@@ -25,6 +25,7 @@ from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.fairness import MemberLimits
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.protocol import OWN_PROTOCOL
 from tryst.common.rpc.server import RunningServer, ServerSettings, caller, start_server
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.trust import Trust
@@ -117,7 +118,7 @@ def test_a_message_that_unpacks_to_more_than_a_message_may_have_is_refused(
     assert len(gzip.compress(bomb)) < MAX_MESSAGE_BYTES // 8, "on the wire it is no more than others are"
     with channel(server, parties, "alice", compression=grpc.Compression.Gzip) as opened:
         with pytest.raises(grpc.RpcError) as caught:
-            raw(opened)(bomb, timeout=SECONDS)
+            raw(opened)(bomb, timeout=SECONDS, metadata=OWN_PROTOCOL)
         assert caught.value.code() in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED)
     assert servicer.longest == 0, "no servicer has seen it"
     serves(server, parties)
@@ -127,7 +128,7 @@ def test_headers_without_end_are_refused(server: RunningServer, parties: Provisi
     with channel(server, parties, "alice") as opened:
         for size in (1 << 16, 1 << 20):
             with pytest.raises(grpc.RpcError) as caught:
-                raw(opened)(request("any"), timeout=SECONDS, metadata=[("x-long", "x" * size)])
+                raw(opened)(request("any"), timeout=SECONDS, metadata=[*OWN_PROTOCOL, ("x-long", "x" * size)])
             assert caught.value.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
         many = [(f"x-{number}", "x" * 64) for number in range(2_000)]
         with pytest.raises(grpc.RpcError):
@@ -178,7 +179,7 @@ def test_calls_that_are_cancelled_give_their_places_back(
 ) -> None:
     for _ in range(3 * LIMITS.pending):
         with channel(server, parties, "alice") as opened:
-            held = raw(opened).future(request("hold"), timeout=SECONDS)
+            held = raw(opened).future(request("hold"), timeout=SECONDS, metadata=OWN_PROTOCOL)
             assert servicer.held.acquire(timeout=SECONDS)
             held.cancel()
     serves(server, parties)
@@ -190,7 +191,7 @@ def test_channels_that_are_closed_over_their_calls_give_their_places_back(
 ) -> None:
     for _ in range(3 * LIMITS.pending):
         with channel(server, parties, "alice") as opened:
-            held = raw(opened).future(request("hold"), timeout=SECONDS)
+            held = raw(opened).future(request("hold"), timeout=SECONDS, metadata=OWN_PROTOCOL)
             assert servicer.held.acquire(timeout=SECONDS)
         assert held.done()
     serves(server, parties)
