@@ -10,7 +10,7 @@ must know which rules a pair satisfies. Every row therefore has, for each other 
 of its block and its key under that rule. Two rows of a block have the same tag when they agree on the other rule too;
 tags of different blocks have nothing in common. Tags for earlier rules alone would suffice for counting once, but
 reveal hardly less: that two rows of a block agree on a rule's fields is visible in the fields' signatures, whichever
-rule is first.
+rule is first. Where a rule withholds a field, the tag for another rule made of it shows agreement on all its keys.
 
 Chance agreement cannot be estimated from pairs of rows when only rows of a block compare, so each custodian also sends
 *samples* of each field's values, in small groups under keys that are used for nothing else (`samples`).

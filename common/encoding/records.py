@@ -28,7 +28,7 @@ from tryst.common.encoding.padding import RuleRows, rows_of_rules
 from tryst.common.encoding.row_order import Drawing, in_content_order
 from tryst.common.encoding.samples import drawn_groups, grouped
 from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
-from tryst.common.encoding.signing import PreparedField, Signer, canonical
+from tryst.common.encoding.signing import PreparedField, Signer, canonical, unsigned
 from tryst.common.encoding.values import pack_values
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed
@@ -187,6 +187,7 @@ def encode_rows(
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
     block_keyed = specification.mode == "block_keyed"
+    withheld = {rule.name: rule.withheld for rule in rules} if block_keyed else {}
     prepared: dict[str, PreparedField] = {}
     digests: dict[str, NDArray[np.uint64]] = {}
     signed: dict[tuple[str, str], FieldSignatures] = {}
@@ -201,7 +202,10 @@ def encode_rows(
     def sign(part: str, name: str) -> None:
         rows = orders[part]
         blocks = digests[part][rows] if block_keyed else None
-        signed[part, name] = signer.sign(prepared[name], rows, blocks, rule=part)
+        if name in withheld.get(part, ()):
+            signed[part, name] = unsigned(prepared[name], len(rows))
+        else:
+            signed[part, name] = signer.sign(prepared[name], rows, blocks, rule=part)
 
     def pack(field: FieldSpec) -> None:
         signed["", field.name] = _packed(sent.columns[field.name], field, orders[""])

@@ -190,6 +190,12 @@ class Signer:
         )
 
 
+def unsigned(field: PreparedField, n_rows: int) -> FieldSignatures:
+    """A field of rows that withhold it: as if no row had a value."""
+    none = np.empty((0, field.spec.bits // 64), dtype=np.uint64)
+    return FieldSignatures(field.spec.bits, none, np.full(n_rows, MISSING, dtype=np.int32))
+
+
 def canonical(signed: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Sort signatures as byte strings and merge equal ones.
 

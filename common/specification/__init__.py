@@ -23,7 +23,7 @@ from tryst.common.specification.model.fields import Columns, DateFormat, FieldSp
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.parts import BlockingKey
-from tryst.common.specification.model.resolution import ResolutionSpec
+from tryst.common.specification.model.resolution import Requested, ResolutionSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.approval import specification_notes
 from tryst.common.specification.text.digest import canonical_json, encoding_digest, specification_digest
@@ -49,6 +49,7 @@ __all__ = [
     "LinkSpec",
     "ModelSpec",
     "ReleaseSpec",
+    "Requested",
     "ResolutionSpec",
     "Retention",
     "Span",

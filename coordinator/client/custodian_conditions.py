@@ -13,8 +13,8 @@ SILENT_SECONDS = 600.0
 
 WORDS = {
     project_pb2.CUSTODIAN_CONDITION_APPROVAL: "waits for its operator's decision on the specification",
-    project_pb2.CUSTODIAN_CONDITION_LEAKAGE: "waits for its operator: its records disclose more than the "
-    "specification's limit allows",
+    project_pb2.CUSTODIAN_CONDITION_LEAKAGE: "waits for its operator: its records, or the handles that a "
+    "run requests, disclose more than the specification allows",
     project_pb2.CUSTODIAN_CONDITION_SOURCE: "cannot read its records, or they do not fit the specification; its "
     "operator sees why",
     project_pb2.CUSTODIAN_CONDITION_CONFIGURATION: "cannot use its configuration or its keys; its operator sees why",

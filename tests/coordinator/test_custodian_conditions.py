@@ -47,4 +47,4 @@ def test_the_table_of_projects_ends_with_them() -> None:
             [status(condition=project_pb2.CUSTODIAN_CONDITION_LEAKAGE, condition_since_unix_ms=1000 * NOW), status()]
         )
     printed = " ".join(captured.get().split())
-    assert "Bob's service waits for its operator: its records disclose more than the specification's limit" in printed
+    assert "Bob's service waits for its operator: its records, or the handles that a run requests, disclose" in printed

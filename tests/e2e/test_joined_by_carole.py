@@ -27,6 +27,7 @@ from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.coordinator.client.connection import connection_of
 from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.rehearsal.output_folder import report_content
 from tryst.coordinator.reports.linkage import render_report
@@ -169,3 +170,24 @@ def test_above_the_cap_each_refuses(joined: Joined) -> None:
     assert joined.amend(RESOLVED) == project
     assert made.coordinator.get(project)[0].run.state == project_pb2.RUN_STATE_FAILED
     assert len([entry for entry in joined.log("show") if entry["action"] == "join"]) == 1
+
+
+def test_a_custodian_refuses_handles_of_more_rows_than_the_specification_allows(joined: Joined) -> None:
+    """The run waits, the coordinator is shown why; a higher cap, approved by all, lets it go on."""
+    made = joined.made
+    project = joined.amend(f"{RESOLVED}resolution: {{max_requested: 0.1}}\n")
+    run = made.coordinator.start(project).run
+    for side in Side:
+        blocking_error = made.blocking_error(side, project)
+        expected = f"handles may be requested of at most {N // 10} records of {side.title()}, in all runs together"
+        assert expected in blocking_error
+    leakage = project_pb2.CUSTODIAN_CONDITION_LEAKAGE
+    made.eventually(lambda: [side.condition for side in made.status(project).sides] == [leakage, leakage])
+    lines = list(condition_lines(made.status(project)))
+    assert len(lines) == 2
+    assert all("than the specification allows" in line for line in lines)
+    status = made.status(project).run
+    assert (status.run, status.stage, status.state) == (run, "handles", project_pb2.RUN_STATE_RESOLVING)
+    joined.amend(f"{RESOLVED}resolution: {{max_requested: 1}}\n")
+    follow_run(made.coordinator, project, made.coordinator.start(project).run)
+    assert linked(made, project) == joined.links[0]

@@ -18,7 +18,17 @@ from sqlalchemy import delete, select
 from tryst.common.audit import Checkpoint
 from tryst.common.custodian.state.pending_uploads import Uploads
 from tryst.common.custodian.state.state_database import Database
-from tryst.common.custodian.state.state_tables import JOINED, Leakage, Lost, OwnSecret, Project, Result, Secret, Seen
+from tryst.common.custodian.state.state_tables import (
+    FROM_MAPS,
+    REQUEST_COUNT,
+    Leakage,
+    Lost,
+    OwnSecret,
+    Project,
+    Result,
+    Secret,
+    Seen,
+)
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.folder_lock import lock_folder
 from tryst.common.keys.noise import NoiseKey
@@ -200,11 +210,14 @@ class State:
         return None if row is None else self._vault.reveal(_subject(project, epoch, kind), row.content)
 
     def erase_secrets(self, project: str, *, before_epoch: int | None = None) -> None:
-        """Erase a project's secrets, or the seeds and agreements of former epochs only."""
-        statement = delete(Secret).where(Secret.project == project)
+        """Erase a project's secrets, or the seeds and agreements of former epochs only.
+
+        What was counted of Carole's requests stays, even of an erased project: an erasure that she reports must not
+        begin the count again while the maps are there. It goes with these.
+        """
+        statement = delete(Secret).where(Secret.project == project, Secret.kind.not_in((*FROM_MAPS, REQUEST_COUNT)))
         if before_epoch is not None:
-            # What was counted for Carole's joins counts in every epoch.
-            statement = statement.where(Secret.epoch < before_epoch, Secret.kind != JOINED)
+            statement = statement.where(Secret.epoch < before_epoch)
         with self._database.session() as session:
             session.execute(statement)
 

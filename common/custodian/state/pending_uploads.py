@@ -14,7 +14,7 @@ from sqlalchemy import delete, select
 
 from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, write_encrypted
 from tryst.common.custodian.state.state_database import Database
-from tryst.common.custodian.state.state_tables import JOINED, Secret, Upload
+from tryst.common.custodian.state.state_tables import FROM_MAPS, Secret, Upload
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import Vault
 
@@ -152,7 +152,7 @@ class Uploads:
                 row.map_key = row.payload_key = None
             session.flush()
             mapped = select(Upload.project).where(Upload.map_key.is_not(None))
-            session.execute(delete(Secret).where(Secret.kind == JOINED, Secret.project.not_in(mapped)))
+            session.execute(delete(Secret).where(Secret.kind.in_(FROM_MAPS), Secret.project.not_in(mapped)))
         if expired:
             self._remove_strays()
         return sorted({row.project for row in expired})

@@ -5,6 +5,8 @@ names this custodian's row of each candidate pair; the custodian gives each reco
 and sends the numbers, signed and sealed to the resolver, in the order of the pairs. Carole passes on what she can
 neither read nor replace; the resolver sees which pairs share a record, and neither rows nor identifiers. Only where the
 approved specification has `resolution: {by: carole}` are they for Carole, up to a cap: the fall-back (`join_cap`).
+That the rows are of candidate pairs a custodian cannot verify: it bounds how many of one record it submits handles of
+(`requested_rows`).
 Where blocks are padded or there are decoys the resolver also receives which handles are theirs, which must not be
 linked.
 
@@ -23,6 +25,7 @@ from tryst.common.custodian.state.row_map import unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
 from tryst.common.custodian.steps.owner import owner_of
+from tryst.common.custodian.steps.requested_rows import count_requested
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
@@ -50,8 +53,8 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     ------
     TrystError
         UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it; LEAKAGE if
-        she is to join more records than the specification allows; NOT_FOUND if the map of the upload has been erased;
-        errors of hers.
+        she requests rows of more records, or more rows of one record, than the specification allows; NOT_FOUND if the
+        map of the upload has been erased; errors of hers.
     """
     require_approved(context, task)
     with context.progress.stage(task.project, "submitting handles of candidate pairs"):
@@ -74,6 +77,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             reported[DECOYS] = np.array([different_among(decoys, rows)], dtype=np.uint32)
         if task.spec.assessment is not None:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
+        requested = count_requested(context, task, upload, rows, identifiers, decoys)
         # Whether Carole joins is decided by the approved specification alone.
         reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
         if task.spec.sealing == "hybrid":
@@ -91,7 +95,9 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             key=reader.sealing,
         )
         _put(context, task, seal_row_handles(context.keyring.identity, about, reported))
-    log.info("handles", project=task.project, run=task.run, pairs=len(rows))
+    # With the refusals, the custodian's own record of what was requested of it: Carole's log has her word only.
+    counted = {"records": requested.records, "joins": requested.joins}
+    log.info("handles", project=task.project, run=task.run, pairs=len(rows), **counted)
     return Outcome.DONE
 
 

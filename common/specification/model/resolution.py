@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.section import Section
+
+MAX_JOINS, MAX_JOINS_PADDED = 0.25, 1.0
+"""Defaults of `max_joins`; the second where blocks are padded to multiples of a number (see `benchmarks joins`)."""
+
+_CAPPED = {
+    "max_joins": "handles may join at most {:,} rows of {} to another row of their record",
+    "max_requested": "handles may be requested of at most {:,} records of {}",
+}
+
+
+@dataclass(frozen=True)
+class Requested:
+    """Rows of a custodian's upload, counted by what their handles show.
+
+    Attributes
+    ----------
+    records
+        Different records.
+    joins
+        Rows beyond one for each of these records, and for each decoy.
+    """
+
+    records: int = 0
+    joins: int = 0
+
+    def under(self, cap: str) -> int:
+        """The number that a cap is on."""
+        return {"max_joins": self.joins, "max_requested": self.records}[cap]
 
 
 class ResolutionSpec(Section):
@@ -19,6 +50,16 @@ class ResolutionSpec(Section):
     max_records: int | None = Field(default=None, ge=1)
     """With by: carole, and then required: the maximum number of records of either file of which she may learn which
     rows are one. A custodian counts its own over all runs, and refuses above it."""
+
+    max_joins: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """Share of the joins in its upload that a custodian lets handles show: joins of two rows of one record under two
+    rules, of which a record has one fewer than rows. Honest runs need few of them; the linkage unit and the resolver
+    could learn so many if they colluded and requested what is no candidate. Counted over all runs, and refused
+    above. Default: .25; 1, which is no bound, where blocks are padded to multiples of a number, since pairs of a record
+    with dummies are candidates under every rule then."""
+    max_requested: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    """Share of its file's records for which a custodian submits handles at all, counted likewise. Where the output is
+    assessed each of them joins a row to its row of codes. Default: no limit, since every record may have a match."""
 
     @property
     def joined(self) -> bool:
@@ -49,3 +90,56 @@ class ResolutionSpec(Section):
                 remedy="amend the specification: narrower blocking or another threshold for fewer candidate pairs,"
                 " a higher cap, or `by: coordinator`",
             )
+
+    def filled(self, padding: Padding | None) -> ResolutionSpec:
+        """The same with the default cap for blocks that are padded so."""
+        if self.max_joins is not None:
+            return self
+        return self.model_copy(update={"max_joins": MAX_JOINS_PADDED if isinstance(padding, int) else MAX_JOINS})
+
+    @property
+    def caps(self) -> dict[str, float | None]:
+        """The caps on the rows whose handles are requested, by option."""
+        return {"max_joins": self.max_joins, "max_requested": self.max_requested}
+
+    def exceeded(self, requested: Requested, uploaded: Requested) -> dict[str, float]:
+        """The caps that what was requested of a custodian exceeds, of what it has uploaded."""
+        return {
+            name: cap
+            for name, cap in self.caps.items()
+            if cap is not None and requested.under(name) > _allowed(cap, uploaded.under(name))
+        }
+
+    def refuse_requested(self, requested: Requested, uploaded: Requested, whose: str, where: str) -> None:
+        """Refuse to submit handles of more rows than all have approved.
+
+        Parameters
+        ----------
+        requested, uploaded
+            What handles have been requested of, and what there is of it.
+        whose
+            Whose file it is, for the message.
+
+        Raises
+        ------
+        TrystError
+            LEAKAGE.
+        """
+        exceeded = self.exceeded(requested, uploaded)
+        if not exceeded:
+            return
+        name, cap = next(iter(exceeded.items()))
+        raise TrystError(
+            ErrorCode.LEAKAGE,
+            f"{_CAPPED[name].format(_allowed(cap, uploaded.under(name)), whose)}, in all runs together"
+            f" (resolution.{name})",
+            where=where,
+            got=f"{requested.under(name):,}",
+            remedy="ask the coordinator why so many rows are requested; if they are candidate pairs of an honest run,"
+            " have the specification amended with a higher cap; no handles are submitted until then",
+        )
+
+
+def _allowed(cap: float, number: int) -> int:
+    # A cap of .29 allows 29 of 100, which is more than .29 * 100 in binary.
+    return math.floor(cap * number + 1e-9)

@@ -12,6 +12,7 @@ from tryst.common.specification.model.categorisation import CommonCategory, Span
 from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.hardening import hardening_notes
+from tryst.common.specification.notes.modes import capped
 from tryst.common.specification.notes.randomised_response import randomised_response_notes
 from tryst.common.specification.validation.specification import Specification
 
@@ -126,14 +127,16 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
         " A large block of a common key shows her that the key is common: `tryst alice leakage` measures it."
     )
     yield (
-        "Carole also holds, per field, up to 2,000 signatures of each file that belong to no row, and with them how"
-        " often the commonest values occur."
+        "Carole also holds, per field, groups of some 30 sampled signatures of each file, each"
+        " group under a key of its own. They belong to no row; within a group she sees which are equal or similar."
     )
     if not spec.resolution.joined:
+        bounds = capped(spec.resolution.filled(spec.padding))
         yield (
             "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it"
             " sees the comparison levels of candidate pairs, and no signature. Together with Carole it could undo the"
-            " protection of the mode."
+            f" protection of the mode {bounds}: each custodian counts over all runs, and refuses"
+            " above."
         )
     yield "Each custodian learns which of its records are in candidate pairs near a link."
     if spec.padding is not None:
@@ -144,6 +147,12 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
             " file is no dummy, so it hides little where nearly every record has a match. In our attacks it lowered"
             " what sizes alone reveal of names, but not what similarities inside large blocks reveal: narrower rules"
             " do. The resolver knows the dummies and links none."
+        )
+    for rule in (rule for rule in spec.keyed_rules if rule.withheld):
+        yield (
+            f"Rows of rule {rule.name} are sent without {listed(rule.withheld)}, which its keys would disclose: these"
+            " do not count for pairs that no rule before it has. Where another rule's keys have such a field, the tag"
+            " for that rule still shows her which rows of a block agree on all of those keys."
         )
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.resolution import ResolutionSpec
 
 SENT: dict[Mode, str] = {
     "open": (
@@ -27,3 +28,11 @@ JOINED = (
     "rows of different rules are one record, and can follow their values from block to block, at most as in mode open."
 )
 """Added to mode block_keyed where its specification lets Carole join rows herself."""
+
+
+def capped(resolution: ResolutionSpec) -> str:
+    """For how much of a file Carole and the resolver together could undo the protection."""
+    joins = f"for up to {resolution.caps['max_joins']:.2g} of the joins of a record's rows (resolution.max_joins)"
+    if resolution.max_requested is None:
+        return joins
+    return f"{joins}, of up to {resolution.max_requested:.2g} of the records (max_requested)"

@@ -14,9 +14,11 @@ from typing import Any
 
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import MINIMUM_OVERLAP, NEAR_COPIES
+from tryst.common.specification.model.blocking import BlockingRule
 from tryst.common.specification.model.categorisation import CommonCategory
 from tryst.common.specification.model.content import RELEASES_DAYS
 from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.resolution import ResolutionSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.validation.specification import Specification
 from tryst.common.versions import CLEANING_EDITION
@@ -32,9 +34,9 @@ def encoding_digest(spec: Specification) -> bytes:
     defaults filled in), the keys of the blocking rules, the category variables where there are any (name, holder,
     categories in their order, missing codes), and the edition of the cleaning steps with the version of the Unicode
     tables of this Python: a letter that one custodian's table has and the other's does not is cleaned differently. In
-    mode block_keyed the rules' order and the fields they are split by decide signatures too. So do tables of
-    categorisation, salts, lists of similar values, the probability of randomised response, the padding of blocks
-    and the number of decoys, where there are any.
+    mode block_keyed the rules' order, the fields they are split by and those they withhold decide signatures too. So do
+    tables of categorisation, salts, lists of similar values, the probability of randomised response, the padding of
+    blocks and the number of decoys, where there are any.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -47,7 +49,7 @@ def encoding_digest(spec: Specification) -> bytes:
         "version": spec.version,
         "mode": spec.mode,
         "fields": [_encoded_part(field) for field in spec.fields],
-        "blocking": [rule.model_dump(mode="json", include=_rule_parts(spec)) for rule in spec.keyed_rules],
+        "blocking": [rule.model_dump(mode="json", include=_rule_parts(spec, rule)) for rule in spec.keyed_rules],
         "cleaning": CLEANING_EDITION,
         "unicode": unicodedata.unidata_version,
     }
@@ -86,6 +88,13 @@ def specification_digest(spec: Specification) -> bytes:
     for name in ("partial_register", "full_register"):
         if content["leakage"][name] is None:
             del content["leakage"][name]
+    for rule, plain in zip(spec.blocking, content["blocking"], strict=True):
+        if not rule.withheld:
+            del plain["withheld"]
+    usual = ResolutionSpec().filled(spec.padding).caps
+    for name, cap in spec.resolution.filled(spec.padding).caps.items():
+        if cap == usual[name]:
+            del content["resolution"][name]
     if spec.release.exact_probabilities == "none":
         del content["release"]["exact_probabilities"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
@@ -97,8 +106,10 @@ def canonical_json(content: object) -> bytes:
     return text.encode("utf-8")
 
 
-def _rule_parts(spec: Specification) -> set[str]:
-    return {"name", "keys", "split"} if spec.mode == "block_keyed" else {"name", "keys"}
+def _rule_parts(spec: Specification, rule: BlockingRule) -> set[str]:
+    if spec.mode != "block_keyed":
+        return {"name", "keys"}
+    return {"name", "keys", "split", *(["withheld"] if rule.withheld else [])}
 
 
 def _encoded_part(field: FieldSpec) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def rule_issues(
     yield from _keys(rule, path, fields, other_names)
     yield from _signatures(rule, path, fields, other_names)
     yield from split_issues(rule, path, fields, mode)
+    yield from _withheld(rule, path, fields, other_names, mode)
     if mode == "trusted" and rule.keys == ():
         remedy = "give it keys, or link in mode open"
         yield ValidationIssue(path, "only rules with keys are possible in mode trusted", remedy=remedy)
@@ -90,6 +91,35 @@ def _signatures(
             f"{rule.canopies.tight:g} and {rule.canopies.loose:g}",
             "exchange them",
         )
+
+
+def _withheld(
+    rule: BlockingRule,
+    path: DocumentPath,
+    fields: Mapping[str, FieldSpec],
+    other_names: frozenset[str],
+    mode: object,
+) -> Iterator[ValidationIssue]:
+    if rule.withheld and mode in ("open", "trusted"):
+        remedy = "drop it, or link in mode block_keyed"
+        what = f"in mode {mode} all rules have the same rows, from which no field can be withheld for one"
+        yield ValidationIssue((*path, "withheld"), what, remedy=remedy)
+    for position, name in enumerate(rule.withheld):
+        here = (*path, "withheld", position)
+        if name not in fields:
+            if name not in other_names:
+                yield ValidationIssue(here, "no compared field has this name", shown(name), nearest(name, fields))
+        elif name in rule.withheld[:position]:
+            yield ValidationIssue(here, "the field is withheld already", shown(name), "drop it")
+        elif name in rule.fields:
+            what = "the rule's own keys state what its pairs agree on: withheld, it would not count for them"
+            yield ValidationIssue(here, what, shown(name), "drop it, or take the field out of the keys")
+        elif fields[name].missing_as == "level":
+            what = "a missing value of this field counts as evidence, and withheld ones would"
+            yield ValidationIssue(here, what, shown(name), "drop it, or set the field's `missing_as: random`")
+    if rule.withheld and not other_names and not set(fields) - set(rule.withheld) - set(rule.fields):
+        what = "nothing is left to compare but the rule's own keys"
+        yield ValidationIssue((*path, "withheld"), what, remedy="withhold fewer fields")
 
 
 def _keys(

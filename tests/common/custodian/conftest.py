@@ -13,11 +13,12 @@ import random
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -44,6 +45,7 @@ from tryst.common.specification import encoding_digest, load_specification, spec
 from tryst.common.wire import CHUNK_BYTES, chunk_count, manifest_from_wire, missing_ranges, root_digest, side_to_wire
 from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.common.wire.chunks import Chunk
+from tryst.common.wire.row_handles import RowHandlesRequest
 from tryst.protos.linkage.v1 import (
     audit_pb2,
     audit_pb2_grpc,
@@ -51,6 +53,7 @@ from tryst.protos.linkage.v1 import (
     custody_pb2,
     custody_pb2_grpc,
     project_pb2,
+    resolution_pb2,
 )
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
@@ -166,6 +169,10 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         self.shares: dict[Side, Share] = {}
         self.acknowledged: set[Side] = set()
         self.alone: dict[Side, str] = {}
+        self.requests: dict[Side, tuple[str, bytes]] = {}
+        """By custodian, a run and the request for handles that it has not answered yet."""
+        self.handles: dict[tuple[Side, str], bytes] = {}
+        """Sealed responses, by custodian and run."""
         self.audit = SimulatedLog(parties)
         self.calls: list[tuple[str, Side]] = []
         self.conditions: dict[Side, dict[str, int]] = {}
@@ -194,6 +201,13 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
         (found,) = from_bytes(manifest.layout, payload)
         return found
+
+    def request_handles(self, side: Side, run: str, rows: Sequence[int]) -> None:
+        """Request handles of any rows of a custodian's upload, whether they are candidates or not."""
+        packed = RowHandlesRequest(self.current[side], np.array(rows, dtype=np.uint32)).pack()
+        with self.lock:
+            self.requests[side] = run, packed
+            self.lock.notify_all()
 
     def release(self, links: pl.DataFrame, *, run: str = "0" * 32, grants: dict[Side, str] | None = None) -> None:
         """Seal the shares of a run: `links` has columns alice, bob (rows of the uploads), link_id and the numbers."""
@@ -234,6 +248,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 for (sender, message), payload in self.messages.items():
                     response.messages.add(kind=message, sender=side_to_wire(sender), payload=payload)
                 response.run = getattr(self, "run", "")
+            if kind == custody_pb2.TASK_KIND_HANDLES:
+                response.run, response.upload = self.requests[side][0], self.current[side]
             if self.state == project_pb2.PROJECT_STATE_RELEASED and len(self.acknowledged) < len(Side):
                 response.countersign = self.audit.awaited(side)
             if kind is not None and self.new_epoch is not None:
@@ -257,6 +273,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             return custody_pb2.TASK_KIND_AGREE
         if self.state == project_pb2.PROJECT_STATE_KEYED and side not in self.current:
             return custody_pb2.TASK_KIND_CONTRIBUTE
+        if side in self.requests:
+            return custody_pb2.TASK_KIND_HANDLES
         if self.state == project_pb2.PROJECT_STATE_RELEASED and side not in self.acknowledged:
             return custody_pb2.TASK_KIND_FETCH
         return None
@@ -353,6 +371,22 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 self.state = project_pb2.PROJECT_STATE_CONTRIBUTED
             self.lock.notify_all()
         return contribution_pb2.CommitUploadResponse()
+
+    def FetchArtifact(self, request: Any, context: Any) -> resolution_pb2.FetchArtifactResponse:  # noqa: N802
+        side = self._enter("FetchArtifact", context)
+        run, rows = self.requests[side]
+        assert (request.run, request.artifact) == (run, resolution_pb2.RUN_ARTIFACT_ROWS)
+        return resolution_pb2.FetchArtifactResponse(chunk=Content.of(rows).chunk(request.index).message())
+
+    def PutArtifact(self, request: Any, context: Any) -> resolution_pb2.PutArtifactResponse:  # noqa: N802
+        side = self._enter("PutArtifact", context)
+        assert request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES
+        with self.lock:
+            # Requests of a test are small: one chunk.
+            self.handles[side, request.run] = request.chunk.data
+            self.requests.pop(side, None)
+            self.lock.notify_all()
+        return resolution_pb2.PutArtifactResponse()
 
     def FetchResult(self, request: Any, context: Any) -> custody_pb2.FetchResultResponse:  # noqa: N802
         side = self._enter("FetchResult", context)

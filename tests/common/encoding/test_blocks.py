@@ -310,3 +310,26 @@ def test_who_holds_no_variable_has_rows_of_codes_all_the_same() -> None:
     assert (made.sets[-1].rule, made.sets[-1].n_rows, made.sets[-1].variables) == (CODES, 9, {})
     with pytest.raises(TrystError, match="one custodian holds"):
         encode_records(series(people(9, 2)), CODED, SEED, 1)
+
+
+def test_rows_of_a_rule_have_no_signature_of_what_it_withholds() -> None:
+    columns = people(60, 5)
+    withholding = load_specification(
+        TEXT.replace(
+            "{name: sex, keys: [{field: sex}]}", "{name: sex, keys: [{field: sex}], withheld: [surname, born]}"
+        )
+    )
+    made, whole = encoded(columns, withholding), encoded(columns)
+    for part, plain in zip(made.sets, whole.sets, strict=True):
+        assert part.n_rows == plain.n_rows
+        for name in part.fields:
+            if part.rule == "sex" and name in ("surname", "born"):
+                assert part.fields[name].n_distinct == 0
+                assert set(rows_of(part, name)) == {None}
+            else:
+                # Keys differ, since the encoding does; which rows have a value, and how many differ, does not.
+                assert part.fields[name].n_distinct == plain.fields[name].n_distinct
+                assert [row is None for row in rows_of(part, name)] == [row is None for row in rows_of(plain, name)]
+    payload = b"".join(to_bytes(made.sets))
+    for part, read in zip(made.sets, from_bytes(layout_of(made.sets), payload), strict=True):
+        assert part.layout == read.layout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.specifications import heading
@@ -127,6 +129,9 @@ def test_a_join_by_carole_is_noted_for_every_approver_and_is_no_other_encoding()
     ("section", "mode", "reason"),
     [
         ("resolution: {by: carole}", "block_keyed", r"resolution\.max_records.*needs a cap that all approve"),
+        ("resolution: {max_joins: 1.5}", "block_keyed", r"resolution\.max_joins.*less than or equal to 1"),
+        ("resolution: {max_requested: -0.5}", "block_keyed", r"resolution\.max_requested.*greater than"),
+        ("resolution: {max_joins: 0.5}", "open", r"resolution: there are rows to join in mode block_keyed only"),
         ("resolution: {max_records: 5}", "block_keyed", r"resolution\.max_records.*has no cap"),
         ("resolution: {by: carole, max_records: 0}", "block_keyed", r"resolution\.max_records.*greater than"),
         ("resolution: {by: bob, max_records: 5}", "block_keyed", r"resolution\.by.*must be coordinator or carole"),
@@ -146,6 +151,17 @@ def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: st
     text = TEXT.replace(", split: sex", "").replace("mode: block_keyed", f"mode: {mode}")
     with pytest.raises(TrystErrors, match=reason):
         load_specification(text + section)
+
+
+def test_the_notes_state_the_caps_on_requested_rows():
+    notes = "\n".join(specification_notes(load_specification(TEXT)))
+    assert "for up to 0.25 of the joins of a record's rows (resolution.max_joins): each custodian counts" in notes
+    padded = specification_notes(load_specification(TEXT + "padding: 4\n"))
+    assert "for up to 1 of the joins of a record's rows" in "\n".join(padded)
+    both = "\n".join(
+        specification_notes(load_specification(TEXT + "resolution: {max_joins: 0.1, max_requested: 0.3}\n"))
+    )
+    assert "up to 0.1 of the joins of a record's rows (resolution.max_joins), of up to 0.3 of the records" in both
 
 
 def test_above_the_cap_it_is_refused():
@@ -202,3 +218,36 @@ def test_the_notes_state_what_the_codes_reveal_and_what_they_do_not():
     assert "nothing shows which signatures" not in "\n".join(
         specification_notes(load_specification((TEXT + VARIABLES).replace("block_keyed", "open")))
     )
+
+
+WITHHELD = TEXT.replace("prefix: 3}], split: sex", "prefix: 3}], withheld: [sex]")
+
+
+def test_what_a_rule_withholds_is_part_of_the_encoding_and_noted():
+    spec, plain = load_specification(WITHHELD), load_specification(TEXT.replace(", split: sex", ""))
+    assert load_specification(dump_specification(spec)) == spec
+    assert encoding_digest(spec) != encoding_digest(plain)
+    assert specification_digest(spec) != specification_digest(plain)
+    noted = [note for note in specification_notes(spec) if "Rows of rule name are sent without sex" in note]
+    assert len(noted) == 1
+    assert not any("are sent without" in note for note in specification_notes(plain))
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "what"),
+    [
+        (WITHHELD.replace("[sex]", "[surname]"), "blocking[1].withheld[0]", "the rule's own keys"),
+        (WITHHELD.replace("[sex]", "[sexe]"), "blocking[1].withheld[0]", "no compared field has this name"),
+        (WITHHELD.replace("[sex]", "[sex, sex]"), "blocking[1].withheld[1]", "withheld already"),
+        (WITHHELD.replace("[sex]", "[sex, born]"), "blocking[1].withheld", "nothing is left to compare"),
+        (
+            WITHHELD.replace("kind: category}", "kind: category, missing_as: level}"),
+            "blocking[1].withheld[0]",
+            "missing",
+        ),
+        (WITHHELD.replace("block_keyed", "open"), "blocking[1].withheld", "in mode open all rules have the same rows"),
+    ],
+)
+def test_what_cannot_be_withheld(text: str, path: str, what: str):
+    with pytest.raises(TrystErrors, match=re.escape(path) + ".*" + what):
+        load_specification(text)

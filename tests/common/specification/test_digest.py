@@ -11,7 +11,9 @@ import yaml
 from pytest import MonkeyPatch  # noqa: PT013
 
 from tests.common.specification.example import EXAMPLE
+from tests.common.specification.test_block_keyed import TEXT as BLOCK_KEYED
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
+from tryst.common.specification.model.resolution import MAX_JOINS
 from tryst.common.specification.text.digest import canonical_json
 
 
@@ -103,8 +105,10 @@ def test_the_specification_digest_is_as_documented() -> None:
     newer = {
         "sealing": True,
         "leakage": {"partial_register", "full_register"},
+        "resolution": {"max_joins", "max_requested"},
         "retention": {"releases_days"},
         "release": {"exact_probabilities"},
+        "blocking": {"__all__": {"withheld"}},
     }
     plain = example().model_dump(mode="json", exclude=newer)
     content = canonical_json(plain)
@@ -112,6 +116,20 @@ def test_the_specification_digest_is_as_documented() -> None:
     assert content.startswith(
         b'{"assessment":null,"blocking":[{"canopies":null,"keys":[{"field":"date_of_birth","part":"year",'
     )
+
+
+def test_a_cap_on_requested_rows_enters_the_digest_where_it_is_not_the_default() -> None:
+    text = BLOCK_KEYED
+    plain = load_specification(text)
+    same = load_specification(f"{text}resolution: {{max_joins: {MAX_JOINS}, max_requested: null}}\n")
+    others = [load_specification(f"{text}resolution: {{{cap}}}\n") for cap in ("max_joins: 0.1", "max_requested: 0.3")]
+    assert specification_digest(same) == specification_digest(plain)
+    assert len({specification_digest(spec) for spec in (plain, *others)}) == 3
+    padded = [
+        load_specification(f"{text}padding: 4\n{cap}") for cap in ("", f"resolution: {{max_joins: {MAX_JOINS}}}\n")
+    ]
+    assert specification_digest(padded[0]) != specification_digest(padded[1])
+    assert {encoding_digest(spec) for spec in (plain, *others)} == {encoding_digest(plain)}
 
 
 def test_exact_probabilities_enter_the_digest_where_they_are_granted() -> None:
