@@ -84,10 +84,12 @@ class ServiceContext:
 
         A member of whom too many calls wait already has an answer at once.
         """
+        if seconds <= 0 or not may_wait(context):
+            return read_project()
         deadline = time.monotonic() + seconds
         version = self.store.projects.version()
         found = read_project()
-        while found is None and may_wait(context) and time.monotonic() < deadline and context.is_active():
+        while found is None and time.monotonic() < deadline and context.is_active():
             if self.stopping.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
                 break
             now = self.store.projects.version()

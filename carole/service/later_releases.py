@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.assessment.differences import EarlierRelease, differences
-from tryst.carole.assessment.released_counts import unpack
 from tryst.carole.store import Store
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import load_specification
@@ -28,6 +26,10 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
     spec = load_specification(store.projects.specification(name), name)
     if spec.assessment is None:
         return
+    # Here and not above: the assessment brings all of Carole's numbers along, more than the rest of her service
+    # together. She starts and serves without them; her worker has them.
+    from tryst.carole.assessment.differences import EarlierRelease, differences
+    from tryst.carole.assessment.released_counts import unpack
 
     def since() -> Iterator[EarlierRelease]:
         for trace in store.releases.since(name, run):

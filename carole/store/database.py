@@ -6,13 +6,14 @@ PostgreSQL by locking the project's row before anything is decided about it. A r
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, select, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -20,6 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from tryst.carole.store import tenure
 from tryst.carole.store.database_file import BUSY_SECONDS, DatabaseFile
 from tryst.carole.store.migrations import schema_version
+from tryst.carole.store.tables import meta
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.versions import STORE
 
@@ -55,6 +57,19 @@ def newest_schema(connection: Connection, where: str) -> None:
         got="an empty database" if version is None else str(version),
         remedy=remedy,
     )
+
+
+_STATE = select(meta.c.value).where(meta.c.key == "state")
+_NEXT_STATE = update(meta).where(meta.c.key == "state").values(value=bindparam("drawn"))
+
+
+def state_of(connection: Connection) -> int:
+    """A number that differs whenever something was written.
+
+    It is drawn, not counted: a standby that takes over may lack the last writes, and would count up to the same numbers
+    again.
+    """
+    return int(connection.execute(_STATE).scalar_one())
 
 
 _POSTGRES_FULL, _POSTGRES_CONNECTIONS, _POSTGRES_READ_ONLY = "53100", "53300", "25006"
@@ -107,6 +122,8 @@ class Database:
         # By PostgreSQL's default each statement of one transaction sees a different state.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self._engine.execution_options(tryst_reading=True, **level)
+        level = {} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
+        self._looking = self._engine.execution_options(tryst_reading=True, **level)
         with self._translated(), self._engine.begin() as connection:
             prepare(connection, self.where)
             if seal is not None:
@@ -137,6 +154,12 @@ class Database:
             yield connection
 
     @contextmanager
+    def glance(self) -> Iterator[Connection]:
+        """For a single query that is sent often: on PostgreSQL without a transaction around it."""
+        with self._translated(), self._looking.connect() as connection:
+            yield connection
+
+    @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that writes; it is committed at the end of the block, or not at all.
 
@@ -151,6 +174,8 @@ class Database:
             yield connection
             if self._seal is not None:
                 self._seal(connection)
+            # Last, so that writers wait for each other no longer than a commit takes.
+            connection.execute(_NEXT_STATE, {"drawn": secrets.randbits(62)})
 
     def forget_deleted(self) -> None:
         """Remove overwritten content from SQLite's write-ahead log.

@@ -29,8 +29,9 @@ from tryst.carole.store.changes import Changes, project_columns
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.former_projects import FormerProjects, former_projects
+from tryst.carole.store.known_projects import KnownProjects
 from tryst.carole.store.tables import projects
-from tryst.carole.store.view import all_held, not_found, read_project
+from tryst.carole.store.view import read_project
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 from tryst.common.specification.model.content import RELEASES_DAYS
@@ -59,6 +60,7 @@ class Registry:
         self._database = database
         self._changes = changes
         self._clock = clock
+        self._known = KnownProjects(database)
 
     def create(self, new: NewProject, member: str) -> Project:
         """Create a project in DRAFT, which belongs to `member`. The same specification again is harmless.
@@ -121,13 +123,11 @@ class Registry:
         TrystError
             NOT_FOUND.
         """
-        with self._database.read() as connection:
-            return read_project(connection, name).project
+        return self._known.one(name).project
 
     def all(self) -> list[Project]:
         """Every project, oldest first."""
-        with self._database.read() as connection:
-            return [held.project for held in all_held(connection)]
+        return [held.project for held in self._known.all()]
 
     def owners(self) -> set[str]:
         """The coordinators that projects which are not erased belong to."""
@@ -143,11 +143,7 @@ class Registry:
         TrystError
             NOT_FOUND.
         """
-        with self._database.read() as connection:
-            found = connection.execute(select(projects.c.specification).where(projects.c.name == name)).scalar()
-        if found is None:
-            raise not_found()
-        return str(found)
+        return self._known.one(name).specification
 
     def former(self) -> Callable[[str], FormerProjects]:
         """Of a project's name: how many other projects of its custodians were released lately, with how many links."""
@@ -155,7 +151,7 @@ class Registry:
 
     def version(self) -> int:
         """A number that grows whenever any project changes: cheap to poll."""
-        with self._database.read() as connection:
+        with self._database.glance() as connection:
             return audit.last(connection)
 
     def approve(

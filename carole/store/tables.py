@@ -30,7 +30,8 @@ meta = Table(
     Column("key", String(32), primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
-"""`audit` is the sequence number of the last audit entry, its row the log's lock; `schema` is for old releases."""
+"""`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
+transaction which writes draws; `schema` is for old releases."""
 
 tenure = Table(
     "tenure",

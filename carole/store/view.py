@@ -108,10 +108,11 @@ _NEWEST_RESTORATION = select(meta.c.value).where(meta.c.key == RESTORED)
 
 @dataclass(frozen=True)
 class Held:
-    """A project read in a transaction, with its row's number."""
+    """A project read in a transaction, with its row's number and its specification's text."""
 
     id: int
     project: Project
+    specification: str
 
 
 def lock_project(connection: Connection, name: str) -> Held:
@@ -245,6 +246,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 restoration=restorations.get(row.name, 0),
                 restore_decisions=tuple(decisions[row.name]),
             ),
+            row.specification,
         )
         for row in rows
     ]

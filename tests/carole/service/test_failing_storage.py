@@ -1,6 +1,8 @@
 """Carole's database down, its disk full, the blobs' disk full: what the caller reads, what her log states, and after.
 
-The disks are real: small file systems in memory, filled by a file and emptied by its removal.
+The disks are real: small file systems in memory, filled by a file and emptied by its removal. They are mounted outside
+pytest's folders: PostgreSQL's user must reach them, and whenever another run of the tests begins, pytest bars other
+users from the folder above all runs.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -40,9 +43,10 @@ class Disk:
     """A small file system that can be full."""
 
     def __init__(self, folder: Path, size: str) -> None:
-        folder.mkdir()
-        self.folder = folder
-        done = subprocess.run([MOUNT, "-t", "tmpfs", "-o", f"size={size},mode=0777", "none", folder])
+        folder.chmod(0o711)
+        self.folder = folder / "disk"
+        self.folder.mkdir()
+        done = subprocess.run([MOUNT, "-t", "tmpfs", "-o", f"size={size},mode=0777", "none", self.folder])
         if done.returncode != 0:
             pytest.skip("no file system can be mounted here")
 
@@ -63,16 +67,16 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Callable[[str], Disk]]:
-    made: list[Disk] = []
+def disk() -> Iterator[Callable[[str], Disk]]:
+    with ExitStack() as made:
 
-    def make(size: str) -> Disk:
-        made.append(Disk(tmp_path / "disk", size))
-        return made[-1]
+        def make(size: str) -> Disk:
+            folder = made.enter_context(tempfile.TemporaryDirectory(prefix="tryst-disk-"))
+            found = Disk(Path(folder), size)
+            made.callback(found.unmount)
+            return found
 
-    yield make
-    for each in made:
-        each.unmount()
+        yield make
 
 
 @pytest.fixture
@@ -87,19 +91,17 @@ def _on_disk(server: Postgres, folder: Path) -> Iterator[str]:
     """The URL of a new database whose tables lie in `folder`."""
     database = server.database()
     name = database.partition("@/")[2].partition("?")[0]
-    for above in folder.parents:
-        mode = above.stat().st_mode
-        if not mode & 0o001:
-            above.chmod(mode & 0o777 | 0o011)  # the suite's own, for the server's user
     if os.geteuid() == 0:
         os.chown(folder, pwd.getpwnam("nobody").pw_uid, -1)
     engine = create_engine(database.replace(name, "postgres"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(f"CREATE TABLESPACE space_{name} LOCATION '{folder}'"))
         connection.execute(text(f"ALTER DATABASE {name} SET TABLESPACE space_{name}"))
-        yield database
-        connection.execute(text(f"DROP DATABASE {name}"))
-        connection.execute(text(f"DROP TABLESPACE space_{name}"))
+        try:
+            yield database
+        finally:  # or the server, which other tests use, does not start again without its disk
+            connection.execute(text(f"DROP DATABASE {name}"))
+            connection.execute(text(f"DROP TABLESPACE space_{name}"))
     engine.dispose()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 
 from tests.carole.deployment import Deployment
 from tests.carole.store.conftest import Postgres
+from tests.ports import free_port
 from tryst.carole.service.health import check_health
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.observability.settings import host_and_port
@@ -52,9 +52,7 @@ def until(condition: Callable[[], bool]) -> None:
 def test_ready_is_true_of_the_database_and_the_keys_and_alive_is_of_the_process(
     database: Postgres, parties: Provisioned, tmp_path: Path
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        page = f"127.0.0.1:{free.getsockname()[1]}"
+    page = f"127.0.0.1:{free_port()}"
     changes = ('listen: ""', f'listen: "{page}"'), ("sqlite:///store/carole.db", database.database())
     deployment = Deployment(parties, tmp_path / "carole", *changes)
     carole = ServiceProcess("carole", deployment.configuration, tmp_path)

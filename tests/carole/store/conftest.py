@@ -87,6 +87,10 @@ class Postgres:
         engine.dispose()
         return self._url(name)
 
+    @property
+    def is_up(self) -> bool:
+        return (self._data / "postmaster.pid").exists()
+
     def stop(self) -> None:
         self._run("pg_ctl", "-w", "-m", "immediate", "-D", str(self._data), "stop")
 
@@ -109,7 +113,9 @@ def postgres() -> Iterator[Postgres]:
     with tempfile.TemporaryDirectory(prefix="tryst-pg-", ignore_cleanup_errors=True) as folder:
         server = Postgres(Path(folder))
         yield server
-        server.stop()
+        # A test that failed may have left it down; that is its own failure, not one of the last test that ran.
+        if server.is_up:
+            server.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
