@@ -34,7 +34,11 @@ READ = 0.75
 """Required of the attack on those: at least so much of the given names."""
 
 PATIENTLY = 640
-"""Values attacked by the slower attack where the groups are larger than those sent."""
+"""Values of each field attacked by the slower attack."""
+
+LARGE, OF_LARGE = 10_000, 320
+"""Values from which on a dictionary is large, and values then attacked by it: chance finds next to nothing among so
+many candidates, which half as many show as well."""
 
 
 def samples(study: Study) -> Iterator[Line]:
@@ -71,7 +75,8 @@ def as_sent(study: Study) -> Iterator[Line]:
         truth = truth_of(part, field.name, columns[field.name], rows, public)
         groups = groups_view(part.fields[field.name], GROUPS, field.randomised_response)
         few = columns[field.name].n_unique() < MIN_VALUES
-        attacks = ("likelihood", block_likelihood, ATTACKED), ("slow mean field", group_alignment, PATIENTLY)
+        patiently = OF_LARGE if len(public) > LARGE and field.name not in NAMES else PATIENTLY
+        attacks = ("likelihood", block_likelihood, ATTACKED), ("slow mean field", group_alignment, patiently)
         for how, attack, n_values in attacks:
             begin = time.monotonic()
             found, _ = attack_by_size("", field.name, attack, groups, public, truth, study.rng, n_values)

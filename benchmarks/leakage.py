@@ -68,7 +68,7 @@ _LONGEST = (
 
 @dataclass(frozen=True)
 class Done:
-    """A section's lines, its seconds, and the largest memory of its process in bytes."""
+    """A section's lines, its processor seconds, and the largest memory of its process in bytes."""
 
     lines: tuple[Line, ...]
     seconds: float
@@ -80,8 +80,12 @@ def run(name: str, people: int, seed: int) -> Done:
     begin = time.monotonic()
     lines = tuple(SECTIONS[name][1](Study(people, seed, name)))
     memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = time.monotonic() - begin
-    print(f"{name}: {seconds:.0f} s, {memory / 2**30:.1f} GiB", file=sys.stderr, flush=True)
+    seconds, elapsed = time.process_time(), time.monotonic() - begin
+    print(
+        f"{name}: {elapsed:.0f} s, {seconds:.0f} of the processor, {memory / 2**30:.1f} GiB",
+        file=sys.stderr,
+        flush=True,
+    )
     return Done(lines, seconds, memory)
 
 
@@ -112,7 +116,11 @@ def main(arguments: list[str]) -> int:
     lines = [line for part in done.values() for line in part.lines]
     judged = verdict(lines)
     largest = sum(sorted((part.memory for part in done.values()), reverse=True)[: options.jobs])
-    spent = f"{seconds:.0f} s with {options.jobs} sections at a time, at most {largest / 2**30:.1f} GiB"
+    worked = sum(part.seconds for part in done.values())
+    spent = (
+        f"{seconds:.0f} s with {options.jobs} sections at a time, {worked:.0f} s of the processor in all, at most"
+        f" {largest / 2**30:.1f} GiB"
+    )
     print(f"{judged}\n{spent}")
     if options.write:
         PAGE.write_text(page(options.people, options.seed, spent, judged, done), encoding="utf-8")

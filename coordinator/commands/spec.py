@@ -123,9 +123,22 @@ def draft(
         bool,
         typer.Option(
             "--gate/--no-gate",
-            help="In mode block_keyed: measure by the custodians' leakage gate whether they would refuse the rules.",
+            help="In mode block_keyed: measure by the custodians' leakage gate, and change what they would refuse.",
         ),
     ] = True,
+    rows: Annotated[
+        int,
+        typer.Option(min=0, help="Records that either file may grow to; the gate measures files of this size."),
+    ] = 0,
+    partial_register: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Share that who has 10 or 40 % of these people may recognise; by default as measured."
+        ),
+    ] = None,
+    full_register: Annotated[
+        float | None, typer.Option(min=0, max=1, help="The same for who has all of these people.")
+    ] = None,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
@@ -134,12 +147,16 @@ def draft(
 
     It reads both files, so use it where both may be read: on test data, or on samples with the same columns. No value
     of the data gets into the specification.
+
+    Status 1 if the custodians' own leakage gates would refuse every draft that was tried; the last words say why.
     """
     from tryst.common.custodian.source.csv_form import CsvOptions
     from tryst.common.custodian.source.reading import file_source, read_source
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import dump_specification
+    from tryst.common.specification.model.leakage import LeakageSpec
     from tryst.coordinator.client.terminal import console, show_form, show_mode
+    from tryst.coordinator.draft.judged_rules import REFUSED
     from tryst.coordinator.draft.same_records import SAME_RECORDS
     from tryst.coordinator.draft.specification_draft import draft as propose
     from tryst.coordinator.truth_columns import Truth
@@ -167,13 +184,18 @@ def draft(
         randomised_response=randomised_response,
         truth=truth,
         gate=assess if gate else None,
+        rows=rows,
+        leakage=LeakageSpec(partial_register=partial_register, full_register=full_register),
     )
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
     show_mode(spec)
     measured = comments["blocking"].splitlines()[1:]
+    measured += comments.get("leakage", "").splitlines()
     for line in [SAME_RECORDS] * comments["fields"].startswith(SAME_RECORDS) + measured:
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False)
+    if REFUSED in comments["blocking"]:
+        raise typer.Exit(1)
     judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"
     console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")
 

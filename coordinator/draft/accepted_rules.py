@@ -1,109 +1,39 @@
 """Blocking rules that the custodians' own leakage gates accept, by the files at hand.
 
 In mode block_keyed a custodian refuses to contribute where known attacks recover more of a field than the specification
-allows. The draft measures it by the same function on both files. A rule that a gate refuses gives way to narrower ones;
-where none is left, the draft states which field fails, by how much, and what can be done.
+allows. The draft measures it by the same function on both files. Where a gate refuses, or nearly, in this order:
+
+1. a rule withholds the field that its keys give away, as far as enough is left to compare;
+2. a rule gives way to narrower ones, in which the blocks are smaller;
+3. a rule withholds all such fields, as long as two are left that its keys do not hold;
+4. a rule is left out.
+
+Every step is stated with what it costs in links and what it gains. Where no rule is left, the draft states which field
+fails, by how much, and what can be done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import polars as pl
 
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
+from tryst.common.leakage_report import Finding, Gate
 from tryst.common.parties import Side
-from tryst.common.specification import FieldSpec, Specification
+from tryst.common.specification import BlockingRule, FieldSpec, Specification
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any, propose_rules
+from tryst.coordinator.draft.expected_recall import CertainMatches
+from tryst.coordinator.draft.judged_rules import JudgedRules
 
 Columns = Mapping[str, pl.Series]
 PAIRS_TRIED = (PAIRS_PER_ROW, 3, 1)
 """Most pairs per row of a rule, one after the other until the gates accept; narrower rules lose more matches."""
-MARGIN = 0.6
-"""Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
-be above it."""
+MAX_WITHHELD = 0.25
+"""Share of what a rule compares besides its keys, in bits of agreement, that it withholds before it is narrowed."""
 
-LITTLE = 0.05
-"""Share of a register's people up to which the draft says nothing of it."""
-
-
-@dataclass(frozen=True)
-class JudgedRules:
-    """Proposed rules, and what the custodians' gates find under them."""
-
-    proposals: Sequence[Proposal]
-    reports: Mapping[Side, LeakageReport]
-    """Empty where no gate was given, or it would not refuse."""
-
-    @property
-    def accepted(self) -> bool:
-        """Whether no custodian would refuse."""
-        return not any(report.exceeds for report in self.reports.values())
-
-    @property
-    def kept(self) -> list[Proposal]:
-        """The rules under which no field is near the limit."""
-        refused = {
-            finding.rule
-            for report in self.reports.values()
-            for finding in (*report.findings, *report.recognised)
-            if (limit := report.limit_for(finding.attacker)) is not None and finding.above_chance > MARGIN * limit
-        }
-        return [proposal for proposal in self.proposals if proposal.rule.name not in refused]
-
-    @property
-    def worst(self) -> tuple[Side, Finding] | None:
-        """The finding furthest above chance, and in whose file."""
-        found = [(side, report.worst) for side, report in self.reports.items()]
-        return max(
-            ((side, finding) for side, finding in found if finding is not None),
-            key=lambda each: each[1].above_chance,
-            default=None,
-        )
-
-    @property
-    def verdict(self) -> str:
-        """What the gates find, with the remedy where they refuse, in sentences for a comment; empty if not measured."""
-        if self.worst is None:
-            return ""
-        side, finding = self.worst
-        limit = self.reports[side].limit
-        recovered = f"{finding.above_chance:.1%} of {side}'s records above guessing"
-        if self.accepted:
-            return (
-                f"`tryst alice leakage` and `tryst bob leakage` accept these rules: at most {recovered}"
-                f" ({_where(finding)}), limit {limit:.0%}.{self.registers}"
-            )
-        fields = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))
-        return (
-            f"THE CUSTODIANS' GATES REFUSE THESE RULES: {_where(finding)} would be recovered for"
-            f" {recovered}, limit {limit:.0%}; above it: {', '.join(fields)}. Leave such a field out (--ignore), write"
-            " narrower rules by hand, set `padding`, or agree on a higher `leakage: {limit: ...}`; or use mode open,"
-            f" for a Carole who is trusted not to attack.{self.registers}"
-        )
-
-    @property
-    def registers(self) -> str:
-        """What an attacker with these people in clear would recognise, in a sentence; empty where little."""
-        reported = []
-        for attacker in (REGISTER, EVERYBODY):
-            found = [f for report in self.reports.values() for f in report.recognised if f.attacker == attacker]
-            worst = max(found, key=lambda finding: finding.recovered, default=None)
-            if worst is not None and worst.recovered > LITTLE:
-                reported.append(f"{worst.recovered:.0%} by a {attacker} (rule {worst.rule})")
-        if not reported:
-            return ""
-        return (
-            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(reported)}. If"
-            " she may have such a register, draft with --bits 64 --randomised-response 0.1 or leave the rule out, and"
-            " set `leakage: {partial_register: ..., full_register: ...}`."
-        )
-
-
-def _where(finding: Finding) -> str:
-    """The field, and what of it was attacked: a rule's blocks, or the samples, which no rule can change."""
-    return f"{finding.field} under {finding.rule}" if finding.rule else f"{finding.field} in its samples"
+FEWEST = 2
+"""Fields that a rule compares besides its keys, whatever it withholds."""
 
 
 def accepted_rules(
@@ -113,6 +43,7 @@ def accepted_rules(
     gate: Gate | None,
     *,
     block_keyed: bool,
+    measured: Mapping[Side, Columns] | None = None,
 ) -> JudgedRules:
     """The widest rules that both custodians' gates accept; if there are none, those that disclose least.
 
@@ -128,41 +59,157 @@ def accepted_rules(
         Measures what a specification discloses of a file; None: the first rules are taken, unmeasured.
     block_keyed
         As for `propose_rules`.
+    measured
+        What the gate measures; default: `cleaned`. The files at the size they may grow to.
 
     Notes
     -----
-    The cost of the gate for each file and trial, some seconds per rule; mostly one trial.
+    The cost of the gate for each file and trial, some seconds per rule; mostly one trial or two.
     """
+    search = _Search(fields, cleaned, with_rules, gate, measured or cleaned)
     alice, bob = (dict(cleaned[side]) for side in Side)
     kept: list[Proposal] = []
     trials: list[JudgedRules] = []
     for pairs_per_row in PAIRS_TRIED:
         new = propose_rules(fields, alice, bob, block_keyed=block_keyed, pairs_per_row=pairs_per_row)
-        judged = _judged([*kept, *(p for p in new if not is_within_any(p, kept))], cleaned, with_rules, gate)
+        tried = [*kept, *(p for p in new if not is_within_any(p, kept))]
+        if trials and [p.rule.keys for p in tried] == [p.rule.keys for p in trials[-1].proposals]:
+            continue
+        if trials:
+            search.narrower(trials[-1], tried)
+        judged = search.withholding(search.judged(tried), MAX_WITHHELD)
         kept = judged.kept
         if len(kept) == len(judged.proposals):
             return judged
         trials.append(judged)
-    while kept:
-        judged = _judged(kept, cleaned, with_rules, gate)
-        if judged.accepted:
-            return judged
+    judged = search.withholding(trials[-1], 1.0)
+    while len(judged.kept) < len(judged.proposals):
         trials.append(judged)
-        kept = judged.kept
-    return min(trials, key=lambda judged: 0.0 if judged.worst is None else judged.worst[1].above_chance)
+        search.left_out(judged)
+        if not judged.kept:
+            break
+        judged = search.judged(judged.kept)
+    else:
+        if judged.accepted:
+            return replace(judged, all_kept=len(judged.proposals) == len(trials[0].proposals))
+    return min(trials, key=_undesirable)
 
 
-def _judged(
-    proposals: Sequence[Proposal],
-    cleaned: Mapping[Side, Columns],
-    with_rules: Callable[[Sequence[Proposal]], Specification],
-    gate: Gate | None,
-) -> JudgedRules:
-    spec = with_rules(proposals)
-    if gate is None or not proposals or not spec.leakage.refuses(spec.mode):
-        return JudgedRules(proposals, {})
-    return JudgedRules(proposals, {side: gate(cleaned[side], spec, {}) for side in Side})
+def _undesirable(judged: JudgedRules) -> tuple[bool, float]:
+    """Sorts what is refused after what is accepted, and then by what is disclosed."""
+    return not judged.accepted, 0.0 if judged.worst is None else judged.worst[1].above_chance
 
 
-def _above(report: LeakageReport) -> list[str]:
-    return [name for name, finding in report.by_field().items() if finding.above_chance > report.limit]
+class _Search:
+    """Measures rules, changes those that a gate refuses, and states each change."""
+
+    def __init__(
+        self,
+        fields: Sequence[FieldSpec],
+        cleaned: Mapping[Side, Columns],
+        with_rules: Callable[[Sequence[Proposal]], Specification],
+        gate: Gate | None,
+        measured: Mapping[Side, Columns],
+    ) -> None:
+        self._fields, self._cleaned, self._with_rules = fields, cleaned, with_rules
+        self._gate, self._measured = gate, measured
+        self._steps: list[str] = []
+        self._matches: CertainMatches | None = None
+
+    def judged(self, proposals: Sequence[Proposal]) -> JudgedRules:
+        """What the gates find under some rules; rules that withhold a field come last, since a pair that several rules
+        have is compared under the first."""
+        ordered = sorted(proposals, key=lambda proposal: bool(proposal.rule.withheld))
+        spec = self._with_rules(ordered)
+        if self._gate is None or not ordered or not spec.leakage.refuses(spec.mode):
+            return JudgedRules(ordered, {})
+        return JudgedRules(
+            ordered, {side: self._gate(self._measured[side], spec, {}) for side in Side}, tuple(self._steps)
+        )
+
+    def withholding(self, judged: JudgedRules, maximum: float) -> JudgedRules:
+        """The rules without the fields that their keys give away, up to a share of what they compare besides keys."""
+        while True:
+            changed, sentences = [], []
+            for proposal in judged.proposals:
+                given = self._given_away(proposal, judged.near, maximum)
+                rule = proposal.rule
+                if given:
+                    sentences.append(self._withheld(rule, given, [each.rule for each in judged.proposals]))
+                    fields = tuple(dict.fromkeys([*rule.withheld, *(finding.field for finding in given)]))
+                    rule = rule.model_copy(update={"withheld": fields})
+                changed.append(Proposal(rule, proposal.pairs))
+            if not sentences:
+                return judged
+            self._steps += sentences
+            judged = self.judged(changed)
+
+    def narrower(self, before: JudgedRules, after: Sequence[Proposal]) -> None:
+        """State that rules gave way to others."""
+        gone = [proposal.rule.name for proposal in before.proposals if proposal not in after]
+        new = [proposal.rule.name for proposal in after if proposal not in before.proposals]
+        others = f"narrower rules ({', '.join(new)})" if new else "the others"
+        if gone:
+            self._steps.append(
+                f"{' and '.join(gone)} gave way to {others}:"
+                f" {self._lost(before.proposals, after)}; {_worst_of(before.near, gone)} before."
+            )
+
+    def left_out(self, judged: JudgedRules) -> None:
+        """State that rules are left out."""
+        gone = [proposal.rule.name for proposal in judged.proposals if proposal not in judged.kept]
+        self._steps.append(
+            f"{' and '.join(gone)} left out: {self._lost(judged.proposals, judged.kept)};"
+            f" {_worst_of(judged.near, gone)} before."
+        )
+
+    def _given_away(self, proposal: Proposal, near: Sequence[Finding], maximum: float) -> list[Finding]:
+        """For each field that a rule may withhold, the worst of what is near the limit under it."""
+        rule = proposal.rule
+        worst: dict[str, Finding] = {}
+        for finding in sorted(near, key=lambda finding: -finding.above_chance):
+            if finding.rule == rule.name and finding.field and finding.field not in (*rule.fields, *rule.withheld):
+                worst.setdefault(finding.field, finding)
+        besides = [field for field in self._fields if field.name not in rule.fields]
+        may = {field.name for field in besides if field.missing_as != "level"}
+        kept = [field.name for field in besides if field.name not in rule.withheld]
+        total = sum(self._certain.bits_of(field.name) for field in besides)
+        free = maximum * total - sum(self._certain.bits_of(name) for name in rule.withheld)
+        chosen = []
+        for name, finding in worst.items():
+            bits = self._certain.bits_of(name)
+            if name in may and bits <= free and len(kept) > FEWEST:
+                chosen.append(finding)
+                kept.remove(name)
+                free -= bits
+        return chosen
+
+    def _withheld(self, rule: BlockingRule, given: Sequence[Finding], all_rules: Sequence[BlockingRule]) -> str:
+        others = [other for other in all_rules if other.name != rule.name]
+        lost = self._certain.lost(all_rules, others)
+        only = (
+            "" if lost is None else f": it counts for no pair that this rule alone has, {lost:.2%} of certain matches"
+        )
+        worth = ", ".join(
+            f"{finding.field} ({self._certain.bits_of(finding.field):.1f} bits; {finding.above_chance:.1%} read before)"
+            for finding in given
+        )
+        return f"{rule.name} withholds {worth}{only}."
+
+    @property
+    def _certain(self) -> CertainMatches:
+        if self._matches is None:
+            self._matches = CertainMatches(self._fields, *(self._cleaned[side] for side in Side))
+        return self._matches
+
+    def _lost(self, before: Sequence[Proposal], after: Sequence[Proposal]) -> str:
+        lost = self._certain.lost([p.rule for p in before], [p.rule for p in after])
+        if lost is None:
+            return "too few matches are certain to tell what it costs"
+        return f"{lost:.2%} of the certain matches that they had are then found by none"
+
+
+def _worst_of(near: Sequence[Finding], rules: Sequence[str]) -> str:
+    worst = max((f for f in near if f.rule in rules), key=lambda finding: finding.above_chance)
+    what = f"{worst.field} read" if worst.field else f"{worst.recovered:.0%} of a register's people recognised"
+    return f"{what} {worst.above_chance:.1%} above guessing" if worst.field else what

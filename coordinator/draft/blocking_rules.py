@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -177,7 +177,13 @@ def count_pairs(rule: BlockingRule, alice: dict[str, pl.Series], bob: dict[str, 
     return int((joined["n"] * joined["n_right"]).sum())
 
 
-def _key_counts(rule: BlockingRule, values: dict[str, pl.Series]) -> pl.DataFrame:
+def _key_counts(rule: BlockingRule, values: Mapping[str, pl.Series]) -> pl.DataFrame:
+    table = pl.DataFrame(key_columns(rule, values)).drop_nulls()
+    return table.group_by(table.columns).agg(pl.len().cast(pl.Int64).alias("n"))
+
+
+def key_columns(rule: BlockingRule, values: Mapping[str, pl.Series]) -> list[pl.Series]:
+    """What each key of a rule takes of cleaned values; null where it takes nothing."""
     columns = []
     for position, key in enumerate(rule.keys):
         column = values[key.field]
@@ -188,8 +194,7 @@ def _key_counts(rule: BlockingRule, values: dict[str, pl.Series]) -> pl.DataFram
         elif key.prefix is not None:
             column = column.str.slice(0, key.prefix)
         columns.append(column.alias(f"key{position}"))
-    table = pl.DataFrame(columns).drop_nulls()
-    return table.group_by(table.columns).agg(pl.len().cast(pl.Int64).alias("n"))
+    return columns
 
 
 Rung = list[BlockingRule]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from tryst.carole.engine.specified import refuse_unidentified
@@ -32,17 +33,22 @@ from tryst.common.specification import (
 )
 from tryst.common.specification.model.content import PROJECT_PATTERN, LinkSpec
 from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.section import MAX_COLUMN_NAME
-from tryst.coordinator.draft.accepted_rules import JudgedRules, accepted_rules
+from tryst.coordinator.draft.accepted_fields import accepted_fields
 from tryst.coordinator.draft.assignment import propose_assignment
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
+from tryst.coordinator.draft.grown_file import grown
+from tryst.coordinator.draft.judged_rules import JudgedRules
+from tryst.coordinator.draft.register_limits import measured_limits
 from tryst.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
 from tryst.coordinator.draft.shared_columns import identifier_of, text_of
 from tryst.coordinator.truth_columns import Truth
 
 ALL_PAIRS = 50_000_000
 """Up to so many pairs all are compared: it takes seconds, and blocking loses matches."""
+_LEAKAGE = LeakageSpec()
 _RETENTION = Retention(uploads_days=7, results_days=30, maps_days=90)
 
 _HEAD = """\
@@ -72,6 +78,8 @@ def draft(
     randomised_response: float = 0.0,
     truth: Truth | None = None,
     gate: Gate | None = None,
+    rows: int = 0,
+    leakage: LeakageSpec = _LEAKAGE,
 ) -> tuple[Specification, dict[str, str]]:
     """Propose a specification for linking two files.
 
@@ -91,7 +99,12 @@ def draft(
     truth
         The columns that name the person, where the files have any: nothing of the draft is made of them.
     gate
-        The custodians' leakage gate; rules are narrowed until it accepts them. None: they are not measured.
+        The custodians' leakage gate; rules and fields are changed until it accepts them. None: they are not measured.
+    rows
+        Records that either file may grow to, where these are samples: the gate measures files of this size, made of
+        them. 0: the files are measured as they are.
+    leakage
+        Limits that the draft must meet. Limits for registers that it does not have are drafted from what is measured.
 
     Returns
     -------
@@ -142,14 +155,27 @@ def draft(
         links = LinkSpec(assignment=assignment)
         return _specification(project, identifiers, drafted.fields, (), "open", links), comments
 
-    def with_rules(proposals: Sequence[Proposal]) -> Specification:
+    def specify(fields: Sequence[FieldSpec], proposals: Sequence[Proposal]) -> Specification:
         chosen = mode or ("block_keyed" if proposals else "open")
         links = LinkSpec(assignment=propose_assignment(copies, chosen)[0])
-        return _specification(project, identifiers, drafted.fields, tuple(p.rule for p in proposals), chosen, links)
+        rules = tuple(proposal.rule for proposal in proposals)
+        return _specification(project, identifiers, fields, rules, chosen, links, leakage)
 
-    judged = accepted_rules(drafted.fields, cleaned, with_rules, gate, block_keyed=mode != "open")
-    spec = with_rules(judged.proposals)
-    comments["blocking"] = _blocking_comment(pairs, judged)
+    measured = {side: grown(columns, rows, np.random.default_rng(1)) for side, columns in cleaned.items()}
+    accepted = accepted_fields(
+        drafted.fields, cleaned, specify, gate, block_keyed=mode != "open", measured=measured, leakage=leakage
+    )
+    judged, kept = accepted.rules, {field.name for field in accepted.fields}
+    largest = max(len(column) for columns in measured.values() for column in columns.values())
+    leakage, limits = measured_limits(judged.reports, leakage, largest)
+    spec = specify(accepted.fields, judged.proposals)
+    drafted.comments = [
+        sentence for field, sentence in zip(drafted.fields, drafted.comments, strict=True) if field.name in kept
+    ]
+    drafted.left_out += [f"{field.name}: see `blocking`." for field in drafted.fields if field.name not in kept]
+    drafted.fields = list(accepted.fields)
+    comments = _comments(drafted, identifiers) | ({"leakage": limits} if limits else {})
+    comments["blocking"] = _blocking_comment(pairs, judged, accepted.steps, largest)
     for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
     if spec.mode == "block_keyed":
@@ -222,10 +248,11 @@ def _identifier(frame: pl.DataFrame, texts: dict[str, pl.Series | None], side: S
 def _specification(
     project: str,
     identifiers: dict[Side, str],
-    fields: list[FieldSpec],
+    fields: Sequence[FieldSpec],
     rules: tuple[BlockingRule, ...],
     mode: Mode,
     links: LinkSpec,
+    leakage: LeakageSpec = _LEAKAGE,
 ) -> Specification:
     return Specification(
         version=1,
@@ -237,6 +264,7 @@ def _specification(
         fields=tuple(fields),
         blocking=rules,
         links=links,
+        leakage=leakage,
         retention=_RETENTION,
     )
 
@@ -259,11 +287,14 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
     }
 
 
-def _blocking_comment(pairs: int, judged: JudgedRules) -> str:
+def _blocking_comment(pairs: int, judged: JudgedRules, steps: Sequence[str], rows: int) -> str:
     if not judged.proposals:
         return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
     comment = (
         f"Of {pairs:,} pairs, those are compared that agree on the keys of at least one rule. A rule is taken when it"
         f" compares at most {PAIRS_PER_ROW} pairs per row; rules on different fields catch each other's losses."
     )
-    return f"{comment}\n{judged.verdict}" if judged.verdict else comment
+    if not judged.verdict:
+        return comment
+    changes = [f"Changed until the gates accepted: {step}" for step in (*steps, *judged.steps)]
+    return "\n".join([comment, *changes, f"Measured on files of {rows:,} records. {judged.verdict}"])

@@ -17,7 +17,7 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.attribution.constraints import System, system
@@ -224,6 +224,6 @@ def monte_carlo_sap(
     hits = np.cumsum(reached)
     tail = (1.0 - confidence) / 2.0
     with np.errstate(invalid="ignore"):
-        lower = np.where(hits == 0, 0.0, beta.ppf(tail, hits, draws - hits + 1))
-        upper = np.where(hits == draws, 1.0, beta.ppf(1.0 - tail, hits + 1, draws - hits))
+        lower = np.where(hits == 0, 0.0, betaincinv(hits, draws - hits + 1, tail))
+        upper = np.where(hits == draws, 1.0, betaincinv(hits + 1, draws - hits, 1.0 - tail))
     return Subtraction(hits / draws, lower, upper, f"Monte Carlo ({draws} random orders)", False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.key_file import KeyFile
@@ -92,7 +92,7 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
         return Dis(1.0, n1 / (n1 + 2.0 * c * maximum), 1.0, level, int(n1), 0.0)
     S = 2.0 * c * n2
     value = n1 / (n1 + S)
-    spread = float(norm.ppf(0.5 + level / 2.0)) * math.sqrt(1.0 / n2 + (S + 6.0 * c * c * n3) / S**2)
+    spread = float(ndtri(0.5 + level / 2.0)) * math.sqrt(1.0 / n2 + (S + 6.0 * c * c * n3) / S**2)
     logit = math.log(n1 / S)
     return Dis(value, _expit(logit - spread), _expit(logit + spread), level, int(n1), n2)
 

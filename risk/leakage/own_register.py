@@ -35,7 +35,7 @@ PEOPLE = 2000
 ROWS = 240
 """Rows attacked of a rule, in whole blocks."""
 
-EFFORTS = ((1_000, 3), (5_000, 6))
+EFFORTS = ((1_000, 12), (5_000, 24))
 
 _NO_COUNTS = np.empty(0, dtype=np.int64)
 

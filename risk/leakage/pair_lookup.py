@@ -1,8 +1,10 @@
 """Which blocks of people in clear an encoded block resembles: its pairs' fingerprints looked up, the rarest first.
 
 For each field the pairs in clear stand in the order of their similarity. An encoded pair is compared with those alone
-that are near to it in the field where the fewest are. Of each block in clear the best pair counts, and a block's pairs
-are added up: no partial assignment of the two blocks can have more evidence from the pairs looked up.
+that are near to it in the field where the fewest are. A block in clear is as likely as its best *star*: an encoded row
+taken for a person, with what the row's pairs find at best among the pairs of that person. Pairs of the right block meet
+in the right person; those of a wrong block resemble now these two people, now those, and added up over the block they
+would outweigh the right one's, the more so the larger the blocks.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tryst.risk.leakage.pairs import ABSENT, EQUAL, Fingerprints
 _DEVIATIONS = 3.5
 _UNLIKELY = -5.0  # log probability that two values which differ so much have one signature
 _COMMON = 1.0  # maximum evidence below which a pair tells nothing worth the time
+_CHANCE = 2.0  # evidence that a person's pairs in a wrong block find for about every encoded pair: no more counts
 
 
 class PairLookup:
@@ -25,9 +28,9 @@ class PairLookup:
     Parameters
     ----------
     clear
-        The pairs; their blocks are numbers from 0 to `n_blocks` - 1.
-    n_blocks
-        Blocks in clear.
+        The pairs.
+    theirs : ndarray of int64, shape (n_people,)
+        Each one's block, from 0; -1: in none.
     model
         The evidence of two pairs for each other.
 
@@ -36,13 +39,14 @@ class PairLookup:
     O(n_pairs log n_pairs) for every field; a copy of the pairs, in bytes, for each.
     """
 
-    def __init__(self, clear: Fingerprints, n_blocks: int, model: FingerprintModel) -> None:
+    def __init__(self, clear: Fingerprints, theirs: NDArray[np.int64], model: FingerprintModel) -> None:
         self._model = model
         order = np.argsort(clear.similar, axis=0, kind="stable").T
         self._ranked = np.sort(clear.similar, axis=0).T.copy()
-        self._binned, self._blocks = clear.binned()[order], clear.block.astype(np.int32)[order]
-        self._total, self._of_pair = np.zeros(n_blocks), np.zeros(n_blocks)
-        self._stamp = np.full(n_blocks, -1, dtype=np.int64)
+        self._binned = clear.binned()[order]
+        self._people = np.stack([clear.one, clear.other], axis=1).astype(np.int32)[order]
+        self._theirs = theirs
+        self._n_blocks = 1 + int(theirs.max(initial=-1))
 
     def _windows(self, seen: Fingerprints) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """For each encoded pair the field where the fewest pairs in clear are near, and which these are.
@@ -71,12 +75,12 @@ class PairLookup:
     def candidates(
         self, seen: Fingerprints, evidence: NDArray[np.float32], visits: int, maximum: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-        """The blocks in clear with most evidence for one encoded block.
+        """The blocks in clear with the best stars for one encoded block.
 
         Parameters
         ----------
         seen, evidence
-            The block's pairs, and `FingerprintModel.evidence` of them.
+            The block's pairs, of rows from 0, and `FingerprintModel.evidence` of them.
         visits
             Pairs in clear that are looked at.
         maximum
@@ -86,58 +90,84 @@ class PairLookup:
         -------
         found : ndarray of int64, shape (n_found,)
             Blocks in clear, the likeliest first.
-        bound : ndarray of float64, shape (n_found,)
-            Evidence of each, in nats.
+        best : ndarray of float64, shape (n_found,)
+            Evidence of each one's best star, in nats.
         looked_up : ndarray of int64
             Pairs of the encoded block that were looked up, the rarest first.
+
+        Notes
+        -----
+        O(visits * n_fields + n_rows * n_people), and memory of a number for every row and person.
         """
         field, first, last = self._windows(seen)
-        informative = np.flatnonzero(evidence.max(axis=2).sum(axis=1) > _COMMON)
+        maxima = evidence.max(axis=2)
+        informative = np.flatnonzero(maxima.sum(axis=1) > _COMMON)
         pairs = informative[np.argsort((last - first)[informative], kind="stable")]
         looked_up = pairs[np.cumsum((last - first)[pairs]) <= visits]
-        touched = _look_up(
-            looked_up, evidence, field, first, last, self._binned, self._blocks, self._total, self._of_pair, self._stamp
+        # What the fields not yet looked at may add: most pairs are ruled out by the first ones.
+        rest = np.cumsum(maxima[:, ::-1], axis=1)[:, ::-1] - maxima
+        star = _stars(
+            looked_up,
+            seen.one,
+            seen.other,
+            evidence,
+            rest,
+            field,
+            first,
+            last,
+            self._binned,
+            self._people,
+            np.zeros((1 + int(seen.other.max(initial=0)), len(self._theirs)), dtype=np.float32),
         )
+        best = np.zeros(self._n_blocks)
+        here = np.flatnonzero((star > 0) & (self._theirs >= 0))
+        np.maximum.at(best, self._theirs[here], star[here])
+        touched = np.flatnonzero(best)
         if len(touched) > maximum:
-            touched = touched[np.argpartition(-self._total[touched], maximum)[:maximum]]
-        found = touched[np.argsort(-self._total[touched], kind="stable")]
-        return found, self._total[found].copy(), looked_up
+            touched = touched[np.argpartition(-best[touched], maximum)[:maximum]]
+        found = touched[np.argsort(-best[touched], kind="stable")]
+        return found, best[found], looked_up
 
 
 @numba.njit(cache=True, nogil=True)
-def _look_up(
+def _stars(
     looked_up: NDArray[np.int64],
+    one: NDArray[np.int64],
+    other: NDArray[np.int64],
     evidence: NDArray[np.float32],
+    rest: NDArray[np.float32],
     field: NDArray[np.int64],
     first: NDArray[np.int64],
     last: NDArray[np.int64],
     binned: NDArray[np.uint8],
-    block: NDArray[np.int32],
-    total: NDArray[np.float64],
-    of_pair: NDArray[np.float64],
-    stamp: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Add up, in `total`, the best evidence of each block in clear; the blocks that have any."""
-    n_touched, n_fields = 0, evidence.shape[1]
-    touched = np.empty(len(total), dtype=np.int64)
-    stamp[:] = -1
+    people: NDArray[np.int32],
+    star: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Add up, in `star`, by row and person the best evidence of each pair; the best of each person's."""
+    n_people, n_fields = star.shape[1], evidence.shape[1]
+    best = np.zeros(n_people, dtype=np.float32)
+    touched = np.empty(n_people, dtype=np.int64)
+    largest = np.zeros(n_people, dtype=np.float32)
     for pair in looked_up:
-        ordered = field[pair]
+        ordered, n_touched = field[pair], 0
         for place in range(first[pair], last[pair]):
             found = np.float32(0.0)
             for each in range(n_fields):
                 found += evidence[pair, each, binned[ordered, place, each]]
-            if found <= 0:
+                if found + rest[pair, each] <= _CHANCE:
+                    break
+            if found <= _CHANCE:
                 continue
-            its = block[ordered, place]
-            if stamp[its] < 0:
-                touched[n_touched] = its
-                n_touched += 1
-                total[its] = 0.0
-            if stamp[its] != pair:
-                stamp[its] = pair
-                of_pair[its] = 0.0
-            if found > of_pair[its]:
-                total[its] += found - of_pair[its]
-                of_pair[its] = found
-    return touched[:n_touched].copy()
+            for end in range(2):
+                person = people[ordered, place, end]
+                if best[person] == 0:
+                    touched[n_touched] = person
+                    n_touched += 1
+                best[person] = max(best[person], found - np.float32(_CHANCE))
+        for at in range(n_touched):
+            person = touched[at]
+            for row in (one[pair], other[pair]):
+                star[row, person] += best[person]
+                largest[person] = max(largest[person], star[row, person])
+            best[person] = 0.0
+    return largest

@@ -16,12 +16,12 @@ from tryst.risk.leakage.fingerprint_model import FingerprintModel
 from tryst.risk.leakage.pair_lookup import PairLookup
 from tryst.risk.leakage.pairs import Fingerprints
 from tryst.risk.leakage.recovery import UNKNOWN
-from tryst.risk.leakage.subgraphs import grow_assignment, log_prior
+from tryst.risk.leakage.subgraphs import grow_assignment
 
 SURE = 5.0
 """Margin from which a row's person is claimed for sure: other explanations have less than 1 % together."""
 
-EFFORTS = ((2_000, 4), (20_000, 12), (200_000, 40))
+EFFORTS = ((5_000, 12), (50_000, 40), (200_000, 120))
 """Attempts, each on the rows that the one before leaves in doubt: pairs in clear looked at for each row, and blocks in
 clear to which assignments are grown."""
 
@@ -33,7 +33,6 @@ LARGEST = 48
 
 _SEED_PAIRS = 3
 _CERTAIN = 0.999
-_FURTHER = 8.0
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def recognise(
         return claims
     share = min(share, _CERTAIN)
     blocks, people = _Blocks(seen, mine, rng), _Blocks(clear, theirs, rng)
-    lookup = PairLookup(clear, len(people.sizes), model)
+    lookup = PairLookup(clear, theirs, model)
     binned = clear.binned()
     doubtful = blocks.sizes > 1
     claimed_by: dict[int, tuple[float, int]] = {}
@@ -185,15 +184,11 @@ def _best_of_block(
     local = np.zeros((n, n), dtype=np.int64)
     local[its.one, its.other] = local[its.other, its.one] = np.arange(len(pairs))
     evidence = model.evidence(its)
-    found, bound, looked_up = lookup.candidates(its, evidence, visits * n, maximum)
+    found, _, looked_up = lookup.candidates(its, evidence, visits * n, maximum)
     seeds = looked_up[: _SEED_PAIRS * n]
     total, second = -np.inf, _no_claim(people.sizes, n, share)
     best: tuple[int, NDArray[np.int64], NDArray[np.float64]] | None = None
-    for candidate, largest in zip(found.tolist(), bound.tolist(), strict=True):
-        m = len(people.rows(candidate))
-        prior = max(log_prior(n, m, 2, share), log_prior(n, m, min(n, m), share))
-        if largest + prior < max(total, second) - _FURTHER:
-            continue
+    for candidate in found.tolist():
         fit, assigned, margins = grow_assignment(
             local, seeds, its.one[seeds], its.other[seeds], evidence, people.pair_of(candidate), binned, share
         )

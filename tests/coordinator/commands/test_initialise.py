@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.ports import free_port
 from tryst.alice import PARTY as ALICE
 from tryst.bob import PARTY as BOB
 from tryst.carole.configuration import load_carole
@@ -111,8 +111,7 @@ def test_keys_are_never_overwritten(parties: Path) -> None:
 
 def test_the_commands_it_tells_start_services_that_find_each_other(tmp_path: Path) -> None:
     """Every line that `init` prints, as it stands there; the folders may also be moved."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     shown = initialise(str(tmp_path / "made here"), "--address", f"127.0.0.1:{port}")
     shutil.move(tmp_path / "made here", tmp_path / "parties")
     shown = shown.replace("made here", "parties")

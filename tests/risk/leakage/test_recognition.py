@@ -122,25 +122,37 @@ def test_evidence_and_growth_agree_with_their_definitions(seed: int, inverted: f
         assert found >= total(order.tolist(), share) - 1.0
 
 
-def test_the_lookup_adds_up_the_best_pair_of_each_block() -> None:
+def test_the_lookup_finds_the_best_star_of_each_block() -> None:
     rng = np.random.default_rng(3)
-    parts = [random_fingerprints(rng, 3, 4, block) for block in range(12)]
+    parts = [random_fingerprints(rng, 6, 4, block) for block in range(12)]
     clear = Fingerprints(
-        *(np.concatenate([getattr(p, n) for p in parts]) for n in ("one", "other", "block", "similar"))
+        np.concatenate([part.one + 6 * block for block, part in enumerate(parts)]),
+        np.concatenate([part.other + 6 * block for block, part in enumerate(parts)]),
+        np.concatenate([part.block for part in parts]),
+        np.concatenate([part.similar for part in parts]),
     )
-    seen = random_fingerprints(rng, 3, 4)
+    seen = random_fingerprints(rng, 6, 4)
     model = model_of(rng, seen, 4)
     evidence = model.evidence(seen)
-    found, bound, looked_up = PairLookup(clear, 12, model).candidates(seen, evidence, visits=10_000, maximum=12)
+    theirs = np.repeat(np.arange(12), 6)
+    found, best, looked_up = PairLookup(clear, theirs, model).candidates(seen, evidence, visits=10_000, maximum=12)
     by_pair = evidence[:, np.arange(4), clear.binned()].sum(axis=2)
-    # What contradicts in the field that was looked up is left aside; it has no evidence worth adding.
+
+    def star(row: int, person: int) -> float:
+        """What a row's pairs find at best among a person's, in excess of what chance finds."""
+        its = (clear.one == person) | (clear.other == person)
+        mine = [pair for pair in looked_up if row in (seen.one[pair], seen.other[pair])]
+        return float(sum(max(0.0, by_pair[pair, its].max() - 2.0) for pair in mine))
+
     expected = {
-        block: sum(max(0.0, by_pair[pair, clear.block == block].max()) for pair in looked_up) for block in range(12)
+        block: max(star(row, person) for row in range(6) for person in np.flatnonzero(theirs == block))
+        for block in range(12)
     }
-    assert dict(zip(found.tolist(), bound.tolist(), strict=True)) == pytest.approx(
+    assert len(found) > 5
+    assert dict(zip(found.tolist(), best.tolist(), strict=True)) == pytest.approx(
         {block: total for block, total in expected.items() if total > 0}, abs=1e-3
     )
-    assert (np.diff(bound) <= 0).all()
+    assert (np.diff(best) <= 0).all()
 
 
 def people(rng: np.random.Generator, n: int) -> list[tuple[PublicValues, np.ndarray]]:
@@ -153,7 +165,7 @@ def encoded(
     fields: list[tuple[PublicValues, np.ndarray]], rows: np.ndarray, bits: int
 ) -> list[tuple[FieldView, np.ndarray]]:
     """Signatures of some people's names; what blocks have to do with keys does not matter inside a block."""
-    seed, found = Seed.generate(), []
+    seed, found = Seed(bytes(range(32))), []
     for number, (public, codes) in enumerate(fields):
         keys = derive(seed, "people", Purpose.SIGNATURE, bytes(32), f"name{number}")
         signed = signatures(tokenise(public.values, "bigrams"), keys, bits)
@@ -161,13 +173,14 @@ def encoded(
     return found
 
 
-def found_of(bits: int, share: float, seed: int = 1, strangers: bool = False) -> tuple[float, float, float]:
-    """Share recognised of those known, share claimed for sure, and precision of that, in blocks of about six."""
+def found_of(
+    bits: int, share: float, seed: int = 1, strangers: bool = False, n: int = 1500, size: int = 6
+) -> tuple[float, float, float]:
+    """Share recognised of those known, share claimed for sure, and precision of that, in blocks of about `size`."""
     rng = np.random.default_rng(seed)
-    n = 1500
-    fields, block = people(rng, n), rng.integers(0, n // 6, n)
+    fields, block = people(rng, n), rng.integers(0, n // size, n)
     rows = rng.permutation(n)
-    attacked = block[rows] < 40
+    attacked = block[rows] < 240 // size
     mine = np.where(attacked, block[rows], UNKNOWN)
     seen = fingerprints_of_signatures(mine, encoded(fields, rows, bits))
     others = people(rng, n) if strangers else fields
@@ -186,6 +199,12 @@ def test_rows_are_recognised_by_what_they_have_in_common() -> None:
     assert everybody[0] > 0.6
     assert everybody[2] > 0.9
     assert found_of(64, 0.4)[0] < found_of(BITS, 1.0)[0] - 0.3, "short signatures and a partial register find less"
+
+
+def test_a_part_of_the_people_is_found_in_large_blocks_among_many() -> None:
+    """The right block has few true pairs beside many that resemble one of some block by chance: of 10,000 people in
+    500 blocks, four in ten of them known, a quarter were found while chance was added up with the rest."""
+    assert found_of(BITS, 0.4, n=10_000, size=20)[0] > 0.45
 
 
 def test_of_strangers_next_to_nothing_is_claimed_for_sure() -> None:
@@ -245,12 +264,12 @@ def test_the_gate_has_a_verdict_for_each_kind_of_attacker() -> None:
     report = assess(columns, load_specification(TEXT, "test"))
     assert [verdict.attacker for verdict in report.verdicts] == [PUBLIC, REGISTER, EVERYBODY]
     everybody = report.verdicts[2]
-    assert everybody.share > 0.5
+    assert everybody.share > 0.3, "of some 240 rows, with a standard error of an eighth"
     assert everybody.limit is None
     assert not everybody.exceeds
     assert "blocks of 9." in everybody.worst.attack  # type: ignore[union-attr]  # rows a block it was measured at
     assert "register_recognises" in {warning.code for warning in report.warnings}
-    limited = assess(columns, with_leakage("{full_register: 0.3}"))
+    limited = assess(columns, with_leakage("{full_register: 0.2}"))
     assert limited.exceeds
     assert limited.decisive.attacker == EVERYBODY
     assert limited.as_dict()["version"] == 2

@@ -1,0 +1,116 @@
+"""What the custodians' own leakage gates find under proposed blocking rules, and the verdict in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
+from tryst.common.parties import Side
+from tryst.coordinator.draft.blocking_rules import Proposal
+
+MARGIN = 0.6
+"""Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
+be above it."""
+
+REFUSED = "THE CUSTODIANS' GATES REFUSE THIS SPECIFICATION"
+"""Begins the verdict where no draft was accepted."""
+
+WITH_REGISTER = (REGISTER, EVERYBODY)
+"""Those who have people of the file in clear."""
+
+LITTLE = 0.05
+"""Share of a register's people up to which the draft says nothing of it."""
+
+
+@dataclass(frozen=True)
+class JudgedRules:
+    """Proposed rules, and what the custodians' gates find under them."""
+
+    proposals: Sequence[Proposal]
+    reports: Mapping[Side, LeakageReport]
+    """Empty where no gate was given, or it would not refuse."""
+    steps: Sequence[str] = ()
+    """What was changed until the gates accepted, with its cost and gain, in sentences."""
+    all_kept: bool = True
+    """Whether no rule was left out."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether no custodian would refuse."""
+        return not any(report.exceeds for report in self.reports.values())
+
+    @property
+    def kept(self) -> list[Proposal]:
+        """The rules under which no field is near the limit."""
+        refused = {finding.rule for finding in self.near}
+        return [proposal for proposal in self.proposals if proposal.rule.name not in refused]
+
+    @property
+    def near(self) -> list[Finding]:
+        """What is near a limit, or above it."""
+        return [
+            finding
+            for report in self.reports.values()
+            for finding in (*report.findings, *report.recognised)
+            if (limit := report.limit_for(finding.attacker)) is not None and finding.above_chance > MARGIN * limit
+        ]
+
+    @property
+    def worst(self) -> tuple[Side, Finding] | None:
+        """The finding furthest above chance, and in whose file."""
+        found = [(side, report.worst) for side, report in self.reports.items()]
+        return max(
+            ((side, finding) for side, finding in found if finding is not None),
+            key=lambda each: each[1].above_chance,
+            default=None,
+        )
+
+    @property
+    def verdict(self) -> str:
+        """What the gates find, with the remedy where they refuse, in sentences for a comment; empty if not measured."""
+        if self.worst is None:
+            return ""
+        side, finding = self.worst
+        limit = self.reports[side].limit
+        recovered = f"{finding.above_chance:.1%} of {side}'s records above guessing"
+        if self.accepted:
+            return (
+                f"`tryst alice leakage` and `tryst bob leakage` accept these rules: at most {recovered}"
+                f" ({_where(finding)}), limit {limit:.0%}.{self.registers}"
+            )
+        above = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))
+        return (
+            f"{REFUSED}, and none was found that they accept: {_where(finding)}"
+            f" would be recovered for {recovered}, limit {limit:.0%}; above it: {', '.join(above) or 'registers only'}."
+            " What remains: fewer fields (--ignore); `padding`; a higher `leakage: {limit: ...}` that both custodians"
+            " agree on knowing this figure; mode open, in which Carole can read most common values if she attacks; or"
+            f" mode trusted, in which she is given the values themselves.{self.registers}"
+        )
+
+    @property
+    def registers(self) -> str:
+        """What an attacker with these people in clear would recognise, in a sentence; empty where little."""
+        reported = []
+        for attacker in WITH_REGISTER:
+            found = [f for report in self.reports.values() for f in report.recognised if f.attacker == attacker]
+            worst = max(found, key=lambda finding: finding.recovered, default=None)
+            if worst is not None and worst.recovered > LITTLE:
+                reported.append(f"{worst.recovered:.0%} by a {attacker} (rule {worst.rule})")
+        if not reported:
+            return ""
+        limited = any(report.limit_for(each) is not None for report in self.reports.values() for each in WITH_REGISTER)
+        advice = " If she may have such a register, draft with --partial-register 0.05 or --full-register."
+        return (
+            f" Of people whom Carole has in clear with every field, she would recognise {' and '.join(reported)}."
+            f"{'' if limited else advice}"
+        )
+
+
+def _where(finding: Finding) -> str:
+    """The field, and what of it was attacked: a rule's blocks, or the samples, which no rule can change."""
+    return f"{finding.field} under {finding.rule}" if finding.rule else f"{finding.field} in its samples"
+
+
+def _above(report: LeakageReport) -> list[str]:
+    return [name for name, finding in report.by_field().items() if finding.above_chance > report.limit]
