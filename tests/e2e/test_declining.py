@@ -52,6 +52,13 @@ def test_a_custodian_withdraws_what_it_sent_and_takes_part_again_after_an_amendm
     made.coordinator.approve("declined", digest_of(amended))
     status = made.wait_for("declined", STATE.PROJECT_STATE_CONTRIBUTED)
     assert not any(side.declined for side in status.sides)
-    logged = [json.loads(line) for line in (made.logs / "alice.log").read_text().splitlines() if line.startswith("{")]
-    sent = [line["upload"] for line in logged if line["event"] == "contributed"]
-    assert len(set(sent)) == 2  # erased at Carole's, and sent again after the amendment was approved
+    # Erased at Carole's, and sent again after the amendment was approved. Alice logs it once Carole has answered, a
+    # moment after Carole's status says so.
+    made.eventually(lambda: len(contributed(made)) == 2, lambda: str(contributed(made)))
+
+
+def contributed(made: Deployment) -> set[str]:
+    """The uploads of which Alice's log says that they are complete."""
+    lines = (made.logs / "alice.log").read_text().splitlines()
+    logged = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    return {entry["upload"] for entry in logged if entry["event"] == "contributed"}
