@@ -1,6 +1,7 @@
 # Two commands for a newcomer: `make demo` and `make test`. Each makes its own environment in .venv.
 # `make oldest` and `make pythons` run a quick part of the tests with the oldest packages allowed, and with newer Pythons.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PROCESSES ?= auto
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -9,8 +10,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 demo: .venv/run
 	$(BIN)/tryst demo --out demo
 
+# Tests start hundreds of processes: where Python is told to keep no compiled modules, each would compile all it imports.
+test: export PYTHONDONTWRITEBYTECODE =
 test: lint types imports
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -31,6 +31,24 @@ def pytest_runtest_setup() -> None:
     os.umask(0o022)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """With ``--dist loadfile``, files in an order and in company of our own."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.distribution import ByFile  # xdist need not be installed
+
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A worker's tests in the order in which the scheduler hands them out."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from tests.distribution import arranged
+
+        items[:] = [items[place] for place in arranged([item.nodeid for item in items])]
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of reference data beside the checkout."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.ports import free_port
 from tests.specifications import heading
 from tryst.carole.configuration import template
 from tryst.common.custodian.templates import custodian_yaml
@@ -85,10 +85,7 @@ class Deployment:
 def deploy(tmp_path: Path) -> Callable[..., Deployment]:
     def make(count: int, *, bits: int = 1024, approve: bool = True) -> Deployment:
         made = provision(tmp_path / "parties", linker_names=["127.0.0.1"])
-        with socket.socket() as free:
-            # Carole is started twice in a test, at the same address.
-            free.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{free.getsockname()[1]}"
+        address = f"127.0.0.1:{free_port()}"  # Carole is started twice in a test, at the same address
         text = SPECIFICATION.replace("BITS", str(bits))
         digest = specification_digest(load_specification(text, "test")).hex()
         configuration = made.parties["carole"].path / "carole.yaml"

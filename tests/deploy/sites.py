@@ -17,6 +17,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.ports import free_port
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy"
 PARTIES = ("alice", "bob", "carole", "coordinator", "steward")
@@ -38,8 +40,7 @@ class Loopback:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        with socket.create_server((self.host("carole"), 0)) as free:
-            self._port = free.getsockname()[1]
+        self._port = free_port(self.host("carole"))
 
     def __enter__(self) -> Loopback:
         return self
@@ -57,8 +58,7 @@ class Loopback:
         text = text.replace("carole:7443", carole).replace("0.0.0.0:7443", carole)
         text = text.replace("127.0.0.1:0 ", f"{self.host(party)}:0 ")
         # Metrics and probes too, on a port of their own that no other run of the tests has.
-        with socket.create_server((self.host(party), 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port(self.host(party))
         return re.sub(r'"127\.0\.0\.1:946\d"', f'"{self.host(party)}:{port}"', text)
 
     def command(self, party: str, program: Sequence[str]) -> list[str]:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -29,6 +28,7 @@ from tests.deploy.dockerfile import (
 )
 from tests.deploy.machine import requirements as locked
 from tests.deploy.sites import DEPLOY, PARTIES, REPOSITORY
+from tests.ports import free_port
 from tryst.common.pki.provisioning import provision
 
 STAGES = stages()
@@ -259,9 +259,7 @@ def test_alices_service_runs_in_her_image(tmp_path: Path) -> None:
     text = (DEPLOY / "alice/alice.yaml").read_text().replace(" ".join(["0000"] * 16), peer)
     text = text.replace("/etc/tryst/alice/keys", str(keys.parties["alice"].path))
     text = text.replace("/var/lib/tryst", str(image.work / "state")).replace("carole:7443", "127.0.0.1:9")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     assert ":9465" in text
     (image.work / "alice.yaml").write_text(text.replace(":9465", f":{port}"))
     arguments = ["-m", "tryst.alice", "--config", "alice.yaml", "--ready-file", "ready"]

@@ -7,7 +7,6 @@ custodian.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -21,6 +20,7 @@ import polars as pl
 
 import alice
 import bob
+from tests.ports import free_port
 from tryst.carole.configuration import load_carole, template
 from tryst.carole.service.application import Application
 from tryst.carole.service.supervisor import Supervisor
@@ -122,7 +122,7 @@ class Deployment:
             validity=Validity.lasting(timedelta(hours=2)),
             parties={**PARTIES, **more},
         )
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         self.logs = root / "logs"
         self.logs.mkdir()
         self.folders = {name: folder.path for name, folder in self.made.parties.items()}
@@ -289,9 +289,3 @@ class Deployment:
     def _explained(self, project: str) -> str:
         reported = [f"{self.status(project)}"] + [f"{side}: {self.shown(side, project)}" for side in Side]
         return "\n".join(reported)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.deployment import STATE, Deployment, people, specification
+from tests.ports import free_port
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.coordinator.client.client_configuration import template
@@ -32,6 +33,8 @@ class Fork:
 
     made: Deployment
     databases: dict[Side, Path]
+    copy: str
+    """The address of the Carole that shows Bob her other history."""
 
     def countersigned(self, side: Side, custodian: Side) -> tuple[int, str, bytes]:
         """What Carole has of a custodian's countersignatures in the history that `side` is shown."""
@@ -66,7 +69,7 @@ def fork(tmp_path: Path) -> Iterator[Fork]:
             service.stop()
         folder = made.folders["carole"]
         other = shutil.copytree(folder, tmp_path / "copy")
-        address = "127.0.0.1:" + str(int(made.address.rpartition(":")[2]) ^ 1)
+        address = f"127.0.0.1:{free_port()}"
         text = made.carole_yaml.read_text().replace(made.address, address)
         (other / "carole.yaml").write_text(text)
         made.configure(Side.BOB, made.address, address)
@@ -75,7 +78,8 @@ def fork(tmp_path: Path) -> Iterator[Fork]:
         copied.start()
         made.processes("carole", "bob")
         copied.wait_ready()
-        yield Fork(made, {Side.ALICE: folder / "store" / "carole.db", Side.BOB: other / "store" / "carole.db"})
+        databases = {Side.ALICE: folder / "store" / "carole.db", Side.BOB: other / "store" / "carole.db"}
+        yield Fork(made, databases, address)
     finally:
         made.close()
         if copied is not None:
@@ -86,9 +90,8 @@ def test_each_finds_the_fork_before_its_fetch_and_nothing_is_opened(fork: Fork, 
     made = fork.made
     coordinators = {Side.ALICE: made.coordinator_yaml, Side.BOB: tmp_path / "coordinator-at-bobs.yaml"}
     (tmp_path / "memory").mkdir()
-    address = "127.0.0.1:" + str(int(made.address.rpartition(":")[2]) ^ 1)
     keys, memory = str(made.folders["coordinator"]), str(tmp_path / "memory")
-    coordinators[Side.BOB].write_text(template(address, keys=keys, state=memory))
+    coordinators[Side.BOB].write_text(template(fork.copy, keys=keys, state=memory))
     for side in Side:
         with connect(coordinators[side]) as coordinator:
             coordinator.start(PROJECT)
@@ -107,7 +110,7 @@ def test_each_finds_the_fork_before_its_fetch_and_nothing_is_opened(fork: Fork, 
         assert f"has shown {side.other.title()} another audit log" in error
     assert not fork.opened()
     # A coordinator that is shown both finds it too, at its next command.
-    coordinators[Side.BOB].write_text(template(address, keys=keys, state=keys))
+    coordinators[Side.BOB].write_text(template(fork.copy, keys=keys, state=keys))
     with pytest.raises(TrystError, match="does not begin with the one it has shown before") as caught:
         connect(coordinators[Side.BOB]).__enter__()
     assert caught.value.code is ErrorCode.AUDIT

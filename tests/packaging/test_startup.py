@@ -38,6 +38,14 @@ main()
 """
 
 
+SERVICES = {
+    "carole.service.application": ("polars", "scipy", "numba", "networkx", "tryst.carole.engine", "tryst.risk"),
+    "carole.service.worker": ("scipy.stats", "altair"),
+    "common.custodian.service": ("scipy.stats", "networkx", "altair"),
+}
+"""What a service does not need to start and to answer."""
+
+
 def run(*arguments: str, **environment: str) -> tuple[int, str, set[str]]:
     """Status, output and imported modules of ``tryst ARGUMENTS``."""
     done = subprocess.run(
@@ -135,3 +143,11 @@ def test_an_operators_question_loads_no_numbers(tmp_path: Path) -> None:
     assert code == 1
     assert "Alice's service is not running" in shown
     assert not modules & {"numpy", "polars", "scipy", "numba", "sqlalchemy", "altair", "networkx", "rapidfuzz"}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_starts_without_what_only_its_work_needs(service: str) -> None:
+    """Carole's numbers are her worker's: they would double the time and the memory with which she starts."""
+    program = f"import json, sys, tryst.{service}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert not set(json.loads(done.stdout)) & set(SERVICES[service])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tests.ports import free_port
 from tests.upgrades.former_release import Release
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification, specification_digest
@@ -92,7 +92,7 @@ class Site:
 
     def __init__(self, root: Path, former: Release, projects: tuple[str, ...], database: str = "") -> None:
         self.former, self.root = former, root
-        made = former.tryst("init", root / "parties", "--address", f"127.0.0.1:{_free_port()}")
+        made = former.tryst("init", root / "parties", "--address", f"127.0.0.1:{free_port()}")
         assert made.returncode == 0, made.stderr
         folders = {name: root / "parties" / name for name in ("carole", "alice", "bob", "coordinator")}
         self.folders = folders
@@ -199,9 +199,3 @@ class Site:
         text = self.configs[party].read_text()
         assert old in text, (party, old)
         self.configs[party].write_text(text.replace(old, new))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
