@@ -12,6 +12,8 @@ demo: .venv/run
 
 # Tests start hundreds of processes: where Python is told to keep no compiled modules, each would compile all it imports.
 test: export PYTHONDONTWRITEBYTECODE =
+# Tests run side by side on all cores already: threads of matrix products would wait for each other, at times tenfold.
+test: export OPENBLAS_NUM_THREADS = 1
 test: lint types imports
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile
 

@@ -18,8 +18,6 @@ from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.padding import min_size, rows_of_rules
 from tryst.common.encoding.records import encode_rows
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
 from tryst.risk.leakage import (
     UNKNOWN,
@@ -207,8 +205,8 @@ def padded(
 ) -> tuple[BlockView, NDArray[np.int64], NDArray[np.int64]]:
     """A field's padded blocks, what each signature is, and how many records have it, dummies left out."""
     alone = spec.model_copy(update={"padding": "powers_of_two"})
-    sent = rows_of_rules(study.columns, alone, NoiseKey.generate())
-    made = encode_rows(sent, alone, Seed.generate(), 1)
+    sent = rows_of_rules(study.columns, alone, study.fresh_noise())
+    made = encode_rows(sent, alone, study.fresh_seed(), 1)
     part, order = made.sets[0], made.orders[rule.name]
     held = part.fields[field]
     blocks = BlockView.of(held, part.blocks[rule.name])

@@ -103,7 +103,7 @@ def codes(study: Study) -> Iterator[Line]:
         rows = traits if mode == "open" else traits.head(10_000)  # how sets are made up does not depend on size
         document = {**study.drafted.model_dump(mode="json"), "mode": mode, "variables": variables}
         spec = Specification.model_validate(document)
-        cleaned, seed = clean(rows, spec, Side.ALICE), Seed.generate()
+        cleaned, seed = clean(rows, spec, Side.ALICE), study.fresh_seed()
         sent = encode_records(cleaned.columns, spec, seed, 1, variables=cleaned.variables)
         beside = (
             max(part.n_rows for part in sent.sets if part.variables and part.fields)
@@ -170,7 +170,7 @@ def by_given_name(
 def with_the_seed(study: Study) -> Iterator[Line]:
     """Who has the seed signs every public name and looks it up."""
     public = study.public["surname"]
-    keys = derive(Seed.generate(), "people", Purpose.SIGNATURE, bytes(32), "surname")
+    keys = derive(study.fresh_seed(), "people", Purpose.SIGNATURE, bytes(32), "surname")
     counted = Counter(value for value in study.columns["surname"].to_list() if value)
     view = FieldView(signatures(tokenise(list(counted), "bigrams"), keys, 512), np.array(list(counted.values())))
     guesses = dictionary_attack(view, public, keys, b"")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tryst.common.cleaning import clean
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Purpose, Seed, derive
-from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.derivation import SEED_BYTES, Purpose, Seed, derive
+from tryst.common.keys.noise import NOISE_KEY_BYTES, NoiseKey
 from tryst.common.minhash import signatures
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
@@ -150,6 +150,14 @@ class Study:
         self.drafted, _ = draft(self.people, self.people, "people", True, "block_keyed")
         self.columns = self.cleaned(self.people)
 
+    def fresh_seed(self) -> Seed:
+        """Another seed of the custodians' at each call, and in each run of the section the same ones."""
+        return Seed(self.rng.bytes(SEED_BYTES))
+
+    def fresh_noise(self) -> NoiseKey:
+        """Another noise key at each call, and in each run of the section the same ones."""
+        return NoiseKey(self.rng.bytes(NOISE_KEY_BYTES))
+
     def cleaned(self, people: pl.DataFrame) -> Mapping[str, pl.Series]:
         """Cleaned columns of some people."""
         return clean(people, self.drafted, Side.ALICE).columns
@@ -180,13 +188,13 @@ class Study:
 
     def encoded(self, spec: Specification) -> tuple[list[SignatureSet], dict[str, NDArray[np.int64]]]:
         """The people as a custodian sends them; the sets that have rows, and the row of the file of each."""
-        sent = encode_records(self.columns, spec, Seed.generate(), 1, noise=NoiseKey.generate())
+        sent = encode_records(self.columns, spec, self.fresh_seed(), 1, noise=self.fresh_noise())
         return [part for part in sent.sets if part.rule in sent.orders], dict(sent.orders)
 
     def open_view(self, field: str, bits: int, rows: slice = slice(None)) -> tuple[FieldView, NDArray[np.int64]]:
         """A field of open mode, and what each of its signatures is among the public names."""
         counted = Counter(value for value in self.columns[field][rows].to_list() if value)
-        keys = derive(Seed.generate(), "people", Purpose.SIGNATURE, bytes(32), field)
+        keys = derive(self.fresh_seed(), "people", Purpose.SIGNATURE, bytes(32), field)
         signed = signatures(tokenise(list(counted), "bigrams"), keys, bits)
         view = FieldView(signed, np.array(list(counted.values()), dtype=np.int64))
         return view, self.public[field].places(list(counted))

@@ -42,9 +42,10 @@ from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.recovery import UNKNOWN
 from tryst.risk.leakage.view import FieldView
 
-CORES = ((200, 4, 0.002, 1.3), (250, 6, 0.005, 1.15))
-"""Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. The
-second is slower and finds its way in files of a few thousand records; it is made when the first remains in doubt."""
+CORES = ((200, 4, 0.002, 1.3), *((size, 6, 0.005, 1.15) for size in (250, 300, 350, 200)))
+"""Attempts at the first step: values, public values for each, first weight of the similarities, its growth a step. From
+the second on they are slower; each is made while those before it remain in doubt. With a few thousand records an
+attempt finds nearly all or nothing, and an attacker sees which: another number of values is another start."""
 
 ANCHORS = 1000
 """Most values by which others are judged."""
@@ -115,8 +116,8 @@ def similarity_graph_alignment(
 
     Notes
     -----
-    Some seconds for the core, then O(n_values * n_public * anchors) in matrix products of single precision: 22,000
-    surnames against 40,000 take 15 s on two cores.
+    Up to six seconds for the core while it remains in doubt, then O(n_values * n_public * anchors) in matrix products
+    of single precision: 22,000 surnames against 40,000 take 15 s on two cores.
     """
     limit = view.n_values if maximum is None else min(maximum, view.n_values)
     guesses = np.full(view.n_values, UNKNOWN, dtype=np.int64)
@@ -170,10 +171,13 @@ def _core(
     overdispersion: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The first anchors, and the public values they are taken for."""
-    surest, found = -1.0, (order[:0], order[:0])
+    surest, found, tried = -1.0, (order[:0], order[:0]), set()
     for size, pool, weight, growth in CORES:
         first = order[:size]
-        names = np.arange(min(len(public), pool * size))
+        names = np.arange(min(len(public), pool * len(first)))
+        if (start := (len(first), len(names), weight)) in tried:
+            continue  # fewer values than it would take
+        tried.add(start)
         probability = align_core(
             view, first, public, names, expected, weight=weight, growth=growth, overdispersion=overdispersion
         )
