@@ -63,7 +63,7 @@ def requested(spec: Specification, files: Files) -> tuple[float, float, float]:
 
 def drafted(alice: pl.DataFrame, bob: pl.DataFrame, *truth: str) -> tuple[Specification, dict[Side, pl.DataFrame]]:
     """The specification that is drafted for two files without the columns of the truth, and the files."""
-    spec, _ = draft(alice.drop(truth), bob.drop(truth), "joins", mode="block_keyed")
+    spec, *_ = draft(alice.drop(truth), bob.drop(truth), "joins", mode="block_keyed")
     return spec, {Side.ALICE: alice, Side.BOB: bob}
 
 
