@@ -63,7 +63,7 @@ def in_blocks(
             signed = part.fields[field.name]
             blocks = BlockView.of(signed, part.blocks[rule.name], field.randomised_response)
             if spec.padding is not None:
-                blocks = replace(blocks, minimum=min_size(blocks.sizes, spec.padding))
+                blocks = replace(blocks, minimum=min_size(blocks.sizes))
             truth = truth_of(part, field.name, some.columns[field.name], order, names)
             records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
             for attack, how in _attacks(columns, spec, rule, field, names, n_blocked):

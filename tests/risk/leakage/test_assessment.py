@@ -203,12 +203,12 @@ def test_padded_blocks_are_attacked_as_they_are_sent(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(own_blocks, "attack_by_size", kept)
     columns = people(1500, 4)
     plain = specification("block_keyed")
-    report = assess(columns, plain.model_copy(update={"padding": 8}))
+    report = assess(columns, plain.model_copy(update={"padding": "powers_of_two"}))
     assert {found.rule for found in report.findings} == {"born", "year", ""}
     assert seen
     for blocks, records in seen:
-        assert (blocks.sizes % 8 == 0).all()
+        assert (blocks.sizes & (blocks.sizes - 1) == 0).all()
         assert blocks.minimum is not None
-        assert (blocks.minimum == blocks.sizes - 7).all()
+        assert (blocks.minimum == blocks.sizes // 2 + 1).all()
         assert records.sum() < blocks.view.counts.sum()
         assert (records <= blocks.view.counts).all()
