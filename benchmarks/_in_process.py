@@ -98,7 +98,7 @@ def linked(
         Attributes of the plan that are to differ.
     """
     if specification is None:
-        specification, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "benchmark", block)
+        specification, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "benchmark", block)
     (set_a, of_a), (set_b, of_b) = signed(alice, specification, Side.ALICE), signed(bob, specification, Side.BOB)
     plan = replace(plan_of(specification), **changes)
     run = link(set_a, set_b, plan, Resources(MEMORY, THREADS), lambda stage, fraction: None)

@@ -210,7 +210,7 @@ def padded(
     part, order = made.sets[0], made.orders[rule.name]
     held = part.fields[field]
     blocks = BlockView.of(held, part.blocks[rule.name])
-    blocks = replace(blocks, minimum=min_size(blocks.sizes, "powers_of_two"))
+    blocks = replace(blocks, minimum=min_size(blocks.sizes))
     truth = truth_of(part, field, sent.columns[field], order, study.public[field])
     real = (order < sent.n_records) & (held.codes >= 0)
     return blocks, truth, np.bincount(held.codes[real], minlength=held.n_distinct)

@@ -147,7 +147,7 @@ class Study:
         self.n, self.seed = n, seed
         self.people = generate(n, np.random.default_rng(seed), sampled=0.05)
         self.rng = np.random.default_rng([seed, *section.encode()])
-        self.drafted, _ = draft(self.people, self.people, "people", True, "block_keyed")
+        self.drafted, *_ = draft(self.people, self.people, "people", True, "block_keyed")
         self.columns = self.cleaned(self.people)
 
     def fresh_seed(self) -> Seed:

@@ -66,7 +66,7 @@ class Case:
 
     def specification(self, alice: pl.DataFrame, bob: pl.DataFrame) -> Specification:
         """The draft for two files of the case, with what differs."""
-        spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", self.block)
+        spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", self.block)
         return self.changed(spec)
 
 

@@ -68,7 +68,7 @@ def built(seed: int, replicates: int, *, clustered: bool) -> Judged:
 def kin(seed: int, replicates: int, *, modelled: bool = False) -> Judged:
     """Invented people, all of whose kin are in one of the files; by independent fields, or modelled as drafted."""
     tables = two_files(RECORDS, RECORDS, COMMON, 0.2, np.random.default_rng(seed), sampled=1.0)
-    drafted, _ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "claimed", False)
+    drafted, *_ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "claimed", False)
     quality = f"{{check_field: {CHECK}, decoys: {DECOYS}, bootstrap: {replicates or 'null'}}}"
     spec = load_specification(f"{dump_specification(drafted)}quality: {quality}\n")
     plan = replace(plan_of(spec), seed=seed)

@@ -139,7 +139,7 @@ def kin(
         Per kind the linkage, which of the kept pairs are matches, and how many matches there are.
     """
     tables = two_files(n, n, n // 2, 0.2, np.random.default_rng(seed), sampled=sampled)
-    spec, _ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "dependence", block)
+    spec, *_ = draft(tables[0].drop(TRUTH), tables[1].drop(TRUTH), "dependence", block)
     (set_a, of_a), (set_b, of_b) = (signed(*file) for file in zip(tables, (spec, spec), Side, strict=True))
     person_a, person_b = persons(of_a, of_b)
     found: dict[str, tuple[Linkage, NDArray[np.bool_], int]] = {}

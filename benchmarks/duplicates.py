@@ -87,7 +87,7 @@ def copied(
 
 def between(alice: pl.DataFrame, bob: pl.DataFrame, assignment: Assignment | None = None) -> tuple[Found, str, float]:
     """Two files linked as drafted or by an assignment, that assignment, and F1 of the entities."""
-    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "duplicates")
+    spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "duplicates")
     chosen = assignment or spec.links.assignment
     (set_a, of_a), (set_b, of_b) = (signed(t, spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
     person_a, person_b = persons(of_a, of_b)
@@ -119,7 +119,7 @@ def f1_of_entities(person: NDArray[np.integer], entity: NDArray[np.integer]) -> 
 
 def inside(table: pl.DataFrame, block: bool | None = None) -> Found:
     """The duplicates of one file, by the specification that is drafted for it and itself."""
-    spec, _ = draft(table.drop(TRUTH), table.drop(TRUTH), "duplicates", block)
+    spec, *_ = draft(table.drop(TRUTH), table.drop(TRUTH), "duplicates", block)
     part, of = signed(table, spec, Side.ALICE)
     person = np.unique(of, return_inverse=True)[1]
     found = deduplicate(part, plan_of(spec), RESOURCES, lambda stage, done: None).linkage

@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         alice, bob = two_files(given.people, given.people, given.people // 2, 0.2, np.random.default_rng(given.seed))
-        spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "scale", True)
+        spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "scale", True)
         alice.write_csv(folder / "alice.csv")
         bob.write_csv(folder / "bob.csv")
         files = (folder / "alice.csv", folder / "bob.csv")

@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int:
     rng = np.random.default_rng(given.seed)
     alice, bob = surveys(given.records, 2 * given.records // 5, given.changed, rng)
     started = time.perf_counter()
-    spec, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "survey", True, "block_keyed", gate=assess)
+    spec, comments, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "survey", True, "block_keyed", gate=assess)
     print(f"drafted in {time.perf_counter() - started:.0f} s: {comments['blocking'].splitlines()[-1]}")
     started = time.perf_counter()
     run, judgements = _linked(alice, bob, spec)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from tryst.common.documents.result_warning import ResultWarning
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.specification import Specification
 
 Attacker = Literal["public counts", "register of a share", "register of everybody"]
@@ -195,5 +196,6 @@ class LeakageReport:
         return {"version": VERSION, **asdict(self), **shown, **judged}
 
 
-Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]
-"""Measures, from cleaned columns, a specification and variables' places, what the encoding would let Carole learn."""
+Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series], AssessmentKeys], LeakageReport]
+"""Measures, from cleaned columns, a specification, variables' places and throw-away keys, what the encoding would let
+Carole learn."""

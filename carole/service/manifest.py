@@ -10,7 +10,7 @@ from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROW
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
-from tryst.common.specification.model.padding import max_rows
+from tryst.common.specification.model.padding import MAX_ROWS as MAX_PADDED
 from tryst.common.wire.manifest import Manifest
 
 _REMEDY = "contribute again from the specification that all parties have approved"
@@ -93,7 +93,7 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
     if sample.rows != rows:
         what = f"the samples of a file of {layout.records} records have {rows} rows"
         raise _encoding("manifest.sets", what, str(sample.rows))
-    maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else max_rows(spec.padding))
+    maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else MAX_PADDED)
     for part in layout.sets:
         if part is not sample and part.rows > maximum:
             what = f"at most {maximum} rows under a rule, by {layout.records} records, {spec.decoys} decoys and padding"

@@ -358,16 +358,21 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         separator: Annotated[
             str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
         ] = None,
+        seed: Annotated[
+            int, typer.Option(min=0, help="Draws the throw-away keys and blocks; another one shows how figures vary.")
+        ] = 1,
     ) -> None:
         """Attack your own signatures, on this machine, to see what Carole could learn from them.
 
         The file is signed under a throw-away key as the specification requires, then attacked without the key, by
         counts, by similarities and block by block, with the best possible public lists. Nothing is sent. It ends with
-        status 1 when your service would refuse to contribute.
+        status 1 when these figures are above a limit, where your service refuses to contribute. The service draws by a
+        secret of its own, so near a limit it may decide otherwise.
         """
         from tryst.common.custodian.operator.screen import console, show_leakage
         from tryst.common.custodian.source.csv_form import CsvOptions, form_line
         from tryst.common.custodian.source.reading import clean_file, file_source
+        from tryst.common.keys.assessment_keys import AssessmentKeys
         from tryst.common.specification import read_specification
 
         spec = read_specification(specification)
@@ -375,7 +380,7 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         if line := form_line(source):
             console.print(line, highlight=False)
         cleaned = clean_file(source, spec, party.side)
-        report = load_gate()(cleaned.columns, spec, cleaned.variables)
+        report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(seed))
         if json_file is not None:
             json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
         show_leakage(report, details)

@@ -23,7 +23,6 @@ from tryst.common.encoding.signature_sets import MISSING
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import Specification
-from tryst.common.specification.model.padding import Padding
 
 
 @dataclass(frozen=True)
@@ -48,27 +47,21 @@ class RuleRows:
     decoys: int = 0
 
 
-def padded_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
+def padded_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows of blocks after padding.
 
     Examples
     --------
-    >>> padded_size(np.array([1, 2, 3, 9]), "powers_of_two").tolist()
+    >>> padded_size(np.array([1, 2, 3, 9])).tolist()
     [1, 2, 4, 16]
-    >>> padded_size(np.array([1, 20, 21]), 20).tolist()
-    [20, 20, 40]
     """
-    if padding == "powers_of_two":
-        # Exact up to 2^31: a power of two is its own logarithm's power.
-        return (1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)).astype(np.int64)
-    return (np.maximum(sizes, 1) + (padding - 1)) // padding * padding
+    # Exact up to 2^31: a power of two is its own logarithm's power.
+    return (1 << np.ceil(np.log2(np.maximum(sizes, 1))).astype(np.int64)).astype(np.int64)
 
 
-def min_size(sizes: NDArray[np.int64], padding: Padding) -> NDArray[np.int64]:
+def min_size(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Fewest rows that a block of this size after padding can have had."""
-    if padding == "powers_of_two":
-        return sizes // 2 + 1
-    return sizes - padding + 1
+    return sizes // 2 + 1
 
 
 def rows_of_rules(
@@ -116,12 +109,12 @@ def rows_of_rules(
         if specification.padding is None or noise is None or not len(own):
             continue
         sizes = np.bincount(block[own], minlength=len(keys)).astype(np.int64)
-        missing = padded_size(sizes, specification.padding) - sizes
+        missing = padded_size(sizes) - sizes
         total += int(missing.sum())
         if total > MAX_ROWS:
             raise TrystError(
                 ErrorCode.PARAMETER, f"at most {MAX_ROWS} records and dummies are possible", where="padding",
-                got=f"more for rule {rule.name}", remedy="pad to powers_of_two, or not at all",
+                got=f"more for rule {rule.name}", remedy="do not pad",
             )  # fmt: skip
         first = total - int(missing.sum())
         rows[rule.name] = np.concatenate([own, np.arange(first, total)])

@@ -57,7 +57,7 @@ def command(
         (out / "linkage.yaml").write_text(dump_specification(spec), encoding="utf-8")
         console.print(f"Wrote {out / 'linkage.yaml'}: little to compare, and variables on both sides.")
     else:
-        spec, comments = with_policy(*drafted, (people, people, common))
+        spec, comments = with_policy(drafted.specification, drafted.comments, (people, people, common))
         (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
         console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
         console.print(

@@ -139,6 +139,10 @@ def draft(
     full_register: Annotated[
         float | None, typer.Option(min=0, max=1, help="The same for who has all of these people.")
     ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="Draws the gate's throw-away keys; the same files, options and seed: the same draft."),
+    ] = 1,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
@@ -156,7 +160,6 @@ def draft(
     from tryst.common.specification import dump_specification
     from tryst.common.specification.model.leakage import LeakageSpec
     from tryst.coordinator.client.terminal import console, show_form, show_mode
-    from tryst.coordinator.draft.judged_rules import REFUSED
     from tryst.coordinator.draft.same_records import SAME_RECORDS
     from tryst.coordinator.draft.specification_draft import draft as propose
     from tryst.coordinator.truth_columns import Truth
@@ -174,7 +177,7 @@ def draft(
         raise TrystError(
             ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
         )
-    spec, comments = propose(
+    spec, comments, accepted = propose(
         left,
         right,
         project,
@@ -186,6 +189,7 @@ def draft(
         gate=assess if gate else None,
         rows=rows,
         leakage=LeakageSpec(partial_register=partial_register, full_register=full_register),
+        seed=seed,
     )
     out.write_text(dump_specification(spec, comments), encoding="utf-8")
     console.print(f"Wrote [bold]{out}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules.")
@@ -194,7 +198,7 @@ def draft(
     measured += comments.get("leakage", "").splitlines()
     for line in [SAME_RECORDS] * comments["fields"].startswith(SAME_RECORDS) + measured:
         console.print(line, highlight=False, markup=False)
-    if REFUSED in comments["blocking"]:
+    if not accepted:
         raise typer.Exit(1)
     judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"
     console.print(f"Read it, then try it out: tryst rehearse {out} --alice {alice} --bob {bob} --out rehearsal{judged}")

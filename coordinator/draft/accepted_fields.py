@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.errors import TrystError
-from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Gate
+from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER
 from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.coordinator.draft.accepted_rules import Columns, accepted_rules
 from tryst.coordinator.draft.blocking_rules import Proposal
-from tryst.coordinator.draft.judged_rules import JudgedRules
+from tryst.coordinator.draft.judged_rules import JudgedRules, KeyedGate
 
 BLURRED = ((64, 0.0), (64, 0.1))
 """Bits and randomised response tried against registers, one after the other."""
@@ -43,7 +43,7 @@ def accepted_fields(
     fields: Sequence[FieldSpec],
     cleaned: Mapping[Side, Columns],
     specify: Specify,
-    gate: Gate | None,
+    gate: KeyedGate | None,
     *,
     block_keyed: bool,
     measured: Mapping[Side, Columns],

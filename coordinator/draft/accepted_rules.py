@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from tryst.common.leakage_report import Finding, Gate
+from tryst.common.leakage_report import Finding
 from tryst.common.parties import Side
 from tryst.common.specification import BlockingRule, FieldSpec, Specification
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any, propose_rules
 from tryst.coordinator.draft.expected_recall import CertainMatches
-from tryst.coordinator.draft.judged_rules import JudgedRules
+from tryst.coordinator.draft.judged_rules import JudgedRules, KeyedGate
 
 Columns = Mapping[str, pl.Series]
 PAIRS_TRIED = (PAIRS_PER_ROW, 3, 1)
@@ -40,7 +40,7 @@ def accepted_rules(
     fields: Sequence[FieldSpec],
     cleaned: Mapping[Side, Columns],
     with_rules: Callable[[Sequence[Proposal]], Specification],
-    gate: Gate | None,
+    gate: KeyedGate | None,
     *,
     block_keyed: bool,
     measured: Mapping[Side, Columns] | None = None,
@@ -108,7 +108,7 @@ class _Search:
         fields: Sequence[FieldSpec],
         cleaned: Mapping[Side, Columns],
         with_rules: Callable[[Sequence[Proposal]], Specification],
-        gate: Gate | None,
+        gate: KeyedGate | None,
         measured: Mapping[Side, Columns],
     ) -> None:
         self._fields, self._cleaned, self._with_rules = fields, cleaned, with_rules

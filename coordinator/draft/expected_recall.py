@@ -32,9 +32,10 @@ def agreement_bits(fields: Sequence[FieldSpec], alice: Columns, bob: Columns) ->
     found = {}
     for name in (field.name for field in fields):
         ours, theirs = (
-            side[name].alias("value").drop_nulls().value_counts(normalize=True, name="share") for side in (alice, bob)
+            side[name].alias("value").drop_nulls().value_counts(normalize=True, name="share").sort("value")
+            for side in (alice, bob)
         )
-        both = ours.join(theirs, on="value")
+        both = ours.join(theirs, on="value", maintain_order="left")
         chance = float((both["share"] * both["share_right"]).sum())
         found[name] = float(-np.log2(chance)) if chance > 0 else 0.0
     return found

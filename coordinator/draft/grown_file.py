@@ -1,9 +1,14 @@
 """A file at the size it may grow to, made of a smaller one, for what depends on the rows per block.
 
 The fields fall into groups that depend on each other, as given name and sex do, or street, town and postcode. Each new
-record takes every group from a record drawn at random, so that what is common in the sample stays as common, what
-depends stays dependent, and combinations of independent groups arise that the sample has no two rows of. Values that
-the sample lacks are not invented: blocks come out somewhat larger than in a true file of this size.
+record takes every group from a record before it, so that what is common in the sample stays as common, what depends
+stays dependent, and combinations of independent groups arise that the sample has no two rows of.
+
+A larger file also has values that the sample lacks: nearly all telephone numbers, and most days of birth. The field
+with the most values in a group takes a new value as often as `value_urn` finds from the sample. A file ten times as
+large would otherwise have ten rows of each telephone number, and the gate would refuse rules for blocks that no true
+file has (`python -m benchmarks growth`). A new value is the first half of one value with the second half of another, so
+that its first characters, its length and its similarities are like those of the others.
 """
 
 from __future__ import annotations
@@ -13,6 +18,9 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+
+from tryst.coordinator.draft.value_urn import ValueUrn
 
 DEPENDENT = 1.2
 """Two fields are dependent if pairs of records agree on both so many times more often than if they were not."""
@@ -20,10 +28,14 @@ PAIRS = 400_000
 """Random pairs of records from which it is counted."""
 FEW = 10
 """Pairs that agree on both fields that show a dependence."""
+BEGINNING = 3
+"""Characters of a value, at least, that a new value takes from one: keys of drafted rules have as many."""
+DRAWS = (BEGINNING, BEGINNING, BEGINNING, 1, 1, 1)
+"""The same at each draw of a value until no other row has it: short codes that begin so may all be taken."""
 
 
 def grown(columns: Mapping[str, pl.Series], n_rows: int, rng: np.random.Generator) -> dict[str, pl.Series]:
-    """A file of `n_rows` records with the values, shares and dependences of a smaller one.
+    """A file of `n_rows` records with the shares and dependences of a smaller one, its values and further ones.
 
     Parameters
     ----------
@@ -33,16 +45,78 @@ def grown(columns: Mapping[str, pl.Series], n_rows: int, rng: np.random.Generato
         Returned as it is if the file has so many.
     rng
         Draws the records.
+
+    Notes
+    -----
+    O(n_rows) for each field.
     """
     n = len(next(iter(columns.values())))
     if n_rows <= n:
         return dict(columns)
     found: dict[str, pl.Series] = {}
     for group in dependent_groups(columns, rng):
-        # Every record of the sample stands in the larger file, in its place.
-        drawn = np.concatenate([np.arange(n), rng.integers(0, n, n_rows - n)])
-        found |= {name: columns[name].gather(drawn) for name in group}
+        finest = max(group, key=lambda name: columns[name].n_unique())
+        before = _rows_before(columns[finest], n_rows, rng)
+        # A new value comes with what a record of the sample has in the other fields, and begins like that record's own.
+        new = n + np.flatnonzero(before[n:] == np.arange(n, n_rows))
+        like = before.copy()
+        like[new] = rng.choice(np.flatnonzero(columns[finest].is_not_null().to_numpy()), len(new)) if len(new) else new
+        like = _origin(like)
+        found |= {name: columns[name].gather(like) for name in group}
+        found[finest] = _with_new(columns[finest], _origin(before), like, rng)
     return {name: found[name] for name in columns}
+
+
+def _rows_before(column: pl.Series, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """For each row one before it with the same value, or itself: those of the sample, and those of a new value."""
+    n = len(column)
+    filled = column.is_not_null().to_numpy()
+    # Of the further rows as many lack a value as of the sample's.
+    is_filled = np.concatenate([filled, filled[rng.integers(0, n, n_rows - n)]])
+    before = np.arange(n_rows)
+    there, lacking = np.flatnonzero(is_filled), np.flatnonzero(~is_filled)
+    if len(lacking):
+        sampled = np.flatnonzero(~filled)
+        before[lacking[len(sampled) :]] = rng.choice(sampled, len(lacking) - len(sampled))
+    if filled.any():
+        codes = column.drop_nulls().rank("dense").to_numpy().astype(np.int64) - 1
+        before[there] = there[ValueUrn.fitted(np.bincount(codes)).drawn(codes, len(there), rng)]
+    return before
+
+
+def _origin(before: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first row of each row's value, given one before it that has the same, or itself."""
+    while True:
+        further: NDArray[np.int64] = before[before]
+        if np.array_equal(further, before):
+            return before
+        before = further
+
+
+def _with_new(
+    column: pl.Series, origin: NDArray[np.int64], like: NDArray[np.int64], rng: np.random.Generator
+) -> pl.Series:
+    """The values of a column by the rows they come from; those of no row of the sample begin like that of another."""
+    n = len(column)
+    new = np.unique(origin[origin >= n])
+    if not len(new):
+        return column.gather(origin)
+    own = column.drop_nulls()
+    beginning = column.gather(like[new])
+    made, again = beginning, np.arange(len(new))
+    for least in DRAWS:
+        ends = own.gather(rng.integers(0, len(own), len(again)))
+        made = made.scatter(again, _joined(beginning.gather(again), ends, least))
+        taken = made.is_in(own.implode()) | ~made.is_first_distinct()
+        again = np.flatnonzero(taken.to_numpy())
+    return pl.concat([column, made]).gather(np.where(origin < n, origin, n + np.searchsorted(new, origin)))
+
+
+def _joined(beginning: pl.Series, end: pl.Series, least: int) -> pl.Series:
+    """The first half of each value, at least so many characters, with the second half of another."""
+    both = pl.DataFrame({"a": beginning, "b": end})
+    half_a, half_b = (pl.max_horizontal((pl.col(name).str.len_chars() + 1) // 2, pl.lit(least)) for name in "ab")
+    return both.select(pl.col("a").str.slice(0, half_a) + pl.col("b").str.slice(half_b))["a"]
 
 
 def dependent_groups(columns: Mapping[str, pl.Series], rng: np.random.Generator) -> list[list[str]]:

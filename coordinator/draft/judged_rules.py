@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
+import polars as pl
+
+from tryst.common.keys.assessment_keys import AssessmentKeys
+from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, Gate, LeakageReport
 from tryst.common.parties import Side
+from tryst.common.specification import Specification
 from tryst.coordinator.draft.blocking_rules import Proposal
 
 MARGIN = 0.6
 """Share of the limit up to which a rule is kept: keys and blocks are drawn, and near the limit the next measurement may
 be above it."""
 
-REFUSED = "THE CUSTODIANS' GATES REFUSE THIS SPECIFICATION"
-"""Begins the verdict where no draft was accepted."""
+KeyedGate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series]], LeakageReport]
+"""A `Gate` with its throw-away keys: what is measured of two drafts differs by the drafts alone."""
 
 WITH_REGISTER = (REGISTER, EVERYBODY)
 """Those who have people of the file in clear."""
 
 LITTLE = 0.05
 """Share of a register's people up to which the draft says nothing of it."""
+
+
+def keyed(gate: Gate, keys: AssessmentKeys) -> KeyedGate:
+    """A gate that measures everything by the same throw-away keys."""
+
+    def measure(
+        columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]
+    ) -> LeakageReport:
+        return gate(columns, spec, variables, keys)
+
+    return measure
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,7 @@ class JudgedRules:
             )
         above = list(dict.fromkeys(name for r in self.reports.values() for name in _above(r)))
         return (
-            f"{REFUSED}, and none was found that they accept: {_where(finding)}"
+            f"THE CUSTODIANS' GATES REFUSE THIS SPECIFICATION, and none was found that they accept: {_where(finding)}"
             f" would be recovered for {recovered}, limit {limit:.0%}; above it: {', '.join(above) or 'registers only'}."
             " What remains: fewer fields (--ignore); `padding`; a higher `leakage: {limit: ...}` that both custodians"
             " agree on knowing this figure; mode open, in which Carole can read most common values if she attacks; or"

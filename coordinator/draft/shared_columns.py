@@ -149,11 +149,11 @@ def text_of(column: pl.Series) -> pl.Series | None:
 
 def shape_of(text: pl.Series) -> Shape:
     """Counts and shares of a column's text."""
-    counts = text.drop_nulls().value_counts(sort=True, name="n")
+    counts = text.alias("value").drop_nulls().value_counts(name="n").sort("n", "value", descending=[True, False])
     present = int(counts["n"].sum())
     covered = counts["n"].cum_sum()
     every = max(1, counts.height // SAMPLE)
-    values = [str(value) for value in counts[text.name].gather_every(every)]
+    values = [str(value) for value in counts["value"].gather_every(every)]
     n = max(1, len(values))
     lengths = Counter(map(len, values))
     return Shape(
@@ -163,7 +163,7 @@ def shape_of(text: pl.Series) -> Shape:
         concentrated=int((covered < 0.95 * present).sum()) + 1 if present else 0,
         dates={order: sum(_is_whole_date(value, order) for value in values) / n for order in ORDERS},
         numbers=sum(clean_number(value) is not None for value in values) / n,
-        running=_is_running(counts[text.name]),
+        running=_is_running(counts["value"]),
         leading_zeros=any(value[0] == "0" and value.isdigit() and len(value) > 1 for value in values),
         one_length=max(lengths.values(), default=0) / n,
         with_digits=sum(any(character.isdigit() for character in value) for value in values) / n,

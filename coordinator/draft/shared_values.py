@@ -51,6 +51,6 @@ def _words(text: pl.Series) -> pl.Series:
 def _overlap(ours: pl.Series, theirs: pl.Series) -> float:
     if ours.is_empty() or theirs.is_empty():
         return 0.0
-    shares = [values.alias("value").value_counts(normalize=True) for values in (ours, theirs)]
-    both = shares[0].join(shares[1], on="value", how="inner")
+    shares = [values.alias("value").value_counts(normalize=True).sort("value") for values in (ours, theirs)]
+    both = shares[0].join(shares[1], on="value", how="inner", maintain_order="left")
     return float(both.select(pl.min_horizontal("proportion", "proportion_right").sum()).item())

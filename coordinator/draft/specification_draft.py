@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.cleaning import clean
 from tryst.common.cleaning.own_copies import own_copies
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Gate
 from tryst.common.parties import Side
 from tryst.common.specification import (
@@ -40,7 +41,7 @@ from tryst.coordinator.draft.assignment import propose_assignment
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal
 from tryst.coordinator.draft.compared_fields import ProposedFields, propose_fields
 from tryst.coordinator.draft.grown_file import grown
-from tryst.coordinator.draft.judged_rules import JudgedRules
+from tryst.coordinator.draft.judged_rules import JudgedRules, keyed
 from tryst.coordinator.draft.register_limits import measured_limits
 from tryst.coordinator.draft.same_records import SAME_RECORDS, hold_the_same
 from tryst.coordinator.draft.shared_columns import identifier_of, text_of
@@ -67,6 +68,15 @@ _MODE_BLOCK_KEYED = (
 _RETENTION_COMMENT = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
 
 
+class Drafted(NamedTuple):
+    """A proposed specification, comments by path for `dump_specification`, and whether custodians would contribute."""
+
+    specification: Specification
+    comments: dict[str, str]
+    accepted: bool
+    """False if a custodian's gate refuses it; True if both accept it, or none was asked."""
+
+
 def draft(
     alice: pl.DataFrame,
     bob: pl.DataFrame,
@@ -80,7 +90,8 @@ def draft(
     gate: Gate | None = None,
     rows: int = 0,
     leakage: LeakageSpec = _LEAKAGE,
-) -> tuple[Specification, dict[str, str]]:
+    seed: int = 1,
+) -> Drafted:
     """Propose a specification for linking two files.
 
     Parameters
@@ -105,13 +116,13 @@ def draft(
         them. 0: the files are measured as they are.
     leakage
         Limits that the draft must meet. Limits for registers that it does not have are drafted from what is measured.
+    seed
+        Draws the gate's throw-away keys and what it measures; the same files, options and seed give the same draft.
 
     Returns
     -------
-    Specification
-        A valid specification.
-    dict of str
-        Comments by path, for `dump_specification`.
+    Drafted
+        With a valid specification.
 
     Raises
     ------
@@ -153,7 +164,7 @@ def draft(
         assignment, reason = propose_assignment(copies)
         comments |= {"links": reason} if reason else {}
         links = LinkSpec(assignment=assignment)
-        return _specification(project, identifiers, drafted.fields, (), "open", links), comments
+        return Drafted(_specification(project, identifiers, drafted.fields, (), "open", links), comments, True)
 
     def specify(fields: Sequence[FieldSpec], proposals: Sequence[Proposal]) -> Specification:
         chosen = mode or ("block_keyed" if proposals else "open")
@@ -161,9 +172,12 @@ def draft(
         rules = tuple(proposal.rule for proposal in proposals)
         return _specification(project, identifiers, fields, rules, chosen, links, leakage)
 
-    measured = {side: grown(columns, rows, np.random.default_rng(1)) for side, columns in cleaned.items()}
+    keys = AssessmentKeys.of_number(seed)
+    measure = None if gate is None else keyed(gate, keys)
+
+    measured = {side: grown(columns, rows, keys.generator(f"grown {side}")) for side, columns in cleaned.items()}
     accepted = accepted_fields(
-        drafted.fields, cleaned, specify, gate, block_keyed=mode != "open", measured=measured, leakage=leakage
+        drafted.fields, cleaned, specify, measure, block_keyed=mode != "open", measured=measured, leakage=leakage
     )
     judged, kept = accepted.rules, {field.name for field in accepted.fields}
     largest = max(len(column) for columns in measured.values() for column in columns.values())
@@ -175,14 +189,14 @@ def draft(
     drafted.left_out += [f"{field.name}: see `blocking`." for field in drafted.fields if field.name not in kept]
     drafted.fields = list(accepted.fields)
     comments = _comments(drafted, identifiers) | ({"leakage": limits} if limits else {})
-    comments["blocking"] = _blocking_comment(pairs, judged, accepted.steps, largest)
+    comments["blocking"] = _blocking_comment(pairs, judged, accepted.steps, largest, seed)
     for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
     if spec.mode == "block_keyed":
         comments["mode"] = _MODE_BLOCK_KEYED
     _, reason = propose_assignment(copies, spec.mode)
     comments |= {"links": reason} if reason else {}
-    return spec, comments
+    return Drafted(spec, comments, judged.accepted)
 
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
@@ -287,7 +301,7 @@ def _comments(drafted: ProposedFields, identifiers: dict[Side, str]) -> dict[str
     }
 
 
-def _blocking_comment(pairs: int, judged: JudgedRules, steps: Sequence[str], rows: int) -> str:
+def _blocking_comment(pairs: int, judged: JudgedRules, steps: Sequence[str], rows: int, seed: int) -> str:
     if not judged.proposals:
         return f"No rule could be found: none of the fields can block. All {pairs:,} pairs are compared."
     comment = (
@@ -297,4 +311,6 @@ def _blocking_comment(pairs: int, judged: JudgedRules, steps: Sequence[str], row
     if not judged.verdict:
         return comment
     changes = [f"Changed until the gates accepted: {step}" for step in (*steps, *judged.steps)]
-    return "\n".join([comment, *changes, f"Measured on files of {rows:,} records. {judged.verdict}"])
+    return "\n".join(
+        [comment, *changes, f"Measured on files of {rows:,} records, drawn by --seed {seed}. {judged.verdict}"]
+    )

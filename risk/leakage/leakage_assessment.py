@@ -21,6 +21,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 from tryst.common.specification import Specification
 from tryst.risk.leakage.across import by_cooccurrence
@@ -33,6 +34,9 @@ from tryst.risk.leakage.own_whole import coded, field_by_field
 REPORTED = 0.05
 """Share of the people of a register from which the report warns that they are recognised."""
 
+FIXED = AssessmentKeys.of_number(1)
+"""What an assessment outside a project is drawn by, unless another number is asked for."""
+
 _REGISTERS = {REGISTER: "a register with a share of these people", EVERYBODY: "a register of all these people"}
 
 
@@ -40,7 +44,7 @@ def assess(
     columns: Mapping[str, pl.Series],
     spec: Specification,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
-    seed: int = 1,
+    keys: AssessmentKeys = FIXED,
 ) -> LeakageReport:
     """Measure what the signatures of a file give away.
 
@@ -52,9 +56,9 @@ def assess(
         The specification, with its limit.
     variables
         Places of the rows' categories, by variable, null where missing.
-    seed
-        Of the public counts and of the blocks drawn; the same file and seed give the same report, but for what the
-        throw-away keys decide.
+    keys
+        Throw-away keys of signatures and noise, and what the public counts and blocks are drawn by. The same file, rows
+        in the same order, and the same keys give the same report.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def assess(
     -----
     Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core.
     """
-    rng = np.random.default_rng(seed)
+    rng = keys.generator("assessment")
     n = max((len(column) for column in columns.values()), default=0)
     limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
     if spec.mode == "trusted":
@@ -78,16 +82,16 @@ def assess(
         return LeakageReport(spec.mode, n, limit, refuses, everything, warnings=warnings)
     recognised: tuple[Finding, ...] = ()
     signed = spec.model_copy(update={"variables": ()})  # codes are no signatures
-    codes = list(coded(spec, variables, rng))
+    codes = list(coded(spec, variables, keys, rng))
     reported = [finding(margins) for _, margins in codes]
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
         if spec.mode == "block_keyed":
-            each_rule = [*in_blocks(columns, signed, rng), *in_samples(columns, signed, rng)]
+            each_rule = [*in_blocks(columns, signed, keys, rng), *in_samples(columns, signed, keys, rng)]
             found = [each for each in each_rule if each.attacker == PUBLIC]
             recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
         else:
-            read = list(field_by_field(columns, signed, rng))
+            read = list(field_by_field(columns, signed, keys, rng))
             found = [each for _, findings in read for each in findings]
             fields = [field for field, _ in read]
             found += [finding(each) for field in fields if (each := by_cooccurrence(field, fields, rng))]

@@ -14,8 +14,7 @@ from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.padding import RuleRows, min_size, rows_of_rules
 from tryst.common.encoding.records import encode_rows
 from tryst.common.errors import TrystError
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import BlockingRule, FieldSpec, Specification
 from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
@@ -27,10 +26,12 @@ from tryst.risk.leakage.public import PublicValues
 _OTHERS = 200
 
 
-def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
+def in_blocks(
+    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
+) -> Iterator[Finding]:
     """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies."""
     public = {field.name: public_values(columns[field.name], field, rng) for field in spec.fields}
-    noise = NoiseKey.generate()
+    noise = keys.throw_away_noise("blocks")
     whole = rows_of_rules(columns, spec, noise)
     weights: dict[str, dict[int, float]] = {}
     drawn: dict[str, NDArray[np.int64]] = {}
@@ -48,7 +49,7 @@ def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ran
         {name: np.searchsorted(used, rows) for name, rows in drawn.items()},
         int(np.searchsorted(used, whole.n_records)),
     )
-    sent = encode_rows(some, spec, Seed.generate(), 1, noise=noise, samples=False, shuffle=file_order)
+    sent = encode_rows(some, spec, keys.throw_away_seed("blocks"), 1, noise=noise, samples=False, shuffle=file_order)
     for part, rule in zip(sent.sets, spec.keyed_rules, strict=True):
         order = sent.orders[rule.name]
         if not len(order):
@@ -62,7 +63,7 @@ def in_blocks(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ran
             signed = part.fields[field.name]
             blocks = BlockView.of(signed, part.blocks[rule.name], field.randomised_response)
             if spec.padding is not None:
-                blocks = replace(blocks, minimum=min_size(blocks.sizes, spec.padding))
+                blocks = replace(blocks, minimum=min_size(blocks.sizes))
             truth = truth_of(part, field.name, some.columns[field.name], order, names)
             records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
             for attack, how in _attacks(columns, spec, rule, field, names, n_blocked):

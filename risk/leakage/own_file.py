@@ -23,9 +23,14 @@ PER_CLASS = 200
 _PUBLIC_KEY = bytes(32)
 
 
+def _counted(column: pl.Series) -> pl.DataFrame:
+    """How many rows have each value, by value: polars counts in no order of its own."""
+    return column.alias("value").drop_nulls().value_counts().sort("value")
+
+
 def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
     """The dictionary of a field: the file's own values, with counts redrawn; None if no row has a value."""
-    counted = column.drop_nulls().value_counts()
+    counted = _counted(column)
     values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
     redrawn = rng.poisson(counts) + 0.5
     kept = np.argsort(-redrawn, kind="stable")[:DICTIONARY]
@@ -39,7 +44,7 @@ def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator)
 
 def clear_values(column: pl.Series, field: FieldSpec) -> tuple[PublicValues, NDArray[np.int64]] | None:
     """The values of a field that some records have, and each record's among them (-1: missing); None without any."""
-    counted = column.drop_nulls().value_counts()
+    counted = _counted(column)
     values = counted.get_column(counted.columns[0]).to_list()
     if not values:
         return None

@@ -12,8 +12,7 @@ from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.padding import RuleRows
 from tryst.common.encoding.records import encode_rows
 from tryst.common.encoding.samples import GROUP_ROWS, GROUPS, grouped
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import Specification
 from tryst.risk.leakage.block_model import block_likelihood
@@ -31,7 +30,9 @@ PATIENTLY = 320
 _COMMONEST = 400
 
 
-def in_samples(columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator) -> Iterator[Finding]:
+def in_samples(
+    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
+) -> Iterator[Finding]:
     """Findings in the samples of mode block_keyed.
 
     A field of fewer than `MIN_VALUES` values is left out.
@@ -42,7 +43,8 @@ def in_samples(columns: Mapping[str, pl.Series], spec: Specification, rng: np.ra
     drawn = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
     some = {name: column.gather(rng.permutation(drawn)) for name, column in columns.items()}
     empty = RuleRows(some, {}, len(drawn))
-    sent = encode_rows(empty, spec, Seed.generate(), 1, noise=NoiseKey.generate(), shuffle=file_order)
+    seed, noise = keys.throw_away_seed("samples"), keys.throw_away_noise("samples")
+    sent = encode_rows(empty, spec, seed, 1, noise=noise, shuffle=file_order)
     (part,), rows = sent.sets, grouped(len(drawn), lambda _: file_order(len(drawn))).ravel()
     for field in spec.fields:
         public = public_values(columns[field.name], field, rng)

@@ -12,8 +12,7 @@ from tryst.common.cleaning.similar_values import listed_in
 from tryst.common.encoding.categories import category_codes, relabelling
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.records import encode_records
-from tryst.common.keys.derivation import Seed
-from tryst.common.keys.noise import NoiseKey
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import Specification, encoding_digest
 from tryst.risk.leakage.across import ReadField
@@ -33,15 +32,16 @@ SALTED = 4000
 
 
 def field_by_field(
-    columns: Mapping[str, pl.Series], spec: Specification, rng: np.random.Generator
+    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
 ) -> Iterator[tuple[ReadField, list[Finding]]]:
     """Every field attacked by itself, where one key serves the whole file, or one salt of a field."""
-    noise = NoiseKey.generate()
-    part = encode_records(columns, spec, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0]
+    noise = keys.throw_away_noise("whole file")
+    part = encode_records(columns, spec, keys.throw_away_seed("whole file"), 1, noise=noise, shuffle=file_order).sets[0]
     bare = without_undone_salts(spec)
-    joined = (
-        encode_records(columns, bare, Seed.generate(), 1, noise=noise, shuffle=file_order).sets[0] if bare else part
-    )
+    joined = part
+    if bare:
+        seed = keys.throw_away_seed("salts joined")
+        joined = encode_records(columns, bare, seed, 1, noise=noise, shuffle=file_order).sets[0]
     rows = np.arange(part.n_rows)
     for field in spec.fields:
         column = columns[field.name]
@@ -79,10 +79,10 @@ def field_by_field(
 
 
 def coded(
-    spec: Specification, variables: Mapping[str, pl.Series], rng: np.random.Generator
+    spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys, rng: np.random.Generator
 ) -> Iterator[tuple[ReadField, Recovery]]:
     """The variables' codes, and what their public margins disclose of them."""
-    seed, digest = Seed.generate(), encoding_digest(spec)
+    seed, digest = keys.throw_away_seed("codes"), encoding_digest(spec)
     for variable in spec.variables:
         if variable.name not in variables or variables[variable.name].is_null().all():
             continue

@@ -61,7 +61,7 @@ def test_namesakes_share_few_names_and_were_born_within_two_years() -> None:
 
 def test_a_peer_that_fails_gives_its_reason() -> None:
     alice, bob = KINDS["strangers"](50, 25, np.random.default_rng(1))
-    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", False)
+    spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", False)
     absent = by_peer("splink", alice, bob, spec, Limits(Path(sys.executable), 1.0, 8.0))
     assert isinstance(absent, str)
     assert absent.startswith("failed: ModuleNotFoundError")
@@ -76,7 +76,7 @@ def test_a_peers_weights_are_linked_one_to_one(tmp_path: Path) -> None:
     lines = "\\n".join(["alice,bob,probability,weight", *found])
     peer.write_text(f'#!/bin/sh\nprintf \'{lines}\\n\' > "$3/pairs.csv"\necho \'{{"version": "1"}}\'\n')
     peer.chmod(0o755)
-    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", False)
+    spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "quality", False)
     both = by_peer("splink", alice, bob, spec, Limits(peer, 1.0, 8.0))
     assert isinstance(both, dict)
     own, assigned = both["splink 1"], both["splink, one_to_one"]

@@ -16,6 +16,7 @@ from tryst.common.cleaning import Cleaned
 from tryst.common.custodian.state.state_tables import Leakage
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Verdict
 from tryst.common.specification import Specification
 from tryst.protos.linkage.v1 import contribution_pb2
@@ -37,7 +38,9 @@ def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
     if known is None or known.specification_digest != task.specification_digest or known.overridden_at is None:
         # Measured at every attempt: the source may have been corrected in between.
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
-        report = context.gate(cleaned.columns, _altogether(context, task), cleaned.variables)
+        # The same records have the same verdict, however often it is tried, and no other party can foresee it.
+        keys = AssessmentKeys.of_custodian(context.state.noise_key(), task.specification_digest)
+        report = context.gate(cleaned.columns, _altogether(context, task), cleaned.variables, keys)
         verdict = report.decisive
         known = Leakage(
             project=task.project,

@@ -91,7 +91,7 @@ def count_requested(
         count.carried = count.total
     now, uploaded = _numbers(counted), _uploaded(upload, identifiers, decoys)
     count.total = Requested(count.carried.records + now.records, count.carried.joins + now.joins)
-    resolution = task.spec.resolution.filled(task.spec.padding)
+    resolution = task.spec.resolution
     try:
         resolution.refuse_requested(count.total, uploaded, context.party.title, where)
     except TrystError:

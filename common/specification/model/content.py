@@ -243,9 +243,8 @@ class SpecificationContent(Section):
     blocking: tuple[BlockingRule, ...] = Field(default=(), strict=False)
     """Rules that choose the pairs to compare; none: every pair is compared."""
     padding: Padding | None = None
-    """In mode block_keyed: dummy rows bring every block up to the next power of two of rows (powers_of_two), or to the
-    next multiple of a number (20), so that the linkage unit does not see how many records a block has. Default:
-    none."""
+    """In mode block_keyed: dummy rows bring every block up to the next power of two of rows, so that the linkage unit
+    does not see how many records a block has. Default: none."""
     swaps: tuple[Swap, ...] = Field(default=(), strict=False)
     """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
     too, and an exchange is a comparison level of its own. They must share a key domain."""

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Discriminator, Field, Tag
+Padding = Literal["powers_of_two"]
+"""The size blocks are padded to: the next power of two.
 
-MAX_ROWS = 1000
+Not a multiple of a number: most rows of small blocks would be dummies, so that a record would have candidate pairs with
+dummies under nearly every rule, and the handles of an honest run would join most rows of most records.
+"""
 
-
-def _padding_tag(value: object) -> str:
-    return "powers" if isinstance(value, str) else "multiple"
-
-
-Padding = Annotated[
-    Annotated[Literal["powers_of_two"], Tag("powers")] | Annotated[int, Field(ge=2, le=MAX_ROWS), Tag("multiple")],
-    Discriminator(_padding_tag),
-]
-"""The size blocks are padded to: the next power of two, or the next multiple of a number of rows."""
-
-
-def max_rows(padding: Padding) -> int:
-    """The maximum number of rows per record of a block after padding."""
-    return 2 if padding == "powers_of_two" else padding
+MAX_ROWS = 2
+"""Rows per record of a block after padding, at most."""

@@ -9,11 +9,10 @@ from typing import Literal
 from pydantic import Field
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.section import Section
 
-MAX_JOINS, MAX_JOINS_PADDED = 0.25, 1.0
-"""Defaults of `max_joins`; the second where blocks are padded to multiples of a number (see `benchmarks joins`)."""
+MAX_JOINS = 0.25
+"""Default of `max_joins` (see `benchmarks joins`)."""
 
 _CAPPED = {
     "max_joins": "handles may join at most {:,} rows of {} to another row of their record",
@@ -51,12 +50,11 @@ class ResolutionSpec(Section):
     """With by: carole, and then required: the maximum number of records of either file of which she may learn which
     rows are one. A custodian counts its own over all runs, and refuses above it."""
 
-    max_joins: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    max_joins: float = Field(default=MAX_JOINS, ge=0, le=1, allow_inf_nan=False)
     """Share of the joins in its upload that a custodian lets handles show: joins of two rows of one record under two
     rules, of which a record has one fewer than rows. Honest runs need few of them; the linkage unit and the resolver
     could learn so many if they colluded and requested what is no candidate. Counted over all runs, and refused
-    above. Default: .25; 1, which is no bound, where blocks are padded to multiples of a number, since pairs of a record
-    with dummies are candidates under every rule then."""
+    above; 1 is no bound."""
     max_requested: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     """Share of its file's records for which a custodian submits handles at all, counted likewise. Where the output is
     assessed each of them joins a row to its row of codes. Default: no limit, since every record may have a match."""
@@ -90,12 +88,6 @@ class ResolutionSpec(Section):
                 remedy="amend the specification: narrower blocking or another threshold for fewer candidate pairs,"
                 " a higher cap, or `by: coordinator`",
             )
-
-    def filled(self, padding: Padding | None) -> ResolutionSpec:
-        """The same with the default cap for blocks that are padded so."""
-        if self.max_joins is not None:
-            return self
-        return self.model_copy(update={"max_joins": MAX_JOINS_PADDED if isinstance(padding, int) else MAX_JOINS})
 
     @property
     def caps(self) -> dict[str, float | None]:

@@ -9,7 +9,6 @@ from tryst.common.message_words import listed
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.categorisation import CommonCategory, Span
-from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.hardening import hardening_notes
 from tryst.common.specification.notes.modes import capped
@@ -131,7 +130,7 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
         " group under a key of its own. They belong to no row; within a group she sees which are equal or similar."
     )
     if not spec.resolution.joined:
-        bounds = capped(spec.resolution.filled(spec.padding))
+        bounds = capped(spec.resolution)
         yield (
             "Which rows are one record is known to the coordinator's process alone, by random handles of each run; it"
             " sees the comparison levels of candidate pairs, and no signature. Together with Carole it could undo the"
@@ -140,13 +139,12 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
         )
     yield "Each custodian learns which of its records are in candidate pairs near a link."
     if spec.padding is not None:
-        target, cost = _padding_words(spec.padding)
         yield (
-            f"Each custodian brings the number of rows of every block up to {target} by dummy rows, {cost}. It hides"
-            " how many records a block has, not how many blocks there are; and a row that resembles one of the other"
-            " file is no dummy, so it hides little where nearly every record has a match. In our attacks it lowered"
-            " what sizes alone reveal of names, but not what similarities inside large blocks reveal: narrower rules"
-            " do. The resolver knows the dummies and links none."
+            "Each custodian brings the number of rows of every block up to the next power of two by dummy rows, less"
+            " than twice the rows. It hides how many records a block has, not how many blocks there are; and a row that"
+            " resembles one of the other file is no dummy, so it hides little where nearly every record has a match. In"
+            " our attacks it lowered what sizes alone reveal of names, but not what similarities inside large blocks"
+            " reveal: narrower rules do. The resolver knows the dummies and links none."
         )
     for rule in (rule for rule in spec.keyed_rules if rule.withheld):
         yield (
@@ -284,13 +282,6 @@ def _latent(spec: Specification) -> Iterator[str]:
 
 def _holder(variable: VariableSpec) -> str:
     return "both files" if variable.holder == "both" else f"{variable.holder}'s file"
-
-
-def _padding_words(padding: Padding) -> tuple[str, str]:
-    """The padded size of a block, and the maximum cost, in words."""
-    if padding == "powers_of_two":
-        return "the next power of two", "less than twice the rows"
-    return f"the next multiple of {padding}", f"up to {padding} times the rows, where blocks are small"
 
 
 def _what_is_lost(rows: Sequence[CommonCategory], sides: Sequence[Side]) -> str:

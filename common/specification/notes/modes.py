@@ -32,7 +32,8 @@ JOINED = (
 
 def capped(resolution: ResolutionSpec) -> str:
     """For how much of a file Carole and the resolver together could undo the protection."""
-    joins = f"for up to {resolution.caps['max_joins']:.2g} of the joins of a record's rows (resolution.max_joins)"
+    share = "all" if resolution.max_joins == 1 else f"up to {resolution.max_joins:.2g} of"
+    joins = f"for {share} the joins of a record's rows (resolution.max_joins)"
     if resolution.max_requested is None:
         return joins
     return f"{joins}, of up to {resolution.max_requested:.2g} of the records (max_requested)"

@@ -91,8 +91,8 @@ def specification_digest(spec: Specification) -> bytes:
     for rule, plain in zip(spec.blocking, content["blocking"], strict=True):
         if not rule.withheld:
             del plain["withheld"]
-    usual = ResolutionSpec().filled(spec.padding).caps
-    for name, cap in spec.resolution.filled(spec.padding).caps.items():
+    usual = ResolutionSpec().caps
+    for name, cap in spec.resolution.caps.items():
         if cap == usual[name]:
             del content["resolution"][name]
     if spec.release.exact_probabilities == "none":

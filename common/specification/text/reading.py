@@ -32,7 +32,8 @@ _REMEDIES: dict[str, str] = {
     "key_domain": "use 1 to 64 letters, digits, _ and -, beginning with a letter",
     "bits": "use a multiple of 64 from 64 to 8192, such as 1024",
     "randomised_response": "use 0, or a probability from 0.001 to 0.4, such as 0.05",
-    "padding": "use powers_of_two, or a whole number of rows from 2 to 1000, such as 20",
+    "padding": "write `powers_of_two`, or drop it; a number of rows is refused, since most candidate pairs would be"
+    " with dummies, and their handles would join most records",
     "levels": "use em8, em15, exact, or upper bounds above 0, ascending to 1, such as [0.5, 0.8, 1]",
     "retention": "write `retention: {uploads_days: 7, results_days: 30, maps_days: 90}` with your own numbers",
     "custodians": "write `custodians: {alice: {identifier: COLUMN}, bob: {identifier: COLUMN}}`",

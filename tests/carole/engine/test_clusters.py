@@ -35,7 +35,7 @@ class Files:
         rng = np.random.default_rng(seed)
         tables = two_files(400, 400, 200, 0.2, rng, sampled=0.01)
         alice, bob = (copied(table, share, 0.3, rng, thrice=0.3) for table in tables) if share else tables
-        self.spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "clusters", block=True, mode="open")
+        self.spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "clusters", block=True, mode="open")
         (self.a, of_a), (self.b, of_b) = (signed(t, self.spec, s) for t, s in ((alice, Side.ALICE), (bob, Side.BOB)))
         self.persons = persons(of_a, of_b)
 

@@ -35,6 +35,7 @@ from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
+from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.quality import QualitySpec
 
 ENOUGH = Resources(1 << 30, 1)
@@ -159,7 +160,7 @@ def test_a_decoy_as_like_as_a_certain_link_is_not_linked_and_a_better_one_is() -
     assert counts == (DecoyCount(DECOYS, 1, 0, 9, 3), DecoyCount(DECOYS, 0, 0, 3, 3))
 
 
-def block_keyed(padding: int | None, decoys: int | None) -> Linkage:
+def block_keyed(padding: Padding | None, decoys: int | None) -> Linkage:
     """As the resolver decides; the handle of a record is its row."""
     spec, given = people(PEOPLE, 0.2, 3)
     quality = None if decoys is None else QualitySpec(decoys=decoys)

@@ -77,7 +77,7 @@ def test_fields_that_hardly_distinguish_people_show_nothing() -> None:
 
 
 def test_among_dummies_nothing_is_counted() -> None:
-    padded = short().model_copy(update={"padding": 20})
+    padded = short().model_copy(update={"padding": "powers_of_two"})
     small = {side: frame.head(100) for side, frame in honest(SEED).items()}
     found = counted(small, "block_keyed", padded)
     assert [(each.distinguishing, each.rows, each.records) for each in found] == [(False, 0.0, 100)] * 2

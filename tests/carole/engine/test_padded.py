@@ -50,7 +50,7 @@ def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPair
 
 @pytest.fixture(scope="module")
 def padded() -> tuple:
-    return compared(8)
+    return compared("powers_of_two")
 
 
 @pytest.fixture(scope="module")

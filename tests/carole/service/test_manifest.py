@@ -120,8 +120,7 @@ def test_more_rows_than_records_are_accepted_as_far_as_padding_causes_them() -> 
     with pytest.raises(TrystError, match="at most 9 rows under a rule") as caught:
         check(rows(10), SAMPLE, CODED)
     assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-    for padding, maximum in (("powers_of_two", 18), ("4", 36)):
-        text = f"{TEXT}padding: {padding}\n"
-        check(rows(maximum), SAMPLE, CODED, text=text)
-        with pytest.raises(TrystError, match=f"at most {maximum} rows under a rule"):
-            check(rows(maximum + 1), SAMPLE, CODED, text=text)
+    text = f"{TEXT}padding: powers_of_two\n"
+    check(rows(18), SAMPLE, CODED, text=text)
+    with pytest.raises(TrystError, match="at most 18 rows under a rule"):
+        check(rows(19), SAMPLE, CODED, text=text)

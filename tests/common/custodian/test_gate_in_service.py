@@ -12,6 +12,7 @@ from tests.common.custodian.test_flow import CONTRIBUTED, eventually, running, s
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
 from tryst.common.errors import TrystError
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding, LeakageReport
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
@@ -19,7 +20,9 @@ from tryst.common.specification import Specification
 REFUSING = SPECIFICATION + "leakage: {limit: 0.05, above: refuse}\n"
 
 
-def leaky(columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]) -> LeakageReport:
+def leaky(
+    columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
+) -> LeakageReport:
     return LeakageReport(spec.mode, 120, spec.leakage.limit, True, (Finding("surname", "", "counts", 0.5, 0.0),))
 
 

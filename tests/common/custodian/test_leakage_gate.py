@@ -20,7 +20,8 @@ from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.leakage_gate import override, pass_gate, statement
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Vault, WrappingKeys
+from tryst.common.keys import Seed, Vault, WrappingKeys
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding, LeakageReport
 from tryst.common.parties import Party, Side
 from tryst.common.specification import Specification, load_specification
@@ -42,11 +43,17 @@ class Measured:
         self.recovered = recovered
         self.times = 0
         self.bits = 0
+        self.seeds: list[Seed] = []
 
     def __call__(
-        self, columns: Mapping[str, pl.Series], spec: Specification, variables: Mapping[str, pl.Series]
+        self,
+        columns: Mapping[str, pl.Series],
+        spec: Specification,
+        variables: Mapping[str, pl.Series],
+        keys: AssessmentKeys,
     ) -> LeakageReport:
         self.times += 1
+        self.seeds.append(keys.throw_away_seed("test"))
         self.bits = spec.fields[0].bits
         limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
         found = (Finding("surname", "", "counts", self.recovered, 0.01), Finding("surname", "", "ranks", 0.02, 0.01))
@@ -99,6 +106,18 @@ def test_above_the_limit_it_waits_for_a_reason(case: Case) -> None:
     reported = statement(context, "people", task.specification_digest)
     assert reported is not None
     assert (reported.overridden, reported.reason) == (True, "the register is public anyway")
+
+
+def test_another_try_measures_by_the_same_keys_and_another_specification_by_others(case: Case) -> None:
+    """Near a limit no party passes by trying again, and no other party can foresee by which keys."""
+    context, task, gate = case(0.6)
+    other = cast(Task, SimpleNamespace(**{**vars(task), "specification_digest": b"2" * 32}))
+    for each in (task, task, other):
+        with pytest.raises(TrystError):
+            pass_gate(context, each, CLEANED)
+    assert gate.seeds[0] == gate.seeds[1] != gate.seeds[2]
+    public = AssessmentKeys.of_number(1).throw_away_seed("test")
+    assert public not in gate.seeds
 
 
 def test_epochs_in_which_records_were_signed_are_counted_together(case: Case) -> None:

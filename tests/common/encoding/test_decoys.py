@@ -157,7 +157,7 @@ def test_records_are_sent_as_without_decoys() -> None:
         np.testing.assert_array_equal(keys, with_them.blocks[name][:N])
 
 
-@pytest.mark.parametrize("more", ["", "padding: 4\n"])
+@pytest.mark.parametrize("more", ["", "padding: powers_of_two\n"])
 def test_in_mode_block_keyed_they_are_among_the_rows_and_nowhere_else(more: str) -> None:
     made = encoded(specification("block_keyed", more))
     made.layout.validate()
@@ -174,7 +174,6 @@ def test_in_mode_block_keyed_they_are_among_the_rows_and_nowhere_else(more: str)
         assert sorted(order[order < N + DECOYS]) == expected.tolist()
         # Not last: Carole is not to know them.
         assert (order[: len(order) // 2] >= N).any()
-    rows = len(made.order) - N
     dummies = int((made.order >= N + DECOYS).sum())
     assert made.n_dummies == dummies
-    assert (dummies > rows / 2) == bool(more)
+    assert (dummies > 0) == bool(more)

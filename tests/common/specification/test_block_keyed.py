@@ -156,8 +156,8 @@ def test_a_join_by_carole_is_never_without_a_cap_nor_in_another_mode(section: st
 def test_the_notes_state_the_caps_on_requested_rows():
     notes = "\n".join(specification_notes(load_specification(TEXT)))
     assert "for up to 0.25 of the joins of a record's rows (resolution.max_joins): each custodian counts" in notes
-    padded = specification_notes(load_specification(TEXT + "padding: 4\n"))
-    assert "for up to 1 of the joins of a record's rows" in "\n".join(padded)
+    unbounded = specification_notes(load_specification(TEXT + "resolution: {max_joins: 1}\n"))
+    assert "for all the joins of a record's rows" in "\n".join(unbounded)
     both = "\n".join(
         specification_notes(load_specification(TEXT + "resolution: {max_joins: 0.1, max_requested: 0.3}\n"))
     )

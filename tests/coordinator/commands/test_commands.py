@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 import polars as pl
 import pytest
 import typer
@@ -20,6 +21,7 @@ import typer
 from tests.specifications import heading
 from tryst.common.command import SUBCOMMANDS, app, subcommand
 from tryst.common.pki.provisioning import PARTIES
+from tryst.coordinator.demonstration.people import TRUTH, two_files
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -225,6 +227,23 @@ def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
     checked = run("spec", "check", "linkage.yaml", folder=tmp_path, status=0)
     assert "No issues" in checked
     assert re.search(r"specification digest +[0-9a-f]{64}", checked)
+
+
+def test_a_draft_repeats_byte_for_byte(tmp_path: Path) -> None:
+    """With its gate, on grown files: of the same files, options and seed; the draft states the seed."""
+    files = two_files(1_200, 1_200, 600, 0.2, np.random.default_rng(1))
+    for name, frame in zip(("alice.csv", "bob.csv"), files, strict=True):
+        frame.drop(TRUTH).write_csv(tmp_path / name)
+    given = ["spec", "draft", "--alice", "alice.csv", "--bob", "bob.csv", "--block", "--rows", "1500"]
+    texts = {}
+    for out, seed in (("first", 1), ("again", 1), ("other", 2)):
+        run(*given, "--seed", seed, "--out", f"{out}.yaml", folder=tmp_path, status=0)
+        texts[out] = (tmp_path / f"{out}.yaml").read_bytes()
+    assert texts["first"] == texts["again"]
+    plain = {out: " ".join(text.decode().split()).replace("# ", "") for out, text in texts.items()}
+    assert "Measured on files of 1,500 records, drawn by --seed 1." in plain["first"]
+    assert "drawn by --seed 2." in plain["other"]
+    assert plain["other"].replace("--seed 2", "--seed 1") != plain["first"]
 
 
 def test_a_live_project_with_no_service_running(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 from tryst.common.cleaning import clean
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding, LeakageReport
 from tryst.common.parties import Side
 from tryst.common.specification import BlockingRule, Specification, dump_specification, load_specification
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.accepted_rules import PAIRS_TRIED, accepted_rules
 from tryst.coordinator.draft.blocking_rules import PAIRS_PER_ROW, Proposal, is_within_any
-from tryst.coordinator.draft.judged_rules import MARGIN, REFUSED
+from tryst.coordinator.draft.judged_rules import MARGIN
 from tryst.coordinator.draft.specification_draft import draft
 from tryst.risk.leakage.leakage_assessment import assess
 
@@ -45,25 +46,27 @@ def survey(seed: int, n: int = N, common: int = COMMON) -> tuple[pl.DataFrame, p
 
 def test_a_survey_is_accepted_by_its_own_gate_as_it_is_drafted() -> None:
     alice, bob = survey(2)
-    spec, comments = draft(alice, bob, "survey", True, "block_keyed", gate=assess)
+    spec, comments, accepted = draft(alice, bob, "survey", True, "block_keyed", gate=assess)
+    assert accepted
     assert load_specification(dump_specification(spec, comments)) == spec
     assert "`tryst alice leakage` and `tryst bob leakage` accept these rules: at most" in comments["blocking"]
     assert spec.blocking
-    # The rules that would be taken without it are refused. Keys are drawn: the figures differ from time to time.
-    loose, unmeasured = draft(alice, bob, "survey", True, "block_keyed")
+    # The rules that would be taken without it are refused.
+    loose, unmeasured, _ = draft(alice, bob, "survey", True, "block_keyed")
     assert "leakage" not in unmeasured["blocking"]
-    worst = [assess(clean(alice, each, Side.ALICE).columns, each, seed=7).worst for each in (loose, spec)]
+    worst = [assess(clean(alice, each, Side.ALICE).columns, each).worst for each in (loose, spec)]
     assert worst[0] is not None
     assert worst[1] is not None
     assert worst[0].above_chance > loose.leakage.limit
-    assert worst[1].above_chance < worst[0].above_chance
+    assert worst[1].above_chance <= MARGIN * spec.leakage.limit
 
 
 def test_a_survey_that_cannot_be_is_refused_with_the_figure_the_limit_and_the_remedy() -> None:
     few = [frame.select("id", "sex", "tenure", "schooling") for frame in survey(2, 600, 200)]
-    spec, comments = draft(*few, "survey", True, "block_keyed", gate=assess)
+    spec, comments, accepted = draft(*few, "survey", True, "block_keyed", gate=assess)
+    assert not accepted
     stated = comments["blocking"].split("\n")[-1]
-    assert f"{REFUSED}, and none was found that they accept: " in stated
+    assert "THE CUSTODIANS' GATES REFUSE THIS SPECIFICATION, and none was found that they accept: " in stated
     for words in (" of alice's records above guessing, limit 5%", "above it: ", "--ignore", "`leakage: {limit: ...}`"):
         assert words in stated.replace("bob's", "alice's")
     for other in ("mode open", "mode trusted"):
@@ -80,10 +83,14 @@ def test_mode_open_is_not_measured_since_its_gate_warns_only() -> None:
     assert draft(alice, bob, "survey", False, None, gate=never)[0].mode == "open"
 
 
-@pytest.mark.parametrize(("recovered", "accepted"), [(0.01, True), (MARGIN * 0.05 + 0.001, True), (0.2, False)])
-def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(recovered: float, accepted: bool) -> None:
+@pytest.mark.parametrize(
+    ("recovered", "accepted", "trials"), [(0.01, True, 1), (MARGIN * 0.05 + 0.001, True, 6), (0.2, False, 6)]
+)
+def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(
+    recovered: float, accepted: bool, trials: int
+) -> None:
     alice, bob = survey(4, 400, 100)
-    spec, _ = draft(alice, bob, "survey", True, "block_keyed")
+    spec, *_ = draft(alice, bob, "survey", True, "block_keyed")
     cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     measured: list[Specification] = []
 
@@ -101,7 +108,8 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(recove
 
     judged = accepted_rules(spec.fields, cleaned, with_rules, gate, block_keyed=True)  # type: ignore[arg-type]
     assert judged.accepted is accepted
-    assert (len(measured) == 2) == (recovered < MARGIN * 0.05)
+    # Each width of the rules twice: as proposed, and with what their keys give away withheld.
+    assert len(measured) == 2 * trials
     narrowest = {sum(len(rule.keys) for rule in under.blocking) for under in measured}
     assert len(narrowest) > 1 or recovered < MARGIN * 0.05
     # With each trial the figure of this gate grows: the first discloses least.
@@ -110,7 +118,7 @@ def test_rules_give_way_to_narrower_ones_and_what_discloses_least_is_left(recove
 
 def test_rules_that_are_accepted_stay_and_others_give_way() -> None:
     alice, bob = survey(5, 800, 300)
-    spec, _ = draft(alice, bob, "survey", True, "block_keyed")
+    spec, *_ = draft(alice, bob, "survey", True, "block_keyed")
     cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     kept: BlockingRule = spec.blocking[0]
 
@@ -137,7 +145,7 @@ def test_a_rule_withholds_what_its_keys_give_away_and_states_cost_and_gain() -> 
     files = {Side.ALICE: alice.drop(TRUTH), Side.BOB: bob.drop(TRUTH)}
 
     def gate(
-        columns: Mapping[str, pl.Series], under: Specification, variables: Mapping[str, pl.Series]
+        columns: Mapping[str, pl.Series], under: Specification, variables: Mapping[str, pl.Series], keys: AssessmentKeys
     ) -> LeakageReport:
         given = tuple(
             Finding("sex", rule.name, "by the name", 0.6, 0.5, error=0.01)
@@ -151,8 +159,8 @@ def test_a_rule_withholds_what_its_keys_give_away_and_states_cost_and_gain() -> 
         found = (*given, Finding("surname", "", "samples", 0.01, 0.0))
         return LeakageReport(under.mode, 1_500, 0.05, refuses=True, findings=found, recognised=someone)
 
-    spec, comments = draft(files[Side.ALICE], files[Side.BOB], "people", True, "block_keyed", gate=gate)
-    plain, _ = draft(files[Side.ALICE], files[Side.BOB], "people", True, "block_keyed")
+    spec, comments, _ = draft(files[Side.ALICE], files[Side.BOB], "people", True, "block_keyed", gate=gate)
+    plain, *_ = draft(files[Side.ALICE], files[Side.BOB], "people", True, "block_keyed")
     # Every rule is kept, with the same keys; those that withhold come last, since a pair counts under the first it has.
     assert {rule.keys for rule in spec.blocking} == {rule.keys for rule in plain.blocking}
     assert {rule.withheld for rule in spec.blocking if "given_name" in rule.fields} == {("sex",)}

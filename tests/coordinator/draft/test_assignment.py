@@ -68,11 +68,11 @@ def test_who_has_copies_decides(alice: OwnCopies, bob: OwnCopies, assignment: st
 def test_clusters_are_drafted_in_mode_open_where_both_files_have_copies() -> None:
     rng = np.random.default_rng(5)
     alice, bob = (copied(table, 0.2, 0.3, rng).drop(TRUTH) for table in two_files(500, 500, 250, 0.2, rng, sampled=0.3))
-    spec, comments = draft(alice, bob, "both", block=True, mode="open")
+    spec, comments, _ = draft(alice, bob, "both", block=True, mode="open")
     assert spec.links.assignment == "clusters"
     assert "Alice's file has" in comments["links"]
     assert "Bob's file has" in comments["links"]
-    apart, comments = draft(alice, bob, "both", mode="block_keyed")
+    apart, comments, _ = draft(alice, bob, "both", mode="block_keyed")
     assert apart.links.assignment in ("many_to_one", "one_to_many")
     assert "or link in mode open by clusters" in comments["links"]
 
@@ -83,10 +83,10 @@ def test_files_with_copies_are_recognised_and_others_are_not(share: float, error
     rng = np.random.default_rng(3)
     alice, bob = two_files(800, 800, 400, 0.2, rng, sampled=0.3)
     again = copied(bob, share, errors, rng)
-    plain, comments = draft(alice.drop(TRUTH), bob.drop(TRUTH), "plain")
+    plain, comments, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "plain")
     assert plain.links.assignment == "one_to_one"
     assert "links" not in comments
-    spec, comments = draft(alice.drop(TRUTH), again.drop(TRUTH), "copies")
+    spec, comments, _ = draft(alice.drop(TRUTH), again.drop(TRUTH), "copies")
     assert spec.links.assignment == "one_to_many"
     assert "pairs of equal records" in comments["links"]
     written = dump_specification(spec, comments)

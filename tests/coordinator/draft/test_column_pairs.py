@@ -39,7 +39,7 @@ def in_parts(frame: pl.DataFrame, year: str, month: str, day: str) -> pl.DataFra
 
 def drafted(alice: pl.DataFrame, bob: pl.DataFrame) -> tuple[Specification, dict[str, tuple[str, str]], str]:
     """A draft, the columns of its fields, and its comments in one line."""
-    spec, comments = draft(alice, bob, "pairs")
+    spec, comments, _ = draft(alice, bob, "pairs")
     text = dump_specification(spec, comments)
     assert load_specification(text) == spec
     columns = {field.name: (field.column_of(Side.ALICE), field.column_of(Side.BOB)) for field in spec.fields}

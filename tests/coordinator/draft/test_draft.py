@@ -54,7 +54,7 @@ def people(seed: int, **extra: list[Any]) -> pl.DataFrame:
 
 def drafted(alice: pl.DataFrame, bob: pl.DataFrame, block: bool | None = None) -> tuple[Specification, str]:
     """A draft and its text, which reads back the same."""
-    spec, comments = draft(alice, bob, "test", block)
+    spec, comments, _ = draft(alice, bob, "test", block)
     text = dump_specification(spec, comments)
     assert load_specification(text) == spec
     return spec, text
@@ -277,7 +277,7 @@ def test_files_that_give_no_draft(alice: pl.DataFrame, bob: pl.DataFrame, code: 
 
 def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> None:
     alice, bob = people(1), people(2)
-    spec, comments = draft(alice, bob, "test", mode="block_keyed")
+    spec, comments, _ = draft(alice, bob, "test", mode="block_keyed")
     assert spec.mode == "block_keyed"
     assert spec.blocking
     assert all(rule.keys for rule in spec.blocking)
@@ -294,7 +294,7 @@ def test_no_block_is_made_of_the_beginnings_of_names_alone_where_blocks_hide_the
     born = ("dob", None, "year")
 
     def keys(frame: pl.DataFrame, mode: Mode) -> list[set[tuple[str, int | None, str | None]]]:
-        spec, _ = draft(frame, frame, "test", True, mode)
+        spec, *_ = draft(frame, frame, "test", True, mode)
         return [{(key.field, key.prefix, key.part) for key in rule.keys} for rule in spec.keyed_rules]
 
     beginnings = {("given_name", 3, None), ("surname", 3, None)}
@@ -317,7 +317,7 @@ def test_names_block_with_the_year_of_birth_in_a_column_of_its_own_and_without_t
     frame = frame.select("id", "given_name", pl.lit("x").alias("pad"), "surname", "geburtsjahr", "admitted", "sex")
     middle = [first if n % 3 else None for n, first in enumerate(frame["given_name"].reverse())]
     frame = frame.insert_column(2, pl.Series("second_name", middle))
-    spec, _ = draft(frame, frame, "test", True, "block_keyed")
+    spec, *_ = draft(frame, frame, "test", True, "block_keyed")
     rules = [{(key.field, key.prefix, key.part) for key in rule.keys} for rule in spec.keyed_rules]
     assert {("given_name", 3, None), ("surname", 3, None), ("geburtsjahr", None, None)} in rules
     assert {("given_name", None, None), ("surname", None, None)} in rules
@@ -326,7 +326,7 @@ def test_names_block_with_the_year_of_birth_in_a_column_of_its_own_and_without_t
 
 def test_names_block_with_the_year_where_their_wholes_are_too_common() -> None:
     few = {"given_name": ["anna", "bert"] * (N // 2), "surname": ["berg", "feld"] * (N // 2)}
-    spec, _ = draft(people(1, **few), people(1, **few), "test", True, "block_keyed")
+    spec, *_ = draft(people(1, **few), people(1, **few), "test", True, "block_keyed")
     names = [{key.field for key in rule.keys} for rule in spec.keyed_rules]
     assert {"given_name", "surname", "dob"} in names
     assert {"given_name", "surname"} not in names
@@ -346,7 +346,7 @@ def test_the_truth_is_kept_out() -> None:
     persons = [str(70_000_000 + 7919 * n) for n in range(N)]
     alice, bob = (people(seed, person=persons).select("person", *people(1).columns) for seed in (1, 2))
     assert drafted(alice, bob)[0].field("person").kind == "code", "without the option it is compared"
-    spec, comments = draft(alice, bob.rename({"person": "who"}), "test", True, truth=Truth("person", "who"))
+    spec, comments, _ = draft(alice, bob.rename({"person": "who"}), "test", True, truth=Truth("person", "who"))
     text = dump_specification(spec, comments)
     assert [
         column for field in spec.fields for side in Side for column in field.columns_of(side) if "person" in column
@@ -384,7 +384,7 @@ def test_a_file_against_itself_is_noticed_and_drafted() -> None:
 def test_a_small_file_against_a_large_one() -> None:
     large = pl.concat([people(seed) for seed in range(2, 102)]).with_columns(id=pl.int_range(100 * N).cast(pl.String))
     for alice, bob in ((people(1), large), (large, people(1))):
-        spec, _ = draft(alice, bob, "test", True, None)
+        spec, *_ = draft(alice, bob, "test", True, None)
         assert kinds(spec) == kinds(drafted(people(1), people(2))[0])
         assert len(spec.blocking) >= 2
 
@@ -404,7 +404,7 @@ def test_a_project_needs_a_name() -> None:
 
 def f1(alice: pl.DataFrame, bob: pl.DataFrame, key: str, block: bool | None) -> float:
     """F1 at the program's own decision of a draft used as it comes; true matches share the digits of `key`."""
-    spec, _ = draft(alice, bob, "test", block)
+    spec, *_ = draft(alice, bob, "test", block)
     seed = Seed(bytes(range(32)))
     signed, orders = [], []
     for side, frame in ((Side.ALICE, alice), (Side.BOB, bob)):
@@ -447,7 +447,7 @@ def test_brl_sim_used_as_it_comes(shared: Path, errors: int, dataset: int, minim
 
 def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_they_can_tell() -> None:
     alice, bob = people(1), people(1)
-    spec, comments = draft(alice, bob, "test", bits=128, randomised_response=0.05)
+    spec, comments, _ = draft(alice, bob, "test", bits=128, randomised_response=0.05)
     assert load_specification(dump_specification(spec, comments)) == spec
     for field in spec.fields:
         if field.kind in ("name", "text"):
@@ -458,7 +458,7 @@ def test_short_and_noisy_signatures_of_names_and_texts_come_with_levels_that_the
                 0.0,
                 field.defaults.levels,
             )
-    short, _ = draft(alice, bob, "test", bits=64)
+    short, *_ = draft(alice, bob, "test", bits=64)
     assert (short.field("surname").bits, short.field("surname").levels) == (64, "em8")
     assert draft(alice, bob, "test", bits=1024)[0] == draft(alice, bob, "test")[0]
     assert not [note for note in specification_notes(spec) if "finer" in note]

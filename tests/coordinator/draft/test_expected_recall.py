@@ -14,7 +14,7 @@ from tryst.coordinator.draft.specification_draft import draft
 def test_certain_matches_are_matches_and_what_a_rule_alone_finds_is_counted() -> None:
     n = 1_500
     alice, bob = two_files(n, n, 700, 0.3, np.random.default_rng(1))
-    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "people", True, "block_keyed")
+    spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "people", True, "block_keyed")
     cleaned = {Side.ALICE: clean(alice, spec, "alice").columns, Side.BOB: clean(bob, spec, "bob").columns}
     matches = CertainMatches(spec.fields, cleaned[Side.ALICE], cleaned[Side.BOB])
     rules = list(spec.blocking)

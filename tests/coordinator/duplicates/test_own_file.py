@@ -30,7 +30,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame, S
     table = copied(two_files(400, 1, 0, 0.2, rng, sampled=0.01)[0], 0.3, 0.3, rng)
     path = tmp_path_factory.mktemp("own") / "people.csv"
     table.write_csv(path)
-    spec, _ = draft(table.drop(TRUTH), table.drop(TRUTH), "own", block=True)
+    spec, *_ = draft(table.drop(TRUTH), table.drop(TRUTH), "own", block=True)
     return path, table, spec
 
 

@@ -27,7 +27,7 @@ def test_a_rehearsal_by_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     alice, bob = (copied(table, 0.3, 0.3, rng) for table in two_files(N, N, COMMON, 0.2, rng))
     alice.write_csv(tmp_path / "alice.csv")
     bob.write_csv(tmp_path / "bob.csv")
-    spec, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "twice-in-both")
+    spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "twice-in-both")
     assert spec.links.assignment == "clusters"
     shares: dict[str, dict[str, pl.DataFrame]] = {}
 

@@ -24,7 +24,7 @@ def test_a_rehearsal_with_salted_names(tmp_path: Path) -> None:
     alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(11))
     alice.write_csv(tmp_path / "alice.csv")
     bob.write_csv(tmp_path / "bob.csv")
-    drafted, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "salted-study", block=False)
+    drafted, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "salted-study", block=False)
     document = drafted.model_dump(mode="json") | {"mode": "open"}
     listed = [name for name, count in alice["surname"].drop_nulls().value_counts().iter_rows() if count < 3]
     for field in document["fields"]:

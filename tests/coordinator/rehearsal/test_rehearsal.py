@@ -36,7 +36,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Specifi
     folder = tmp_path_factory.mktemp("files")
     rng = np.random.default_rng(11)
     alice, bob = two_files(N, N, COMMON, 0.2, rng)
-    spec, _ = with_policy(*draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed", mode="block_keyed"), (N, N, COMMON))
+    spec, _ = with_policy(
+        *draft(alice.drop(TRUTH), bob.drop(TRUTH), "rehearsed", mode="block_keyed")[:2], (N, N, COMMON)
+    )
     assert spec.assessment is not None
     twice = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 2})
     spec = Specification.model_validate(spec.model_copy(update={"assessment": twice}).model_dump())

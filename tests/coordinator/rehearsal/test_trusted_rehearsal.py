@@ -24,7 +24,7 @@ def test_a_rehearsal_in_trusted_mode(tmp_path: Path, monkeypatch: pytest.MonkeyP
     alice, bob = two_files(N, N, COMMON, 0.2, np.random.default_rng(11))
     alice.write_csv(tmp_path / "alice.csv")
     bob.write_csv(tmp_path / "bob.csv")
-    drafted, _ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "trusted-study")
+    drafted, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "trusted-study")
     spec = Specification.model_validate(drafted.model_dump(mode="json") | {"mode": "trusted"})
     seen: dict[str, str] = {}
     at_rest: dict[str, bytes] = {}

@@ -264,12 +264,12 @@ def test_the_gate_has_a_verdict_for_each_kind_of_attacker() -> None:
     report = assess(columns, load_specification(TEXT, "test"))
     assert [verdict.attacker for verdict in report.verdicts] == [PUBLIC, REGISTER, EVERYBODY]
     everybody = report.verdicts[2]
-    assert everybody.share > 0.3, "of some 240 rows, with a standard error of an eighth"
+    assert everybody.share > 0.5
     assert everybody.limit is None
     assert not everybody.exceeds
     assert "blocks of 9." in everybody.worst.attack  # type: ignore[union-attr]  # rows a block it was measured at
     assert "register_recognises" in {warning.code for warning in report.warnings}
-    limited = assess(columns, with_leakage("{full_register: 0.2}"))
+    limited = assess(columns, with_leakage("{full_register: 0.3}"))
     assert limited.exceeds
     assert limited.decisive.attacker == EVERYBODY
     assert limited.as_dict()["version"] == 2

@@ -15,6 +15,7 @@ from tryst.common.minhash import signatures
 from tryst.common.specification import load_specification
 from tryst.common.tokens import tokenise
 from tryst.risk.leakage import UNKNOWN, own_samples
+from tryst.risk.leakage.leakage_assessment import FIXED
 from tryst.risk.leakage.own_samples import in_samples
 from tryst.risk.leakage.samples import group_alignment, groups_view
 
@@ -68,7 +69,7 @@ def test_names_of_which_counts_and_similarities_tell_enough_are_read_in_the_grou
 
 def test_nothing_is_read_in_what_is_sent() -> None:
     with threadpool_limits(1, user_api="blas"):
-        found = list(in_samples(people(3_000, 2), SPEC, np.random.default_rng(3)))
+        found = list(in_samples(people(3_000, 2), SPEC, FIXED, np.random.default_rng(3)))
     assert {(each.field, each.rule) for each in found} == {("surname", ""), ("born", "")}, "houses are too few"
     assert {each.attack for each in found} == {"groups of the samples", "groups of the samples, slowly"}
     for each in found:
@@ -84,6 +85,6 @@ def test_the_gate_finds_what_larger_groups_would_give_away(monkeypatch: pytest.M
         monkeypatch.setattr(own_samples, name, value)
     monkeypatch.setattr(own_samples, "ATTACKED", 1)
     with threadpool_limits(1, user_api="blas"):
-        found = list(in_samples(people(6_000, 2, n_days=100), SPEC, np.random.default_rng(3)))
+        found = list(in_samples(people(6_000, 2, n_days=100), SPEC, FIXED, np.random.default_rng(3)))
     assert {each.field for each in found} == {"surname"}
     assert max(each.above_chance for each in found) > 0.1
