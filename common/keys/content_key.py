@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from functools import cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, hpke
@@ -43,11 +44,6 @@ HYBRID = b"tryst sealed 2\n"
 FORMER = b"tryst sealed 1\n"
 MARK_BYTES = len(HYBRID)
 
-SUITES = {
-    Suite.DEFAULT: hpke.Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM),
-    Suite.APPROVED: hpke.Suite(KEM.MLKEM1024_P384, KDF.HKDF_SHA384, AEAD.AES_256_GCM),
-}
-"""HPKE's suite for each of a specification's."""
 
 _CONTENT_KEY_BYTES = 32
 _TAG_BYTES = 16
@@ -58,6 +54,14 @@ _REST = {
     FORMER: PUBLIC_BYTES,
 }
 _DOMAINS = {APPROVED: b"tryst sealing 3", HYBRID: b"tryst sealing 2", FORMER: b"tryst sealing 1"}
+
+
+@cache
+def hpke_suite(suite: Suite) -> hpke.Suite:
+    """HPKE's suite for a specification's, made when it is first used: an installation may lack the other one."""
+    if suite is Suite.APPROVED:
+        return hpke.Suite(KEM.MLKEM1024_P384, KDF.HKDF_SHA384, AEAD.AES_256_GCM)
+    return hpke.Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
 class UnopenedError(ValueError):
@@ -99,7 +103,7 @@ def new_content_key(recipient: SealingPublicKey, info: bytes) -> tuple[bytes, by
     """
     if recipient.is_hybrid:
         content_key = secrets.token_bytes(_CONTENT_KEY_BYTES)
-        sealed = SUITES[recipient.suite].encrypt(content_key, recipient.hybrid, info=info)
+        sealed = hpke_suite(recipient.suite).encrypt(content_key, recipient.hybrid, info=info)
         return content_key, mark_of(recipient) + sealed
     ephemeral = X25519PrivateKey.generate()
     public = ephemeral.public_key().public_bytes_raw()
@@ -137,7 +141,7 @@ def _by_hpke(keys: Sequence[HybridKey | ApprovedKey], suite: Suite, sealed: byte
         raise UnopenedError(f"the message is sealed to a key of {ALGORITHMS[suite]}, and this party has none")
     for key in keys:
         try:
-            return SUITES[suite].decrypt(sealed, key.private, info=info)
+            return hpke_suite(suite).decrypt(sealed, key.private, info=info)
         except (InvalidTag, ValueError):
             # Another of its keys, a point of low order, or a header that was changed: nothing says which.
             continue

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from tests.vectors.make_formats import PATH
-from tryst.common.keys.content_key import SUITES
+from tryst.common.keys.content_key import hpke_suite
 from tryst.common.keys.framing import frame
 from tryst.common.keys.sealing import SealContext, open_sealed
 from tryst.common.keys.sealing_key import ApprovedKey, HybridKey, SealingKey
@@ -80,13 +80,13 @@ def test_the_library_opens_a_message_made_from_the_published_ciphertext() -> Non
     ids = MLKEM768_X25519, HKDF_SHA256, AES_256_GCM
     key, nonce = schedule(bytes.fromhex(XWING["ss"]), ids, b"info", 32)
     sealed = bytes.fromhex(XWING["ct"]) + AESGCM(key).encrypt(nonce, b"content", b"")
-    assert SUITES[Suites.DEFAULT].decrypt(sealed, published_key().private, info=b"info") == b"content"
+    assert hpke_suite(Suites.DEFAULT).decrypt(sealed, published_key().private, info=b"info") == b"content"
 
 
 def test_a_message_of_the_approved_suite_is_as_its_drafts_have_it() -> None:
     """Opened with ML-KEM, ECDH, hashes and AES-GCM alone; the KEM's number and combiner are written out here."""
     key = ApprovedKey.create()
-    sealed = SUITES[Suites.APPROVED].encrypt(b"content", key.public.hybrid, info=b"info")
+    sealed = hpke_suite(Suites.APPROVED).encrypt(b"content", key.public.hybrid, info=b"info")
     ciphertext, point, rest = sealed[:1568], sealed[1568:1665], sealed[1665:]
     by_curve = key.p384.exchange(ECDH(), EllipticCurvePublicKey.from_encoded_point(SECP384R1(), point))
     joined = key.mlkem.decapsulate(ciphertext) + by_curve + point + key.public.raw[1568:] + b"MLKEM1024-P384"
