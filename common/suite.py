@@ -3,8 +3,8 @@
 ``default``
     Keyed BLAKE2b, single blocks of AES-256, and X25519 beside ML-KEM-768.
 ``approved``
-    Algorithms that NIST has approved, and no other: HMAC-SHA-256, CMAC and the key derivation in counter mode over it,
-    and P-384 beside ML-KEM-1024. See docs/fips.md.
+    Algorithms that NIST has approved: HMAC-SHA-256, CMAC and the key derivation in counter mode over it, and P-384
+    beside ML-KEM-1024. docs/fips.md has where each is used, and what is left to judge.
 
 The suite is always that of the approved specification. It is negotiated nowhere, and no message can change it.
 """

@@ -39,7 +39,7 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None, suite: Sui
     """Make a party's new sealing key, and its enrolment request with it.
 
     As long as the list in the folder has the key before the newest, the listed one is kept: the request is only written
-    again, or the newest replaced if another suite is wanted now.
+    again, or the newest replaced if another suite is requested now.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None, suite: Sui
         is_listed = own.sealing == key.public
     else:
         is_listed = key.before is None
-    wanted = key.public.suite if suite is None else suite
-    if is_listed or key.public.suite is not wanted:
-        key = key.renewed(wanted) if is_listed else replace(key, newest=new_key(wanted))
+    requested = key.public.suite if suite is None else suite
+    if is_listed or key.public.suite is not requested:
+        key = key.renewed(requested) if is_listed else replace(key, newest=new_key(requested))
         # Before the request, so that no list can have a key that no file has.
         key.save(party.sealing, replace=True)
     renewed = replace(request, identity=signer.public, sealing=key.public)

@@ -272,9 +272,10 @@ class SpecificationContent(Section):
     ML-KEM-768 and X25519, and the keys agreed likewise, so that what is recorded today stays closed to a later quantum
     computer. With hybrid a list with a key of a former release is refused."""
     cryptography: Literal["default", "approved"] = "default"
-    """The algorithms by which values are encoded, keys agreed and shares sealed: the default ones; or approved,
-    those that NIST has approved and no other, which some institutions are bound to. The two have nothing in common: a
-    contribution, a key and a share are of one of them."""
+    """The algorithms by which values are encoded, keys agreed and shares sealed: the default ones; or approved, with
+    HMAC-SHA-256, CMAC, ML-KEM-1024 and P-384 in place of those that NIST has not approved, to which some institutions
+    are bound. Contributions of the two cannot be compared. With approved a list with a sealing key of another suite is
+    refused."""
     release: ReleaseSpec = ReleaseSpec()
     """The recipients of the result."""
     retention: Retention
