@@ -14,10 +14,9 @@ service starts.
 
 from __future__ import annotations
 
-from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
+from tryst.common.keys.vault import DataKey
 
 DIGEST_BYTES = 32
-RESTING_BYTES = DIGEST_BYTES + OVERHEAD_BYTES
 
 _ROOT = 2**32 - 1  # no chunk has this place
 _PURPOSE = "digests"

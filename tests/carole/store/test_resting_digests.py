@@ -13,7 +13,7 @@ from tests.carole.store.test_migrations import Former, content, transaction
 from tests.carole.store.test_runs import SHARE, SHARES
 from tests.carole.trial import PROJECT, Contribution, contributed
 from tryst.carole.store import Store
-from tryst.carole.store.resting_digests import RESTING_BYTES, digest_of, resting, resting_root, root_of
+from tryst.carole.store.resting_digests import digest_of, resting, resting_root, root_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
@@ -96,7 +96,7 @@ def test_a_digest_opens_in_its_place_alone() -> None:
     other, _ = vault.create("payload a")
     digest = hashlib.sha256(b"content").digest()
     stored = resting(key, 3, digest)
-    assert len(stored) == RESTING_BYTES
+    assert len(stored) == 60
     assert stored != resting(key, 3, digest)
     assert digest_of(key, 3, stored) == digest == digest_of(key, 3, digest)
     assert root_of(key, resting_root(key, digest)) == digest == root_of(key, digest)
