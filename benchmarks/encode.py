@@ -6,7 +6,8 @@ whole record, from the same five columns, uncleaned and unvalidated, by both of 
 output is five times clkhash's, and the ratio of records per second is the smaller of the two that could be
 claimed.
 
-With `--mode block_keyed` Tryst alone is measured, signing every record once for each of three blocking rules.
+With `--mode block_keyed` Tryst alone is measured, signing every record once for each of three blocking rules. With
+`--cryptography approved` it signs by the suite of that name.
 
 Every run is a process of its own, and times itself after its imports; the rounds alternate, so that
 whatever else the machine does weighs on both. A run on one core is bound to that core. The ratio is taken
@@ -32,6 +33,7 @@ import numpy as np
 from benchmarks import REPOSITORY
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash import signatures
+from tryst.common.suite import Suite
 from tryst.common.tokens import tokenise
 from tryst.coordinator.demonstration.people import generate
 
@@ -66,6 +68,7 @@ def main(arguments: list[str]) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks encode", description=__doc__)
     parser.add_argument("--mode", choices=("open", "block_keyed"), default="open", help="what is made of the records")
+    parser.add_argument("--cryptography", choices=tuple(Suite), default="default", help="the suite of algorithms")
     parser.add_argument("--rows", type=int, default=200_000, help="records in the file")
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="cores of the second measurement")
@@ -76,7 +79,7 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        files = _prepare(Path(folder), options.rows, options.mode)
+        files = _prepare(Path(folder), options.rows, options.mode, options.cryptography)
         peer = _peer_version(options.clkhash_python) if options.mode == "open" else None
         commands = _commands(files, options, with_peer=peer is not None)
         if options.mode == "block_keyed":
@@ -162,7 +165,7 @@ def _signing(rounds: int, threads: int) -> None:
             _row(f"{tokenisation}, {_threads(cores)}", rates)
 
 
-def _prepare(folder: Path, rows: int, mode: str) -> dict[str, Path]:
+def _prepare(folder: Path, rows: int, mode: str, suite: str) -> dict[str, Path]:
     """The people's file, its first lines, the specification and clkhash's schemas."""
     people = generate(rows, np.random.default_rng(1), sampled=0.05).select(list(FIELDS))
     files = {"csv": folder / "people.csv", "spec": folder / "linkage.yaml"}
@@ -170,7 +173,7 @@ def _prepare(folder: Path, rows: int, mode: str) -> dict[str, Path]:
     people.head(50).write_csv(folder / "people.few")
     fields = "\n".join(f"  - {field}" for field in FIELDS.values())
     text = SPECIFICATION.format(fields=fields, mode=mode, blocking=RULES if mode == "block_keyed" else "")
-    files["spec"].write_text(text, encoding="utf-8")
+    files["spec"].write_text(f"{text}cryptography: {suite}\n", encoding="utf-8")
     for kind in HASHES:
         files[kind] = folder / f"{kind}.json"
         files[kind].write_text(json.dumps(_schema(kind)), encoding="utf-8")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tryst.common.parties import Role
+from tryst.common.suite import Suite
 
 if TYPE_CHECKING:
     from tryst.common.keys.identity import Identity
@@ -42,6 +43,9 @@ def enrol(
     ] = None,
     dns: Annotated[str, typer.Option(help="With it: a DNS name in these certificates.")] = "",
     spiffe: Annotated[str, typer.Option(help="With it: the SPIFFE ID in these certificates.")] = "",
+    cryptography: Annotated[
+        Suite, typer.Option(help="The suite of algorithms that the sealing key is of.")
+    ] = Suite.DEFAULT,
 ) -> None:
     """Make this party's keys, and an enrolment request with its public keys, to send to whoever certifies.
 
@@ -53,7 +57,7 @@ def enrol(
 
     pinned = [spki_fingerprint(load_certificate(path)) for path in pki_authority or ()]
     pki = certified_names(pinned, dns, spiffe) if pinned or dns or spiffe else None
-    enrolment_request = make(folder, name, role, host or (), _identity(config, folder), pki)
+    enrolment_request = make(folder, name, role, host or (), _identity(config, folder), pki, cryptography)
     whom = "whoever issues the certificates" if pki is None else "the coordinator, with the authorities"
     typer.echo(f"Made {folder}. Send {folder / 'enrolment-request.yaml'} to {whom}.")
     typer.echo(f"Identity, to be read to the others over the phone:\n  {enrolment_request.identity.fingerprint}")
@@ -186,14 +190,22 @@ def rotate(
 
 
 @app.command("renew-sealing")
-def renew_sealing(folder: Folder, config: Config = None) -> None:
-    """Make a new sealing key, of ML-KEM-768 and X25519, and an enrolment request with it.
+def renew_sealing(
+    folder: Folder,
+    config: Config = None,
+    cryptography: Annotated[
+        Suite | None,
+        typer.Option(help="The suite of algorithms of the new key. Default: that of the present one."),
+    ] = None,
+) -> None:
+    """Make a new sealing key, and an enrolment request with it.
 
-    The key before it opens what was sealed to it until the next renewal; identity and certificate stay.
+    The key before it opens what was sealed to it until the next renewal; identity and certificate stay. A key of the
+    suite `approved` is of ML-KEM-1024 and P-384, any other of ML-KEM-768 and X25519.
     """
     from tryst.common.pki.sealing_renewal import renew_sealing_key
 
-    request = renew_sealing_key(folder, _identity(config, folder))
+    request = renew_sealing_key(folder, _identity(config, folder), cryptography)
     typer.echo(f"{folder / 'sealing.key'}: the new sealing key is\n  {request.sealing.fingerprint}")
     typer.echo("Back the file up, and restart the service. Then send the coordinator")
     typer.echo(f"{folder / 'enrolment-request.yaml'}, from which it makes the membership list again.")

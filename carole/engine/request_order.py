@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
 from tryst.carole.engine.stream import KeptPairs
 from tryst.common.keys.bulk import numbers
+from tryst.common.suite import Suite
 
 _VERSION = b"tryst request order 1"
 
 
-def request_order(a: BlockKeyedRows, b: BlockKeyedRows, kept: KeptPairs) -> NDArray[np.int64]:
+def request_order(
+    a: BlockKeyedRows, b: BlockKeyedRows, kept: KeptPairs, suite: Suite = Suite.DEFAULT
+) -> NDArray[np.int64]:
     """Which kept pair comes at each place of a request: int64, shape (n_kept,).
 
     Parameters
@@ -29,6 +32,8 @@ def request_order(a: BlockKeyedRows, b: BlockKeyedRows, kept: KeptPairs) -> NDAr
         The two contributions.
     kept : KeptPairs
         The candidate pairs; another choice of them has another order.
+    suite : Suite
+        Of the specification.
 
     Notes
     -----
@@ -41,4 +46,4 @@ def request_order(a: BlockKeyedRows, b: BlockKeyedRows, kept: KeptPairs) -> NDAr
     for which in (kept.row_a, kept.row_b, kept.pattern):
         digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
     place = np.arange(len(kept.pattern))
-    return np.argsort(numbers(digest.digest(), place), kind="stable").astype(np.int64)
+    return np.argsort(numbers(digest.digest(), place, suite=suite), kind="stable").astype(np.int64)

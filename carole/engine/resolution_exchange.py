@@ -121,6 +121,7 @@ class Reader:
             request=request.requested[at],
             reader=self.name,
             key=self.members.named(self.name).sealing,
+            suite=spec.suite,
         )
         reported = open_row_handles(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
         found = request.found
@@ -221,7 +222,7 @@ def sealed_result(
             drawn = shown.draws.at(now[shown.draws.pair])
             share = replace(share, draw=drawn.draw.astype(np.uint32), drawn=drawn.pair.astype(np.uint32))
         member = members.in_role(side.role)
-        shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name), share)
+        shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name, spec.suite), share)
     return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out))
 
 

@@ -25,7 +25,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import verify_new_epoch
 from tryst.common.parties import Role
 from tryst.common.pki.members import Member
-from tryst.common.pki.sealing_renewal import require_hybrid
+from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.certificate_endings import endings_to_wire
@@ -210,8 +210,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         spec = _read(text)
         new = new_project(text, spec)
         require_stewards(new.signatures, self._trust.members)
-        if spec.sealing == "hybrid":
-            require_hybrid(self._trust.members, f"specification of {spec.project}")
+        require_sealing_keys(spec, self._trust.members, f"specification of {spec.project}")
         return new
 
 

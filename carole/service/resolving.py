@@ -99,7 +99,7 @@ def _request_resolution(
     for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
         # The number of records is not known yet; where it is certainly too large, no request is made.
         spec.resolution.refuse_above(part.fewest_records(rows), side.title(), _where(lease))
-    order = request_order(parts[0], parts[1], kept)
+    order = request_order(parts[0], parts[1], kept, spec.suite)
     held = store.projects.get(lease.project)
     requested = {
         side: RowHandlesRequest(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()

@@ -111,7 +111,8 @@ def _sealed(
             continue
         member = members.in_role(side.role)
         content = _archive({**files.get(side, {}), "statistics.json": statistics})
-        made[str(side.role)] = seal(member.sealing, SealContext(spec.project, run, member.name), rechunked([content]))
+        context = SealContext(spec.project, run, member.name, spec.suite)
+        made[str(side.role)] = seal(member.sealing, context, rechunked([content]))
     if spec.release.coordinator != "nothing":
         made[str(Role.COORDINATOR)] = (statistics,)
     return made

@@ -37,7 +37,7 @@ from tryst.common.parties import Role
 from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import UNPINNED, ListPin
-from tryst.common.pki.sealing_renewal import require_hybrid
+from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.rpc.status import for_others, passes
 from tryst.common.specification import load_specification
 
@@ -158,8 +158,7 @@ class Worker:
             with Heartbeat(self._store, lease, stages) as heart:
                 # The list is read for every run: it may have changed since the last one.
                 reader = Reader.load(self._folder, Role.LINKER, self._pin.load(self._members))
-                if spec.sealing == "hybrid":
-                    require_hybrid(reader.members, f"run of {spec.project}")
+                require_sealing_keys(spec, reader.members, f"run of {spec.project}")
                 links = carry_out(self._store, lease, spec, reader, self._resources, heart.progress, stages.note)
         except LostRunError:
             log.warning("run lost", project=lease.project)

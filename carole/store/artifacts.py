@@ -54,7 +54,7 @@ class Artifacts:
 
         Parameters as of `writing.writing`.
         """
-        with writing(self._changes, self._payloads, owned, writer, contents) as written:
+        with writing(self._changes, self._payloads, owned, writer, contents, randomised=contents) as written:
 
             def write(connection: Connection, run: str) -> None:
                 for called, payload in written(connection).items():
@@ -116,7 +116,7 @@ class Artifacts:
                 return
             _waiting(change.project, run)
             payload = self._begun(change, run, artifact, row, chunk, where)
-        receiving = self._payloads.receiving(self._database, payload, chunk, where)
+        receiving = self._payloads.receiving(self._database, payload, chunk, where, randomised=True)
         with receiving as name_chunk, self._changes.of(name) as change:
             _waiting(change.project, run)
             row = _row(change.connection, run, artifact)

@@ -16,9 +16,11 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, 
 
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database
-from tryst.carole.store.tables import chunks, payloads
+from tryst.carole.store.resting_digests import DIGEST_BYTES, digest_of, resting, resting_root, root_of
+from tryst.carole.store.tables import artifacts, chunks, payloads, results
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import DataKey, Vault
+from tryst.common.parties import CUSTODIANS
 from tryst.common.wire.chunks import Chunk, root_digest
 
 Clock = Callable[[], int]
@@ -27,10 +29,10 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """A stored chunk: its place, plaintext digest and size, and its file."""
+    """A stored chunk: its place, the digest of its plaintext as it rests, its size and its file."""
 
     position: int
-    sha256: bytes
+    digest: bytes
     size: int
     file: str
 
@@ -66,26 +68,39 @@ class EncryptedPayloads:
     def store(self, key: DataKey, payload: str, position: int, content: bytes) -> StoredChunk:
         """Write one chunk, encrypted, to the disk. It counts once a row names it."""
         file = self._blobs.write(payload, key.encrypt(position, content))
-        return StoredChunk(position, hashlib.sha256(content).digest(), len(content), file)
+        return StoredChunk(position, resting(key, position, hashlib.sha256(content).digest()), len(content), file)
 
-    def name(self, connection: Connection, payload: str, written: Sequence[StoredChunk]) -> None:
-        """Write the rows of a payload that is complete on the disk: it counts from the commit on."""
+    def digests(self, key: DataKey, stored: Iterable[StoredChunk]) -> Iterator[bytes]:
+        """The digests of stored chunks' plaintext; VAULT if one was changed."""
+        return (digest_of(key, chunk.position, chunk.digest) for chunk in stored)
+
+    def name(
+        self, connection: Connection, key: DataKey, payload: str, written: Sequence[StoredChunk], *, randomised: bool
+    ) -> None:
+        """Write the rows of a payload that is complete on the disk: it counts from the commit on.
+
+        Parameters
+        ----------
+        randomised
+            Whether its digest confirms no guess, so that the root may rest in the clear (`resting_digests`).
+        """
         rows = [{"payload": payload, **vars(chunk)} for chunk in written]
         if rows:
             connection.execute(insert(chunks), rows)
-        root = root_digest(chunk.sha256 for chunk in written)
-        whole = {"chunks": len(rows), "root": root, "complete": 1, "writer": None}
+        root = root_digest(self.digests(key, written))
+        stored = root if randomised else resting_root(key, root)
+        whole = {"chunks": len(rows), "root": stored, "complete": 1, "writer": None}
         connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
 
     @contextmanager
     def receiving(
-        self, database: Database, payload: str, chunk: Chunk, where: str
+        self, database: Database, payload: str, chunk: Chunk, where: str, *, randomised: bool
     ) -> Iterator[Callable[[Connection], bool]]:
         """Receive a checked chunk: write it to the disk, then name it in the caller's transaction.
 
         The yielded function names it, and returns whether the payload is then complete; the caller's transaction must
         lock the payload against other writers. Repeating a chunk is harmless. If the block ends with an error, nothing
-        of the chunk is left.
+        of the chunk is left. `randomised` as of `name`.
 
         Raises
         ------
@@ -98,33 +113,34 @@ class EncryptedPayloads:
             with database.read() as connection:
                 stored = None
                 key = self.key(connection, payload)
-                if not self._has(connection, payload, chunk, where):
+                if not self._has(connection, key, payload, chunk, where):
                     stored = self.store(key, payload, chunk.index, chunk.data)
-            with self._naming(payload, chunk, where, stored) as name:
+            root = chunk.root if randomised else resting_root(key, chunk.root)
+            with self._naming(key, payload, chunk, where, stored, root) as name:
                 yield name
 
     @contextmanager
     def _naming(
-        self, payload: str, chunk: Chunk, where: str, stored: StoredChunk | None
+        self, key: DataKey, payload: str, chunk: Chunk, where: str, stored: StoredChunk | None, root: bytes
     ) -> Iterator[Callable[[Connection], bool]]:
         """The second half of `receiving`: the stored chunk is named, or removed."""
         named = False
 
         def name(connection: Connection) -> bool:
             nonlocal named
-            if stored is None or self._has(connection, payload, chunk, where):
+            if stored is None or self._has(connection, key, payload, chunk, where):
                 return False
             connection.execute(insert(chunks).values(payload=payload, **vars(stored)))
             count = connection.scalar(select(func.count()).select_from(chunks).where(chunks.c.payload == payload))
             complete = count == chunk.count
-            if complete and root_digest(part.sha256 for part in self.chunks(connection, payload)) != chunk.root:
+            if complete and root_digest(self.digests(key, self.chunks(connection, payload))) != chunk.root:
                 raise TrystError(
                     ErrorCode.UPLOAD_CORRUPT,
                     "the data received does not match its root digest",
                     where=where,
                     remedy="send it again from its first chunk; an upload under a new name",
                 )
-            whole = {"chunks": chunk.count, "root": chunk.root, "complete": int(complete)}
+            whole = {"chunks": chunk.count, "root": root, "complete": int(complete)}
             connection.execute(update(payloads).where(payloads.c.id == payload).values(whole))
             named = True
             return complete
@@ -138,13 +154,13 @@ class EncryptedPayloads:
             if stored is not None and not named:
                 self._blobs.remove(payload, stored.file)
 
-    def _has(self, connection: Connection, payload: str, chunk: Chunk, where: str) -> bool:
+    def _has(self, connection: Connection, key: DataKey, payload: str, chunk: Chunk, where: str) -> bool:
         """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""
         row = connection.execute(select(payloads.c.chunks, payloads.c.root).where(payloads.c.id == payload)).one()
-        if row.root is not None and (row.chunks, row.root) != (chunk.count, chunk.root):
+        if row.root is not None and (row.chunks, root_of(key, row.root)) != (chunk.count, chunk.root):
             raise chunk_conflict("the chunk belongs to a payload other than the one that was started", where)
         there = self.chunk(connection, payload, chunk.index)
-        if there is not None and there.sha256 != chunk.sha256:
+        if there is not None and digest_of(key, there.position, there.digest) != chunk.sha256:
             raise chunk_conflict("another chunk was sent under this index", where)
         return there is not None
 
@@ -165,10 +181,15 @@ class EncryptedPayloads:
         TrystError
             VAULT if the file is missing or has changed.
         """
+        return self._read(key, payload, chunk)[0]
+
+    def _read(self, key: DataKey, payload: str, chunk: StoredChunk) -> tuple[bytes, bytes]:
+        """As `read`, with the digest."""
         content = key.decrypt(chunk.position, self._blobs.read(payload, chunk.file))
-        if hashlib.sha256(content).digest() != chunk.sha256:
+        digest = hashlib.sha256(content).digest()
+        if digest != digest_of(key, chunk.position, chunk.digest):
             raise TrystError(ErrorCode.VAULT, "a stored chunk does not match its database row", where=_subject(payload))
-        return content
+        return content, digest
 
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
         """One chunk of a complete payload, to be sent.
@@ -185,7 +206,8 @@ class EncryptedPayloads:
         key = self.key(connection, payload)
         if chunk is None:
             raise erased()
-        return Chunk(index, row.chunks, row.root, chunk.sha256, self.read(key, payload, chunk))
+        content, digest = self._read(key, payload, chunk)
+        return Chunk(index, row.chunks, root_of(key, row.root) or b"", digest, content)
 
     def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
         """Destroy the keys of payloads and delete their chunks' rows; `remove` the files after the commit.
@@ -201,6 +223,8 @@ class EncryptedPayloads:
         for payload in found:
             gone = {"wrapped_key": None, "writer": None}
             connection.execute(update(payloads).where(payloads.c.id == payload).values(gone))
+            encrypted = payloads.c.id == payload, func.length(payloads.c.root) > DIGEST_BYTES
+            connection.execute(update(payloads).where(*encrypted).values(root=None))
             connection.execute(delete(chunks).where(chunks.c.payload == payload))
         return found
 
@@ -226,7 +250,11 @@ class EncryptedPayloads:
         return self._blobs.sweep(stored)
 
     def rewrap(self, connection: Connection) -> int:
-        """Wrap every data key by the current wrapping key; returns how many were under another one."""
+        """Wrap every data key by the current wrapping key; returns how many were under another one.
+
+        Digests that the release before has left in the clear are encrypted here, where all data keys are at hand.
+        """
+        self._encrypt_digests(connection)
         count = 0
         for row in connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all():
             if not self._vault.is_current(row.wrapped_key):
@@ -234,6 +262,27 @@ class EncryptedPayloads:
                 connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
                 count += 1
         return count
+
+    def _encrypt_digests(self, connection: Connection) -> None:
+        clear = select(chunks).where(func.length(chunks.c.digest) == DIGEST_BYTES)
+        keys: dict[str, DataKey] = {}
+        for row in connection.execute(clear).all():
+            key = keys.get(row.payload) or self.key(connection, row.payload)
+            keys[row.payload] = key
+            of_chunk = chunks.c.payload == row.payload, chunks.c.position == row.position
+            sealed = resting(key, row.position, row.digest)
+            connection.execute(update(chunks).where(*of_chunk).values(digest=sealed))
+        randomised = select(artifacts.c.payload).union_all(
+            select(results.c.payload).where(results.c.recipient.in_([str(role) for role in CUSTODIANS]))
+        )
+        roots = select(payloads.c.id, payloads.c.root).where(
+            payloads.c.wrapped_key.is_not(None),
+            func.length(payloads.c.root) == DIGEST_BYTES,
+            payloads.c.id.not_in(randomised),
+        )
+        for row in connection.execute(roots).all():
+            sealed = resting_root(self.key(connection, row.id), row.root)
+            connection.execute(update(payloads).where(payloads.c.id == row.id).values(root=sealed))
 
 
 class PayloadReader:
@@ -301,4 +350,4 @@ def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str]]:
 
 
 def _chunk(row: object) -> StoredChunk:
-    return StoredChunk(row.position, row.sha256, row.size, row.file)  # type: ignore[attr-defined]
+    return StoredChunk(row.position, row.digest, row.size, row.file)  # type: ignore[attr-defined]

@@ -21,8 +21,11 @@ from tryst.carole.store.tables import payloads, results
 from tryst.carole.store.view import not_found, read_project
 from tryst.carole.store.writing import Owned, writing
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Role, Side
+from tryst.common.parties import CUSTODIANS, Role, Side
 from tryst.common.wire.chunks import Chunk
+
+_SEALED = frozenset(str(role) for role in CUSTODIANS)
+"""The recipients whose shares are sealed to them before they are stored."""
 
 REPORT = "assessment"
 """The recipient under which the report on the disclosure risk is stored."""
@@ -44,7 +47,7 @@ class Results:
 
         If the block ends with an error, nothing of them is left. Parameters as of `writing.writing`.
         """
-        with writing(self._changes, self._payloads, owned, writer, shares) as written:
+        with writing(self._changes, self._payloads, owned, writer, shares, randomised=_SEALED) as written:
 
             def write(connection: Connection, run: str) -> None:
                 for recipient, payload in written(connection).items():

@@ -145,13 +145,14 @@ payloads = Table(
     Column("project", ForeignKey("projects.id"), nullable=False, index=True),
     Column("wrapped_key", LargeBinary),
     Column("chunks", Integer),
-    Column("root", LargeBinary(32)),
+    Column("root", LargeBinary(60)),
     Column("complete", Integer, nullable=False),
     Column("writer", String(64)),
 )
 """What is encrypted under one key: an upload, an artifact or a share of a result. Without its wrapped key it is erased.
 
 How many chunks it has and their root digest are known from its first chunk on; `complete` is 1 once all are there.
+Digests rest encrypted (`resting_digests`), but for the roots of artifacts and of custodians' shares.
 `writer` is the worker that writes it, until a row of a result or of an artifact names it.
 """
 
@@ -160,7 +161,7 @@ chunks = Table(
     metadata,
     Column("payload", ForeignKey("payloads.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
-    Column("sha256", LargeBinary(32), nullable=False),
+    Column("digest", LargeBinary(60), nullable=False),
     Column("size", Integer, nullable=False),
     Column("file", String(64), nullable=False),
 )

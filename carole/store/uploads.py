@@ -111,7 +111,7 @@ class Uploads:
         with self._database.read() as connection:
             row = _living(connection, number(connection, name), side, upload)
         check_place(chunk, row.total_bytes, where)
-        receiving = self._payloads.receiving(self._database, row.payload, chunk, where)
+        receiving = self._payloads.receiving(self._database, row.payload, chunk, where, randomised=False)
         with receiving as name_chunk, self._database.write() as connection:
             _living(connection, number(connection, name, lock=True), side, upload)
             name_chunk(connection)
@@ -138,7 +138,7 @@ class Uploads:
         gaps = missing_ranges([chunk.position for chunk in chunks], expected, MAX_RANGES)
         if gaps:
             raise gaps_error(gaps, where)
-        mine = root_digest(chunk.sha256 for chunk in chunks)
+        mine = root_digest(self._payloads.digests(key, chunks))
         if (count, total_bytes, root) != (expected, row.total_bytes, mine):
             same = "the same" if root == mine else "another"
             raise TrystError(

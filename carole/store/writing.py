@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 from sqlalchemy import Connection
@@ -11,6 +11,7 @@ from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
 from tryst.carole.store.tables import payloads as rows
 from tryst.common.errors import TrystError
+from tryst.common.keys.vault import DataKey
 from tryst.common.wire.chunks import rechunked
 
 Owned = Callable[[], AbstractContextManager[Change]]
@@ -19,7 +20,13 @@ Owned = Callable[[], AbstractContextManager[Change]]
 
 @contextmanager
 def writing(
-    changes: Changes, payloads: EncryptedPayloads, owned: Owned, writer: str, contents: Mapping[str, Iterable[bytes]]
+    changes: Changes,
+    payloads: EncryptedPayloads,
+    owned: Owned,
+    writer: str,
+    contents: Mapping[str, Iterable[bytes]],
+    *,
+    randomised: Container[str],
 ) -> Iterator[Callable[[Connection], dict[str, str]]]:
     """Write contents to the disk for a run; the yielded function names them, and returns their payloads.
 
@@ -31,15 +38,17 @@ def writing(
     ----------
     writer
         The worker, under whose name the payloads stand until they are named.
+    randomised
+        Names of the contents whose digests confirm no guess (`resting_digests`).
     """
-    written: dict[str, tuple[str, list[StoredChunk]]] = {}
+    written: dict[str, tuple[str, DataKey, list[StoredChunk]]] = {}
     made: list[str] = []
     project = ""
 
     def write(connection: Connection) -> dict[str, str]:
-        for payload, chunks in written.values():
-            payloads.name(connection, payload, chunks)
-        return {called: payload for called, (payload, _) in written.items()}
+        for called, (payload, key, chunks) in written.items():
+            payloads.name(connection, key, payload, chunks, randomised=called in randomised)
+        return {called: payload for called, (payload, *_) in written.items()}
 
     try:
         for called, content in contents.items():
@@ -50,6 +59,7 @@ def writing(
             made.append(payload)
             written[called] = (
                 payload,
+                key,
                 [payloads.store(key, payload, i, chunk) for i, chunk in enumerate(rechunked(content))],
             )
         yield write

@@ -1,16 +1,15 @@
 """Keyed digests of blocking keys: rows are compared when they agree on one, and Carole cannot read them.
 
-A blocking key is the parts that a rule names, each the whole of a field, its first characters, or the year,
-month or day of a date. The digest is 64 bits of BLAKE2b under a key of that rule alone, of the parts in the
-rule's order, each behind its number of characters. Of a million different keys two collide with probability
-3e-8, and then only cost a comparison. Where a part is missing the row has no key under that rule (0):
-unknown values do not agree. A date of which a part that the specification compares is unknown has no key as
-a whole, but may have one by its year.
+A blocking key is the parts that a rule names, each the whole of a field, its first characters, or the year, month or
+day of a date. The digest is 64 bits of BLAKE2b, or of HMAC-SHA-256 in the approved suite, under a key of that rule
+alone, of the parts in the rule's order, each behind its number of characters. Of a million different keys two collide
+with probability 3e-8, and then only cost a comparison. Where a part is missing the row has no key under that rule (0):
+unknown values do not agree. A date of which a part that the specification compares is unknown has no key as a whole,
+but may have one by its year.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +20,7 @@ from tryst.common.cleaning.parts import part_of
 from tryst.common.encoding.columns import distinct_values
 from tryst.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
+from tryst.common.suite import Suite, keyed_hash
 
 DIGEST_BYTES = 8
 
@@ -57,19 +57,17 @@ def blocking_keys(
     -----
     A microsecond for every distinct key, and much less for a repeated one.
     """
-    return keyed_digests(key_text(columns, specification, rule, split=split), key)
+    return keyed_digests(key_text(columns, specification, rule, split=split), key, specification.suite)
 
 
-def keyed_digests(text: pl.Series, key: bytes) -> NDArray[np.uint64]:
+def keyed_digests(text: pl.Series, key: bytes, suite: Suite = Suite.DEFAULT) -> NDArray[np.uint64]:
     """Keyed digest of every row's text, ``NO_KEY`` (0) where it is null, and only there; shape (n_rows,)."""
     values, codes = distinct_values(text)
     digests = np.empty(len(values) + 1, dtype=np.uint64)
     digests[-1] = NO_KEY  # code -1: a part is missing
-    empty = hashlib.blake2b(key=key, digest_size=DIGEST_BYTES)
+    digest = keyed_hash(key, DIGEST_BYTES, suite)
     for place, value in enumerate(values):
-        keyed = empty.copy()
-        keyed.update(value.encode())
-        digests[place] = int.from_bytes(keyed.digest(), "little") or INSTEAD_OF_ZERO
+        digests[place] = int.from_bytes(digest(value.encode()), "little") or INSTEAD_OF_ZERO
     return digests[codes]
 
 

@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding.signature_sets import INSTEAD_OF_ZERO, NO_KEY
 from tryst.common.encoding.signing import Signer
-from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.bulk import pseudo_random
 from tryst.common.keys.derivation import Purpose
+from tryst.common.suite import Suite
 
 
 def blocks_and_tags(
@@ -55,12 +56,14 @@ def blocks_and_tags(
     """
     own = digests[rule][order]
     return {
-        name: own if name == rule else tags(own, digest[order], signer.key(Purpose.TAG, name, rule))
+        name: own if name == rule else tags(own, digest[order], signer.key(Purpose.TAG, name, rule), signer.suite)
         for name, digest in digests.items()
     }
 
 
-def tags(block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
+def tags(
+    block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes, suite: Suite = Suite.DEFAULT
+) -> NDArray[np.uint64]:
     """Tag of every row of a rule for another rule.
 
     Parameters
@@ -71,13 +74,16 @@ def tags(block: NDArray[np.uint64], other: NDArray[np.uint64], key: bytes) -> ND
         Digest of its blocking key under the other rule, ``NO_KEY`` where it has none.
     key
         32 bytes, of the two rules.
+    suite
+        Decides the function.
 
     Returns
     -------
     ndarray of uint64
-        The first 8 bytes of AES-256 of both digests, little-endian; ``NO_KEY`` where the row has no such key.
+        The first 8 bytes of AES-256 of both digests, little-endian, or of CMAC in the approved suite; ``NO_KEY`` where
+        the row has no such key.
     """
     both = np.stack([block, other], axis=1).astype("<u8")
-    encrypt(key, both)
+    pseudo_random(key, both, suite)
     made = np.where(both[:, 0] == NO_KEY, np.uint64(INSTEAD_OF_ZERO), both[:, 0])
     return np.where(other == NO_KEY, np.uint64(NO_KEY), made)

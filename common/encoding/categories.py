@@ -7,7 +7,6 @@ occurs, alone and together with others, stays as it is, and a variable of two ca
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,11 +16,14 @@ from numpy.typing import NDArray
 from tryst.common.encoding.signature_sets import MISSING, VariableCodes
 from tryst.common.keys.derivation import Purpose, Seed, derive_key
 from tryst.common.specification import Specification, VariableSpec, encoding_digest
+from tryst.common.suite import Suite, keyed_hash
 
 _DIGEST_BYTES = 16
 
 
-def relabelling(variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> NDArray[np.int16]:
+def relabelling(
+    variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int, suite: Suite = Suite.DEFAULT
+) -> NDArray[np.int16]:
     """The code of each category, in the order of the public list.
 
     Returns
@@ -30,17 +32,21 @@ def relabelling(variable: VariableSpec, project: str, seed: Seed, digest: bytes,
         A permutation.
     """
     key = derive_key(seed, project, Purpose.CATEGORY, digest, variable.name, epoch=epoch)
-    digests = [
-        hashlib.blake2b(place.to_bytes(4, "big"), key=key, digest_size=_DIGEST_BYTES).digest()
-        for place in range(len(variable.categories))
-    ]
+    keyed = keyed_hash(key, _DIGEST_BYTES, suite)
+    digests = [keyed(place.to_bytes(4, "big")) for place in range(len(variable.categories))]
     codes = np.empty(len(digests), dtype=np.int16)
     codes[sorted(range(len(digests)), key=digests.__getitem__)] = np.arange(len(digests), dtype=np.int16)
     return codes
 
 
 def category_codes(
-    places: pl.Series, variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int
+    places: pl.Series,
+    variable: VariableSpec,
+    project: str,
+    seed: Seed,
+    digest: bytes,
+    epoch: int,
+    suite: Suite = Suite.DEFAULT,
 ) -> VariableCodes:
     """The codes of rows, in their order.
 
@@ -48,16 +54,18 @@ def category_codes(
     ----------
     places
         Int32: places in the public list, null where missing, as `clean_variables` gives them.
-    variable, project, seed, digest, epoch
+    variable, project, seed, digest, epoch, suite
         The relabelling is derived from these.
     """
-    relabelled = np.append(relabelling(variable, project, seed, digest, epoch), np.int16(MISSING))
+    relabelled = np.append(relabelling(variable, project, seed, digest, epoch, suite), np.int16(MISSING))
     return VariableCodes(len(variable.categories), relabelled[places.fill_null(MISSING).to_numpy()])
 
 
-def labels_by_code(variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int) -> tuple[str, ...]:
+def labels_by_code(
+    variable: VariableSpec, project: str, seed: Seed, digest: bytes, epoch: int, suite: Suite = Suite.DEFAULT
+) -> tuple[str, ...]:
     """The category of each code, which only a custodian can derive, from the seed."""
-    codes = relabelling(variable, project, seed, digest, epoch)
+    codes = relabelling(variable, project, seed, digest, epoch, suite)
     return tuple(variable.categories[place] for place in np.argsort(codes))
 
 
@@ -65,10 +73,10 @@ def coded_variables(
     variables: Mapping[str, pl.Series], order: NDArray[np.int64], specification: Specification, seed: Seed, epoch: int
 ) -> dict[str, VariableCodes]:
     """Codes of a file's rows in the given order, by variable, as the specification lists them."""
-    digest = encoding_digest(specification)
+    digest, suite = encoding_digest(specification), specification.suite
     return {
         variable.name: category_codes(
-            variables[variable.name][order], variable, specification.project, seed, digest, epoch
+            variables[variable.name][order], variable, specification.project, seed, digest, epoch, suite
         )
         for variable in specification.variables
         if variable.name in variables

@@ -65,7 +65,7 @@ def with_decoys(
     check_columns(columns, specification)
     names = [field.name for field in specification.fields]
     records = pl.DataFrame({name: columns[name] for name in names})
-    draws = Draws(noise.derive(specification.project, "decoys").k1)
+    draws = Draws(noise.derive(specification.project, "decoys", specification.suite))
     personal = np.array([field.personal for field in specification.fields])
     found = records.clear()
     for _ in range(_REDRAWS):

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.columns import distinct_values
-from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.bulk import pseudo_random
+from tryst.common.keys.derivation import FieldKeys
 from tryst.common.specification import BlockingKey, BlockingRule, Specification
 
 _REDRAWS = 20
@@ -62,15 +63,15 @@ class Draws:
     Dummies newly drawn for a second upload would be recognised by it: records stay the same, and dummies would not.
     """
 
-    def __init__(self, key: bytes) -> None:
-        self._key, self._drawn = key, 0
+    def __init__(self, keys: FieldKeys) -> None:
+        self._keys, self._drawn = keys, 0
 
     def uniform(self, n: int) -> NDArray[np.float64]:
         """`n` numbers from 0 to 1, below 1."""
         blocks = np.zeros(((n + 1) // 2, 2), dtype="<u8")
         blocks[:, 0] = np.arange(self._drawn, self._drawn + len(blocks))
         self._drawn += len(blocks)
-        encrypt(self._key, blocks)
+        pseudo_random(self._keys.k1, blocks, self._keys.suite)
         return (blocks.reshape(-1)[:n] >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

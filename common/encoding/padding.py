@@ -118,7 +118,7 @@ def rows_of_rules(
             )  # fmt: skip
         first = total - int(missing.sum())
         rows[rule.name] = np.concatenate([own, np.arange(first, total)])
-        draws = Draws(noise.derive(specification.project, f"dummies of rule {rule.name}").k1)
+        draws = Draws(noise.derive(specification.project, f"dummies of rule {rule.name}", specification.suite))
         blocks = RuleBlocks(own, block[own].astype(np.int64), sizes)
         sources = dummies(columns, specification, rule, blocks, missing, draws)
         parts.append({name: columns[name].gather(pl.Series(source)) for name, source in sources.items()})

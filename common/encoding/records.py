@@ -213,12 +213,14 @@ def encode_rows(
     def draw(name: str) -> None:
         if shuffle is None:
             text = sent.columns[name].head(sent.n_records)
-            drawn = drawn_groups(keyed_digests(text, drawing.key(f"values of {name}")), name, epoch, drawing)
+            drawn = drawn_groups(
+                keyed_digests(text, drawing.key(f"values of {name}"), drawing.suite), name, epoch, drawing
+            )
         else:
             drawn = grouped(sent.n_records, lambda _: shuffle(sent.n_records))
         signed[SAMPLES, name] = signer.sign_groups(prepared[name], drawn)
 
-    drawing = Drawing(specification.project, noise)
+    drawing = Drawing(specification.project, noise, specification.suite)
     orders = {part: rows if shuffle is None else rows[shuffle(len(rows))] for part, rows in sent.rows.items()}
     first: Jobs = {f"blocking keys {rule.name}": partial(block, rule) for rule in rules}
     then: Jobs

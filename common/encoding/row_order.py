@@ -17,6 +17,7 @@ from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, 
 from tryst.common.keys.bulk import numbers
 from tryst.common.keys.derivation import KEY_BYTES
 from tryst.common.keys.noise import NoiseKey
+from tryst.common.suite import Suite
 
 
 class Drawing:
@@ -27,20 +28,24 @@ class Drawing:
     project
     noise
         The custodian's own key; None: numbers that cannot be drawn again.
+    suite
+        Decides the function.
     """
 
-    def __init__(self, project: str, noise: NoiseKey | None) -> None:
-        self._project, self._noise = project, noise
+    def __init__(self, project: str, noise: NoiseKey | None, suite: Suite = Suite.DEFAULT) -> None:
+        self._project, self._noise, self.suite = project, noise, suite
 
     def key(self, purpose: str) -> bytes:
         """A key for one purpose, 32 bytes."""
-        return secrets.token_bytes(KEY_BYTES) if self._noise is None else self._noise.derive(self._project, purpose).k1
+        if self._noise is None:
+            return secrets.token_bytes(KEY_BYTES)
+        return self._noise.derive(self._project, purpose, self.suite).k1
 
     def draw(
         self, purpose: str, first: NDArray[np.integer], second: NDArray[np.integer] | None = None
     ) -> NDArray[np.uint64]:
         """A number of each pair of numbers, the same for equal pairs: uint64, shape (n,)."""
-        return numbers(self.key(purpose), first, second)
+        return numbers(self.key(purpose), first, second, self.suite)
 
 
 def in_content_order(

@@ -56,7 +56,7 @@ class Signer:
 
     def __init__(self, specification: Specification, seed: Seed, epoch: int, noise: NoiseKey | None = None) -> None:
         self._specification, self._seed, self._epoch, self._noise = specification, seed, epoch, noise
-        self._digest = encoding_digest(specification)
+        self._digest, self.suite = encoding_digest(specification), specification.suite
 
     def key(self, purpose: Purpose, domain: str = "", rule: str = "") -> bytes:
         """Derive one key of 32 bytes, as `derive_key` does."""
@@ -79,7 +79,8 @@ class Signer:
         """
         values, codes = distinct_values(columns[field.name])
         try:
-            tokens = tokenise(values, field.tokens, self.key(Purpose.TOKEN, field.key_domain), similar_values(field))
+            key = self.key(Purpose.TOKEN, field.key_domain)
+            tokens = tokenise(values, field.tokens, key, similar_values(field), self.suite)
         except TrystError as error:
             raise TrystError(
                 error.code, error.what, where=f"field {field.name}", got=error.got, remedy=error.remedy
@@ -87,7 +88,7 @@ class Signer:
         some = tokens.counts > 0
         places = np.append(np.where(some, np.cumsum(some) - 1, MISSING), MISSING).astype(np.int32)
         text = salt_text(columns, self._specification, field)
-        salt = None if text is None else keyed_digests(text, self.key(Purpose.SALT, field.key_domain))
+        salt = None if text is None else keyed_digests(text, self.key(Purpose.SALT, field.key_domain), self.suite)
         return PreparedField(field, tokens.take(np.flatnonzero(some)), places[codes], salt)
 
     def sign(
@@ -174,7 +175,7 @@ class Signer:
 
     def _keys(self, field: FieldSpec, purpose: Purpose, rule: str) -> FieldKeys:
         project, domain = self._specification.project, field.key_domain
-        return derive(self._seed, project, purpose, self._digest, domain, rule, self._epoch)
+        return derive(self._seed, project, purpose, self._digest, domain, rule, self._epoch, self.suite)
 
     def _with_noise(self, signed: NDArray[np.uint64], field: FieldSpec) -> NDArray[np.uint64]:
         """A field's signatures with the custodian's noise, if any; the noise of each is independent of the others."""
@@ -185,9 +186,8 @@ class Signer:
                 ErrorCode.PARAMETER, "randomised response needs the custodian's noise key", where=f"field {field.name}",
                 got="no noise key", remedy="give the custodian's noise key, or a throw-away one for a trial",
             )  # fmt: skip
-        return with_randomised_response(
-            signed, self._noise.derive(self._specification.project, field.key_domain), field.randomised_response
-        )
+        keys = self._noise.derive(self._specification.project, field.key_domain, self.suite)
+        return with_randomised_response(signed, keys, field.randomised_response)
 
 
 def unsigned(field: PreparedField, n_rows: int) -> FieldSignatures:

@@ -2,13 +2,14 @@
 
 - `derivation`: every key of a project from the one seed.
 - `agreement`, `agreement_messages`, `transcript`: how the custodians agree on the seed through Carole; `seed_file`: or
-  by hand.
+  by hand. `encapsulation` and `ephemeral` are its two halves.
 - `check`: key-check value and canary digest, before any upload.
 - `identity`, `signing_purpose`, `fingerprint`: Ed25519 identities, the purposes they sign for, and their fingerprints;
   `identity_configuration`: where the private key is.
 - `noise`: the key of a custodian's randomised response, its own alone.
 - `sealing`, `content_key`, `sealing_key`: bytes that only one recipient can open.
 - `vault`, `wrapping`: encryption at rest, and erasure by destroying a key.
+- `bulk`: the pseudo-random function of either suite, for many blocks; `installation`: whether a suite can be had.
 - `framing`, `private_files`: used by the others.
 """
 

@@ -25,7 +25,8 @@ whoever records the messages has to break both, X25519 and ML-KEM-768.
 
 The custodians need not be online together: `export` gives the whole state, *with the private keys*, for the custodian's
 vault, and `resume` continues from it. An agreement that a former release began, by X25519 alone, ends as it began: the
-own state decides that, never a message.
+own state decides that, never a message. In the approved suite, which the specification names, ML-KEM-1024 and P-384 are
+in the place of these two, in version 3 of messages, transcript and state.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from __future__ import annotations
 import hmac
 from typing import NoReturn
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.agreement_messages import (
+    APPROVED_VERSION,
     DIGEST_BYTES,
     VERSION,
     Confirmation,
@@ -44,15 +47,21 @@ from tryst.common.keys.agreement_messages import (
     Terms,
     read_confirmation,
     read_offer,
+    suite_of,
 )
 from tryst.common.keys.agreement_state import AgreementState, malformed_state
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.encapsulation import Encapsulation, encapsulation
+from tryst.common.keys.ephemeral import CURVES, Ephemeral
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.transcript import Transcript
 from tryst.common.parties import Side
+from tryst.common.suite import Suite
 
 _AGAIN = "let the coordinator open a new epoch of the project (`tryst project new-epoch`), and agree again in it"
+
+
+_MLKEM = {Suite.DEFAULT: "ML-KEM-768", Suite.APPROVED: "ML-KEM-1024"}
 
 
 class Agreement:
@@ -68,6 +77,8 @@ class Agreement:
         The own identity.
     peer
         The other custodian's public identity, as compared out of band.
+    suite
+        Of the approved specification: it decides the algorithms, and never a message does.
 
     Raises
     ------
@@ -82,9 +93,10 @@ class Agreement:
         identity: Identity,
         peer: PublicIdentity,
         *,
-        _ephemeral: X25519PrivateKey | None = None,
+        suite: Suite = Suite.DEFAULT,
+        _ephemeral: X25519PrivateKey | EllipticCurvePrivateKey | Ephemeral | None = None,
         _encapsulation: Encapsulation | None = None,
-        _version: int = VERSION,
+        _version: int | None = None,
     ) -> None:
         if peer == identity.public:
             raise TrystError(
@@ -97,10 +109,12 @@ class Agreement:
         self.side = side
         self._identity = identity
         self._peer = peer
-        self._ephemeral = _ephemeral if _ephemeral is not None else X25519PrivateKey.generate()
-        self._ephemeral_public = self._ephemeral.public_key().public_bytes_raw()
-        self._version = _version
-        self._half = (_encapsulation or encapsulation(side)) if _version > 1 else None
+        self._version = _version or (APPROVED_VERSION if suite is Suite.APPROVED else VERSION)
+        self.suite = suite_of(self._version)
+        given = _ephemeral or Ephemeral.create(self.suite)
+        self._ephemeral = given if isinstance(given, Ephemeral) else Ephemeral(given)
+        self._ephemeral_public = self._ephemeral.public
+        self._half = (_encapsulation or encapsulation(side, suite=self.suite)) if self._version > 1 else None
         self._peer_offer = b""
         self._peer_confirmation = b""
         self._canary = b""
@@ -126,7 +140,7 @@ class Agreement:
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether it is by ML-KEM-768 too, not by X25519 alone."""
+        """Whether it is by ML-KEM too, not by X25519 alone."""
         return self._half is not None
 
     @property
@@ -170,15 +184,16 @@ class Agreement:
         if offer.ephemeral == self._ephemeral_public:
             self._refuse("the other custodian offers this custodian's own ephemeral key", _AGAIN)
         try:
-            shared = self._ephemeral.exchange(X25519PublicKey.from_public_bytes(offer.ephemeral))
+            shared = self._ephemeral.secret(offer.ephemeral)
         except ValueError:
-            self._refuse("the other custodian's ephemeral key is a point of low order", _AGAIN)
+            fault = "a point of low order" if self.suite is Suite.DEFAULT else f"no point of {CURVES[self.suite]}"
+            self._refuse(f"the other custodian's ephemeral key is {fault}", _AGAIN)
         if self._half is not None:
             assert offer.encapsulation is not None  # noqa: S101 - of this version
             try:
                 shared = self._half.secret(offer.encapsulation) + shared
             except ValueError:
-                self._refuse("the other custodian's offer holds no public key of ML-KEM-768", _AGAIN)
+                self._refuse(f"the other custodian's offer holds no public key of {_MLKEM[self.suite]}", _AGAIN)
         self._transcript = Transcript.of(self._own_offer, offer, shared)
         self._peer_offer = message
 
@@ -281,7 +296,7 @@ class Agreement:
             self.side,
             self._identity.public.raw,
             self._peer.raw,
-            self._ephemeral.private_bytes_raw(),
+            self._ephemeral.state,
             b"" if self._half is None else self._half.state,
             self._peer_offer,
             self._canary,
@@ -306,10 +321,10 @@ class Agreement:
                 remedy=f"restore the former identity, or {_AGAIN}",
             )
         try:
-            half = encapsulation(kept.side, kept.encapsulation) if kept.version > 1 else None
+            half = encapsulation(kept.side, kept.encapsulation, suite_of(kept.version)) if kept.version > 1 else None
+            ephemeral = Ephemeral.restored(suite_of(kept.version), kept.ephemeral)
         except ValueError:
             raise malformed_state() from None
-        ephemeral = X25519PrivateKey.from_private_bytes(kept.ephemeral)
         agreement = cls(
             kept.terms, kept.side, identity, peer, _ephemeral=ephemeral, _encapsulation=half, _version=kept.version
         )

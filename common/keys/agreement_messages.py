@@ -2,7 +2,8 @@
 
 A message is a frame of parts (see `framing`): its version and kind, its terms, its sender, its content, and an Ed25519
 signature over all of these. It holds no secret. In version 2 an offer has the sender's part of ML-KEM-768
-(`encapsulation`); version 1 is of agreements that a former release began. Reading is strict: a message that is not
+(`encapsulation`), and version 3 is the same by the approved suite; version 1 is of agreements that a former release
+began. Reading is strict: a message that is not
 canonical, is too long, or has bytes after its end is refused before any of it is used.
 """
 
@@ -12,14 +13,16 @@ from dataclasses import dataclass
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.encapsulation import part_bytes
+from tryst.common.keys.ephemeral import PUBLIC_LENGTHS
 from tryst.common.keys.framing import FramingError, Part, frame, unframe
 from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
 from tryst.common.keys.key_file import PUBLIC_BYTES
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
+from tryst.common.suite import Suite
 
 MESSAGE_LIMIT = 4096
-"""Longest message in bytes; a real one has fewer than 1700."""
+"""Longest message in bytes; a real one has fewer than 2100."""
 
 DIGEST_BYTES = 32
 PROJECT_LIMIT = 256
@@ -27,10 +30,22 @@ PROJECT_LIMIT = 256
 VERSION = 2
 """Of a new agreement."""
 
-_MAGICS = {1: b"tryst seed agreement 1", VERSION: b"tryst seed agreement 2"}
+APPROVED_VERSION = 3
+"""Of a new one in the approved suite."""
+
+_MAGICS = {
+    1: b"tryst seed agreement 1",
+    VERSION: b"tryst seed agreement 2",
+    APPROVED_VERSION: b"tryst seed agreement 3",
+}
 _OFFER = b"offer"
 _CONFIRMATION = b"confirmation"
 _PURPOSES = {_OFFER: SigningPurpose.AGREEMENT_OFFER, _CONFIRMATION: SigningPurpose.AGREEMENT_CONFIRMATION}
+
+
+def suite_of(version: int) -> Suite:
+    """The suite of an agreement of this version."""
+    return Suite.APPROVED if version == APPROVED_VERSION else Suite.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -80,7 +95,7 @@ class Offer:
     Attributes
     ----------
     encapsulation
-        Its part of ML-KEM-768; None in version 1.
+        Its part of ML-KEM; None in version 1.
     """
 
     terms: Terms
@@ -92,7 +107,9 @@ class Offer:
     @property
     def version(self) -> int:
         """The version of the message."""
-        return 1 if self.encapsulation is None else VERSION
+        if self.encapsulation is None:
+            return 1
+        return APPROVED_VERSION if len(self.ephemeral) == PUBLIC_LENGTHS[Suite.APPROVED] else VERSION
 
     def signed(self, identity: Identity) -> bytes:
         """The message, signed."""
@@ -126,15 +143,16 @@ def read_offer(message: bytes, sender: PublicIdentity, where: str, version: int 
     TrystError
         SIGNATURE if it is not a well-formed offer, or not of that identity; WRONG_STATE if it is of another version.
     """
-    lengths = [part_bytes(side) for side in Side]
+    suite = suite_of(version)
+    lengths = [part_bytes(side, suite) for side in Side]
     half = [Part("encapsulation", min(lengths), max(lengths))] if version > 1 else []
-    keys = [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_BYTES), *half]
+    keys = [Part.fixed("identity", PUBLIC_BYTES), Part.fixed("ephemeral key", PUBLIC_LENGTHS[suite]), *half]
     terms, side, (identity, ephemeral, *found) = _read(message, version, _OFFER, keys, sender, where)
     if identity != sender.raw:
         # Not reachable by an outsider: the signature is valid. The sender names a key that is not its own.
         raise _refused(where, "the message names another identity than the one that signed it")
-    if found and len(found[0]) != part_bytes(side):
-        raise _refused(where, "its part of ML-KEM-768 has the length of the other side's", f"{len(found[0])} bytes")
+    if found and len(found[0]) != part_bytes(side, suite):
+        raise _refused(where, "its part of ML-KEM has the length of the other side's", f"{len(found[0])} bytes")
     return Offer(terms, side, identity, ephemeral, *found)
 
 
@@ -201,12 +219,18 @@ def _read(
     return Terms(project, parts[3], int.from_bytes(parts[4], "big")), side, parts[6:-1]
 
 
+def _of_other(version: int, other: int) -> str:
+    if APPROVED_VERSION in (version, other):
+        return "a message by another suite of algorithms than the specification names"
+    return "a message of an older release" if other < version else "a message of a newer release"
+
+
 def _other_version(where: str, version: int, other: int) -> TrystError:
     return TrystError(
         ErrorCode.WRONG_STATE,
         f"this agreement is of version {version}, and the other custodian's message of version {other}",
         where=where,
-        got="a message of an older release" if other < version else "a message of a newer release",
+        got=_of_other(version, other),
         remedy="nothing was agreed; install the same release at both custodians, then let the coordinator open a new "
         "epoch of the project (`tryst project new-epoch`)",
     )

@@ -1,6 +1,7 @@
 """What a custodian keeps of a seed agreement, *with its private keys*, as bytes for its vault.
 
-Version 2 has the half of ML-KEM-768; version 1 is of agreements that a former release began, which end as they began.
+Version 2 has the half of ML-KEM-768, version 3 the keys of the approved suite; version 1 is of agreements that a former
+release began, which end as they began.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms
+from tryst.common.keys.agreement_messages import DIGEST_BYTES, MESSAGE_LIMIT, PROJECT_LIMIT, Terms, suite_of
 from tryst.common.keys.encapsulation import STATE_BYTES
+from tryst.common.keys.ephemeral import STATE_LENGTHS
 from tryst.common.keys.framing import FramingError, Part, frame, unframe
 from tryst.common.parties import Side
 
-_MARKS = {1: b"tryst seed agreement state 1", 2: b"tryst seed agreement state 2"}
+_MARKS = {1: b"tryst seed agreement state 1", 2: b"tryst seed agreement state 2", 3: b"tryst seed agreement state 3"}
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,9 @@ class AgreementState:
     identity, peer
         The own public identity and the other custodian's, raw.
     ephemeral
-        The own X25519 private key, raw.
+        The own private key on the curve, raw.
     encapsulation
-        The own half of ML-KEM-768, empty in version 1.
+        The own half of ML-KEM, empty in version 1.
     peer_offer, canary, peer_confirmation
         Empty where there is none yet.
     """
@@ -68,10 +70,11 @@ class AgreementState:
         TrystError
             VAULT if it is malformed.
         """
-        version = 1 if content.startswith(frame(_MARKS[1])) else 2
+        version = next((known for known, mark in _MARKS.items() if content.startswith(frame(mark))), 2)
         half = [Part("encapsulation", 0, STATE_BYTES)] if version > 1 else []
+        private = Part.fixed("ephemeral key", STATE_LENGTHS[suite_of(version)])
         try:
-            mark, project, digest, epoch, side, *rest = unframe(content, [*_HEAD, *half, *_TAIL])
+            mark, project, digest, epoch, side, *rest = unframe(content, [*_HEAD, private, *half, *_TAIL])
             if mark != _MARKS[version]:
                 raise ValueError("another version")
             if version == 1:
@@ -101,7 +104,6 @@ _HEAD = [
     Part("side", 1, 16),
     Part.fixed("identity", 32),
     Part.fixed("other identity", 32),
-    Part.fixed("ephemeral key", 32),
 ]
 _TAIL = [
     Part("the other's offer", 0, MESSAGE_LIMIT),

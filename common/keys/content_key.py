@@ -4,37 +4,64 @@ For a hybrid key by HPKE (RFC 9180), base mode, in one call: the KEM is MLKEM768
 X25519, the KDF HKDF-SHA256, the AEAD AES-256-GCM; `info` is the framed context. The header is the mark, HPKE's
 encapsulated key (1120 bytes), and a random content key of 32 bytes as HPKE encrypted it (48 bytes).
 
+For a key of the approved suite it is the same with the KEM MLKEM1024-P384, which joins ML-KEM-1024 and P-384, and the
+KDF HKDF-SHA384; the encapsulated key has 1665 bytes.
+
 For an X25519 key of a former release the header is the mark and an ephemeral X25519 public key; the content key is
 HKDF-SHA256 of the X25519 secret, salted with both public keys, and its info is the framed context.
 
-The key in the membership list decides which of the two is made: nothing in a message can lead a sealer from one to the
+The key in the membership list decides which of these is made: nothing in a message can lead a sealer from one to the
 other. An opener takes each kind with a key of that kind only, so the X25519 half of a hybrid key opens nothing alone.
+In a project of the approved suite both take that kind only, whatever keys there are (`sealing`).
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from functools import cache
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, hpke
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tryst.common.keys.key_file import PUBLIC_BYTES
-from tryst.common.keys.sealing_key import FormerKey, HybridKey, SealingKey, SealingPublicKey
+from tryst.common.keys.sealing_key import (
+    ALGORITHMS,
+    APPROVED_PUBLIC_BYTES,
+    ApprovedKey,
+    FormerKey,
+    HybridKey,
+    SealingKey,
+    SealingPublicKey,
+)
+from tryst.common.suite import Suite
 
+APPROVED = b"tryst sealed 3\n"
 HYBRID = b"tryst sealed 2\n"
 FORMER = b"tryst sealed 1\n"
 MARK_BYTES = len(HYBRID)
 
-SUITE = Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 _CONTENT_KEY_BYTES = 32
 _TAG_BYTES = 16
 _ENCAPSULATED_BYTES = 1088 + PUBLIC_BYTES  # ML-KEM-768's ciphertext, and an ephemeral key of X25519
-_REST = {HYBRID: _ENCAPSULATED_BYTES + _CONTENT_KEY_BYTES + _TAG_BYTES, FORMER: PUBLIC_BYTES}
-_DOMAINS = {HYBRID: b"tryst sealing 2", FORMER: b"tryst sealing 1"}
+_REST = {
+    APPROVED: APPROVED_PUBLIC_BYTES + _CONTENT_KEY_BYTES + _TAG_BYTES,  # ML-KEM-1024's ciphertext is as long as its key
+    HYBRID: _ENCAPSULATED_BYTES + _CONTENT_KEY_BYTES + _TAG_BYTES,
+    FORMER: PUBLIC_BYTES,
+}
+_DOMAINS = {APPROVED: b"tryst sealing 3", HYBRID: b"tryst sealing 2", FORMER: b"tryst sealing 1"}
+
+
+@cache
+def hpke_suite(suite: Suite) -> hpke.Suite:
+    """HPKE's suite for a specification's, made when it is first used: an installation may lack the other one."""
+    if suite is Suite.APPROVED:
+        return hpke.Suite(KEM.MLKEM1024_P384, KDF.HKDF_SHA384, AEAD.AES_256_GCM)
+    return hpke.Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
 class UnopenedError(ValueError):
@@ -43,6 +70,8 @@ class UnopenedError(ValueError):
 
 def mark_of(recipient: SealingPublicKey) -> bytes:
     """The mark of what is sealed to a key."""
+    if recipient.suite is Suite.APPROVED:
+        return APPROVED
     return HYBRID if recipient.is_hybrid else FORMER
 
 
@@ -74,7 +103,8 @@ def new_content_key(recipient: SealingPublicKey, info: bytes) -> tuple[bytes, by
     """
     if recipient.is_hybrid:
         content_key = secrets.token_bytes(_CONTENT_KEY_BYTES)
-        return content_key, HYBRID + SUITE.encrypt(content_key, recipient.hybrid, info=info)
+        sealed = hpke_suite(recipient.suite).encrypt(content_key, recipient.hybrid, info=info)
+        return content_key, mark_of(recipient) + sealed
     ephemeral = X25519PrivateKey.generate()
     public = ephemeral.public_key().public_bytes_raw()
     secret = ephemeral.exchange(X25519PublicKey.from_public_bytes(recipient.raw))
@@ -93,7 +123,9 @@ def read_content_key(key: SealingKey, header: bytes, info: bytes) -> bytes:
     """
     mark, rest = header[:MARK_BYTES], header[MARK_BYTES:]
     if mark == HYBRID:
-        return _by_hpke([each for each in key.keys if isinstance(each, HybridKey)], rest, info)
+        return _by_hpke([each for each in key.keys if isinstance(each, HybridKey)], Suite.DEFAULT, rest, info)
+    if mark == APPROVED:
+        return _by_hpke([each for each in key.keys if isinstance(each, ApprovedKey)], Suite.APPROVED, rest, info)
     former = [each for each in key.keys if isinstance(each, FormerKey)]
     if not former:
         raise UnopenedError("the message is sealed to a key of X25519 alone, which this party no longer has")
@@ -104,12 +136,12 @@ def read_content_key(key: SealingKey, header: bytes, info: bytes) -> bytes:
     return _former(secret, rest, former[0].public, info)
 
 
-def _by_hpke(keys: list[HybridKey], sealed: bytes, info: bytes) -> bytes:
+def _by_hpke(keys: Sequence[HybridKey | ApprovedKey], suite: Suite, sealed: bytes, info: bytes) -> bytes:
     if not keys:
-        raise UnopenedError("the message is sealed to a hybrid key, and this party has one of X25519 alone")
+        raise UnopenedError(f"the message is sealed to a key of {ALGORITHMS[suite]}, and this party has none")
     for key in keys:
         try:
-            return SUITE.decrypt(sealed, key.private, info=info)
+            return hpke_suite(suite).decrypt(sealed, key.private, info=info)
         except (InvalidTag, ValueError):
             # Another of its keys, a point of low order, or a header that was changed: nothing says which.
             continue

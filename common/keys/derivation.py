@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.framing import frame
+from tryst.common.suite import Suite
 
 SEED_BYTES = 32
 KEY_BYTES = 32
@@ -102,10 +103,11 @@ class Seed:
 
 @dataclass(frozen=True)
 class FieldKeys:
-    """The two AES-256 keys of a field: `k1` encrypts the token, `k2` makes its random values."""
+    """The two AES-256 keys of a field: `k1` encrypts the token, `k2` makes its random values, both by its suite."""
 
     k1: bytes = field(repr=False)
     k2: bytes = field(repr=False)
+    suite: Suite = Suite.DEFAULT
 
 
 def derive(
@@ -116,6 +118,7 @@ def derive(
     domain: str = "",
     rule: str = "",
     epoch: int = 1,
+    suite: Suite = Suite.DEFAULT,
 ) -> FieldKeys:
     """Derive the pair of keys of a field (its key domain) under a rule.
 
@@ -135,6 +138,8 @@ def derive(
         The blocking rule, "" in open mode.
     epoch
         Number of the seed agreement, from 1.
+    suite
+        By which the keys are used. It does not enter them by itself, but by the encoding digest.
 
     Returns
     -------
@@ -147,7 +152,7 @@ def derive(
         PARAMETER if the digest is not 32 bytes or the epoch is not an unsigned 32-bit number.
     """
     both = _expand(seed, project, purpose, encoding_digest, domain, rule, epoch, 2 * KEY_BYTES)
-    return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:])
+    return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:], suite)
 
 
 def derive_key(

@@ -1,22 +1,29 @@
-"""The half of a seed agreement that a quantum computer does not break: one secret by ML-KEM-768 (FIPS 203).
+"""The half of a seed agreement that a quantum computer does not break: one secret by ML-KEM (FIPS 203).
 
 A key encapsulation is one-sided. The custodian of the first side offers a public key; the other one's offer answers it
 with a ciphertext, from which the first takes the same secret. One encapsulation is enough: what each side draws by
-itself is in its X25519 key, and the seed follows from both secrets.
+itself is in its key on a curve (`ephemeral`), and the seed follows from both secrets. It is ML-KEM-768, and ML-KEM-1024
+in the approved suite, whose curve is P-384.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import (
+    MLKEM768PrivateKey,
+    MLKEM768PublicKey,
+    MLKEM1024PrivateKey,
+    MLKEM1024PublicKey,
+)
 
-from tryst.common.keys.sealing_key import MLKEM_PUBLIC_BYTES
+from tryst.common.keys.sealing_key import MLKEM1024_PUBLIC_BYTES, MLKEM_PUBLIC_BYTES
 from tryst.common.parties import Side
+from tryst.common.suite import Suite
 
-CIPHERTEXT_BYTES = 1088
+CIPHERTEXT_BYTES = {Suite.DEFAULT: 1088, Suite.APPROVED: 1568}
 SECRET_BYTES = 32
-STATE_BYTES = CIPHERTEXT_BYTES + SECRET_BYTES
+STATE_BYTES = max(CIPHERTEXT_BYTES.values()) + SECRET_BYTES
 """Longest state of a half."""
 
 
@@ -46,7 +53,7 @@ class Encapsulation(Protocol):
 class _Holder:
     """Holds the key."""
 
-    def __init__(self, key: MLKEM768PrivateKey) -> None:
+    def __init__(self, key: MLKEM768PrivateKey | MLKEM1024PrivateKey) -> None:
         self._key = key
 
     @property
@@ -64,8 +71,10 @@ class _Holder:
 class _Answerer:
     """Encapsulates a secret, once."""
 
-    def __init__(self, state: bytes) -> None:
-        self._ciphertext, self._secret = state[:CIPHERTEXT_BYTES], state[CIPHERTEXT_BYTES:]
+    def __init__(self, state: bytes, suite: Suite) -> None:
+        length = CIPHERTEXT_BYTES[suite]
+        self._ciphertext, self._secret = state[:length], state[length:]
+        self._public = MLKEM1024PublicKey if suite is Suite.APPROVED else MLKEM768PublicKey
 
     @property
     def part(self) -> bytes:
@@ -77,12 +86,12 @@ class _Answerer:
 
     def secret(self, part: bytes) -> bytes:
         if not self._ciphertext:
-            self._secret, self._ciphertext = MLKEM768PublicKey.from_public_bytes(part).encapsulate()
+            self._secret, self._ciphertext = self._public.from_public_bytes(part).encapsulate()
         return self._secret
 
 
-def encapsulation(side: Side, state: bytes | None = None) -> Encapsulation:
-    """The half of the custodian on `side`: a new one, or that of a state.
+def encapsulation(side: Side, state: bytes | None = None, suite: Suite = Suite.DEFAULT) -> Encapsulation:
+    """The half of the custodian on `side`: a new one, or that of a state, by the suite's ML-KEM.
 
     Raises
     ------
@@ -90,12 +99,14 @@ def encapsulation(side: Side, state: bytes | None = None) -> Encapsulation:
         If the state is malformed.
     """
     if side is next(iter(Side)):
-        return _Holder(MLKEM768PrivateKey.generate() if state is None else MLKEM768PrivateKey.from_seed_bytes(state))
-    if state and len(state) != STATE_BYTES:
+        kind = MLKEM1024PrivateKey if suite is Suite.APPROVED else MLKEM768PrivateKey
+        return _Holder(kind.generate() if state is None else kind.from_seed_bytes(state))
+    if state and len(state) != CIPHERTEXT_BYTES[suite] + SECRET_BYTES:
         raise ValueError("a half of an agreement of another length")
-    return _Answerer(state or b"")
+    return _Answerer(state or b"", suite)
 
 
-def part_bytes(side: Side) -> int:
+def part_bytes(side: Side, suite: Suite = Suite.DEFAULT) -> int:
     """Length of the part in the offer of the custodian on `side`."""
-    return MLKEM_PUBLIC_BYTES if side is next(iter(Side)) else CIPHERTEXT_BYTES
+    public = MLKEM1024_PUBLIC_BYTES if suite is Suite.APPROVED else MLKEM_PUBLIC_BYTES
+    return public if side is next(iter(Side)) else CIPHERTEXT_BYTES[suite]

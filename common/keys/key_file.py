@@ -9,8 +9,9 @@ from typing import ClassVar, Self
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -20,7 +21,7 @@ from tryst.common.keys.private_files import read_private, write_private
 PUBLIC_BYTES = 32
 """Of a public key on Curve25519."""
 
-StoredKey = Ed25519PrivateKey | X25519PrivateKey | MLKEM768PrivateKey
+StoredKey = Ed25519PrivateKey | X25519PrivateKey | MLKEM768PrivateKey | MLKEM1024PrivateKey | EllipticCurvePrivateKey
 
 _BLOCK = re.compile(rb"-----BEGIN PRIVATE KEY-----.*?-----END PRIVATE KEY-----\r?\n?", re.DOTALL)
 

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import KEY_BYTES, FieldKeys
 from tryst.common.keys.framing import frame
+from tryst.common.suite import Suite
 
 NOISE_KEY_BYTES = 32
 
@@ -49,17 +50,17 @@ class NoiseKey:
         """Return the secret itself, to be stored where only its owner can read it."""
         return self._secret
 
-    def derive(self, project: str, domain: str) -> FieldKeys:
+    def derive(self, project: str, domain: str, suite: Suite = Suite.DEFAULT) -> FieldKeys:
         """Derive the two keys of the noise of one key domain of a project.
 
         Fields of one key domain share them, because equal values have equal signatures there: two independent noises on
-        one signature would be two observations of it.
+        one signature would be two observations of it. Each suite has keys of its own: one key is used by one algorithm.
         """
-        hkdf = HKDF(
-            algorithm=SHA256(), length=2 * KEY_BYTES, salt=project.encode(), info=frame(_VERSION, domain.encode())
-        )
+        named = () if suite is Suite.DEFAULT else (suite.value.encode(),)
+        info = frame(_VERSION, domain.encode(), *named)
+        hkdf = HKDF(algorithm=SHA256(), length=2 * KEY_BYTES, salt=project.encode(), info=info)
         both = hkdf.derive(self._secret)
-        return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:])
+        return FieldKeys(both[:KEY_BYTES], both[KEY_BYTES:], suite)
 
     def __repr__(self) -> str:
         return "NoiseKey(hidden)"

@@ -5,11 +5,11 @@ member cannot be read. A sealed message is::
 
     header | chunk 0 | chunk 1 | ... | last chunk
 
-The header begins with ``"tryst sealed 2\\n"`` and brings a content key by HPKE; to a recipient with a key of a former
-release it is of version 1 (`content_key`). Every chunk is 64 KiB of content under AES-256-GCM and a 16-byte tag, the
-last one is shorter or equal. The nonce is the chunk's index and a flag that is set in the last chunk alone; so a
-message with a missing, repeated, moved or added chunk, or cut short, fails to open. The context - project, run,
-recipient - is bound to the header, and is associated data of each chunk as well.
+The header begins with ``"tryst sealed 2\\n"``, or 3 for a key of the approved suite, and brings a content key by HPKE;
+to a recipient with a key of a former release it is of version 1 (`content_key`). Every chunk is 64 KiB of content under
+AES-256-GCM and a 16-byte tag, the last one is shorter or equal. The nonce is the chunk's index and a flag that is set
+in the last chunk alone; so a message with a missing, repeated, moved or added chunk, or cut short, fails to open. The
+context - project, run, recipient - is bound to the header, and is associated data of each chunk as well.
 
 Opening yields each chunk as soon as it is verified: that the message is *whole* is known only when the iterator ends
 without an error. `open_file` therefore gives a file its name at the end only.
@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.content_key import (
+    APPROVED,
     MARK_BYTES,
     UnopenedError,
     domain_of,
@@ -36,7 +37,8 @@ from tryst.common.keys.content_key import (
     read_content_key,
 )
 from tryst.common.keys.framing import frame
-from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.sealing_key import ALGORITHMS, SealingKey, SealingPublicKey
+from tryst.common.suite import Suite
 
 CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
@@ -47,11 +49,19 @@ _MAX_CHUNKS = 2**32
 
 @dataclass(frozen=True)
 class SealContext:
-    """The context that a sealed message belongs to, under which alone it opens."""
+    """The context that a sealed message belongs to, under which alone it opens.
+
+    Attributes
+    ----------
+    suite
+        Of the project's approved specification. In the approved one nothing is sealed to a key of another, or opened
+        that was.
+    """
 
     project: str
     run: str
     recipient: str
+    suite: Suite = Suite.DEFAULT
 
     def framed(self, domain: bytes) -> bytes:
         """The context as canonical bytes, for one version of the format."""
@@ -74,8 +84,16 @@ def seal(recipient: SealingPublicKey, context: SealContext, content: Iterable[by
     Raises
     ------
     TrystError
-        SEALED if `recipient` is a point of low order.
+        SEALED if `recipient` is a point of low order, or not of the context's suite.
     """
+    if context.suite is Suite.APPROVED and recipient.suite is not context.suite:
+        raise TrystError(
+            ErrorCode.SEALED,
+            f"the specification names the approved suite, and this key is not of {ALGORITHMS[context.suite]}",
+            where=f"sealing for {context.recipient}",
+            got=f"a key with the fingerprint {recipient.fingerprint}",
+            remedy="have the recipient make one by `tryst party renew-sealing --cryptography approved`",
+        )
     associated = context.framed(domain_of(mark_of(recipient)))
     try:
         content_key, header = new_content_key(recipient, associated)
@@ -108,12 +126,15 @@ def open_sealed(key: SealingKey, context: SealContext, sealed: Iterable[bytes]) 
     Raises
     ------
     TrystError
-        SEALED if the message is for another key or context, was changed, reordered, cut short or added to.
+        SEALED if the message is for another key or context, was changed, reordered, cut short or added to, or was not
+        sealed by the context's suite where that is the approved one.
     """
     chunks = iter(sealed)
     try:
         mark, rest = _taken(b"", chunks, MARK_BYTES)
         associated = context.framed(domain_of(mark))
+        if context.suite is Suite.APPROVED and mark != APPROVED:
+            raise UnopenedError("the specification names the approved suite, and the message was not sealed by it")
         header, rest = _taken(mark + rest, chunks, header_bytes(mark))
         cipher = AESGCM(read_content_key(key, header, associated))
     except UnopenedError as error:

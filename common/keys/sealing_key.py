@@ -4,65 +4,105 @@ It is *hybrid*: a key of ML-KEM-768 (FIPS 203) and one of X25519, and whoever wa
 break both. What is recorded today then stays closed to a later quantum computer. Keys of former releases are of X25519
 alone; they are read, and sealed to, as they were, until their owner makes a new one (`SealingKey.renewed`).
 
-The public half is both public keys, ML-KEM's first: 1216 bytes. The private file holds both private keys, ML-KEM's
-first, and behind them those of the key before, which opens what was sealed to it until the list names the new one.
+In the approved suite it is of ML-KEM-1024 and ECDH on P-384 (FIPS 203, SP 800-56A). What is sealed in a project of that
+suite is sealed to such a key only; a party that has one uses it in every project.
+
+The public half is both public keys, ML-KEM's first: 1216 bytes, or 1665. The private file holds both private keys,
+ML-KEM's first, and behind them those of the key before, which opens what was sealed to it until the list names the new
+one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
-from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM768PublicKey
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP384R1,
+    EllipticCurvePrivateKey,
+    EllipticCurvePublicKey,
+    generate_private_key,
+)
+from cryptography.hazmat.primitives.asymmetric.mlkem import (
+    MLKEM768PrivateKey,
+    MLKEM768PublicKey,
+    MLKEM1024PrivateKey,
+    MLKEM1024PublicKey,
+)
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey, MLKEM768X25519PublicKey
+from cryptography.hazmat.primitives.hpke import (
+    MLKEM768X25519PrivateKey,
+    MLKEM768X25519PublicKey,
+    MLKEM1024P384PrivateKey,
+    MLKEM1024P384PublicKey,
+)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.key_file import PUBLIC_BYTES, PublicKey, StoredKey, load_keys, save_keys, unexpected
+from tryst.common.suite import Suite
 
 MLKEM_PUBLIC_BYTES = 1184
 HYBRID_PUBLIC_BYTES = MLKEM_PUBLIC_BYTES + PUBLIC_BYTES
+MLKEM1024_PUBLIC_BYTES = 1568
+P384_PUBLIC_BYTES = 97
+"""A point, not compressed."""
+APPROVED_PUBLIC_BYTES = MLKEM1024_PUBLIC_BYTES + P384_PUBLIC_BYTES
+
+ALGORITHMS = {Suite.DEFAULT: "ML-KEM-768 and X25519", Suite.APPROVED: "ML-KEM-1024 and P-384"}
+"""Of a hybrid key, by suite."""
 
 _CONTENT = "the sealing key"
-_EXPECTED = "private keys of ML-KEM-768 and X25519"
+_EXPECTED = "private keys of ML-KEM-768 and X25519, or of ML-KEM-1024 and P-384,"
 _LOST = "restore the file from its backup; what was sealed to a lost key cannot be opened again"
 
 
 @dataclass(frozen=True)
 class SealingPublicKey(PublicKey):
-    """A recipient's public key: hybrid, or of a former release.
+    """A recipient's public key: hybrid, of either suite, or of a former release.
 
     Raises
     ------
     TrystError
-        SEALED if `raw` has another length, or its first part is no public key of ML-KEM-768.
+        SEALED if `raw` has another length, or a part that can be checked is no public key.
     """
 
-    KIND = "ML-KEM-768 and X25519 (or, of a former release, X25519)"
+    KIND = "ML-KEM-768 and X25519 (or ML-KEM-1024 and P-384; or, of a former release, X25519)"
     CODE = ErrorCode.SEALED
-    LENGTHS = (HYBRID_PUBLIC_BYTES, PUBLIC_BYTES)
+    LENGTHS = (HYBRID_PUBLIC_BYTES, APPROVED_PUBLIC_BYTES, PUBLIC_BYTES)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.is_hybrid:
             try:
-                MLKEM768PublicKey.from_public_bytes(self.raw[:MLKEM_PUBLIC_BYTES])
+                _ = self.hybrid
             except ValueError:
                 raise TrystError(
                     ErrorCode.SEALED,
-                    "this is no public key of ML-KEM-768 and X25519",
+                    f"this is no public key of {ALGORITHMS[self.suite]}",
                     got=f"a key with the fingerprint {self.fingerprint}",
                     remedy="ask its owner for a key made by 'tryst init' or 'tryst party'",
                 ) from None
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether it is of ML-KEM-768 and X25519, not of X25519 alone."""
-        return len(self.raw) == HYBRID_PUBLIC_BYTES
+        """Whether it is of ML-KEM and a curve, not of X25519 alone."""
+        return len(self.raw) != PUBLIC_BYTES
 
     @property
-    def hybrid(self) -> MLKEM768X25519PublicKey:
-        """A hybrid key, for HPKE."""
+    def suite(self) -> Suite:
+        """The suite that it is of."""
+        return Suite.APPROVED if len(self.raw) == APPROVED_PUBLIC_BYTES else Suite.DEFAULT
+
+    @property
+    def hybrid(self) -> MLKEM768X25519PublicKey | MLKEM1024P384PublicKey:
+        """A hybrid key, for HPKE; ValueError if it is none."""
+        if self.suite is Suite.APPROVED:
+            return MLKEM1024P384PublicKey(
+                MLKEM1024PublicKey.from_public_bytes(self.raw[:MLKEM1024_PUBLIC_BYTES]),
+                p384_public(self.raw[MLKEM1024_PUBLIC_BYTES:]),
+            )
         return MLKEM768X25519PublicKey(
             MLKEM768PublicKey.from_public_bytes(self.raw[:MLKEM_PUBLIC_BYTES]),
             X25519PublicKey.from_public_bytes(self.raw[MLKEM_PUBLIC_BYTES:]),
@@ -99,6 +139,34 @@ class HybridKey:
 
 
 @dataclass(frozen=True)
+class ApprovedKey:
+    """A private key of ML-KEM-1024 and P-384, of the approved suite."""
+
+    mlkem: MLKEM1024PrivateKey = field(repr=False)
+    p384: EllipticCurvePrivateKey = field(repr=False)
+
+    @classmethod
+    def create(cls) -> ApprovedKey:
+        """A new key from the operating system's randomness."""
+        return cls(MLKEM1024PrivateKey.generate(), generate_private_key(SECP384R1()))
+
+    @property
+    def public(self) -> SealingPublicKey:
+        """The public half."""
+        return SealingPublicKey(self.mlkem.public_key().public_bytes_raw() + p384_bytes(self.p384))
+
+    @property
+    def private(self) -> MLKEM1024P384PrivateKey:
+        """The key, for HPKE."""
+        return MLKEM1024P384PrivateKey(self.mlkem, self.p384)
+
+    @property
+    def stored(self) -> tuple[StoredKey, ...]:
+        """The keys as they stand in a file."""
+        return self.mlkem, self.p384
+
+
+@dataclass(frozen=True)
 class FormerKey:
     """A private key of X25519 alone, as former releases made it."""
 
@@ -115,6 +183,30 @@ class FormerKey:
         return (self.x25519,)
 
 
+AnyKey = HybridKey | ApprovedKey | FormerKey
+
+
+def new_key(suite: Suite) -> HybridKey | ApprovedKey:
+    """A new key of a suite from the operating system's randomness."""
+    return ApprovedKey.create() if suite is Suite.APPROVED else HybridKey.create()
+
+
+def p384_bytes(key: EllipticCurvePrivateKey) -> bytes:
+    """The public half of a key on P-384, 97 bytes."""
+    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+
+def p384_public(point: bytes) -> EllipticCurvePublicKey:
+    """The public key of `p384_bytes`; ValueError for anything that is no point of the curve."""
+    if len(point) != P384_PUBLIC_BYTES:
+        raise ValueError("a point of another length")
+    return EllipticCurvePublicKey.from_encoded_point(SECP384R1(), point)
+
+
+def _is_p384(key: object) -> TypeGuard[EllipticCurvePrivateKey]:
+    return isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP384R1)
+
+
 @dataclass(frozen=True)
 class SealingKey:
     """What a recipient opens with: its newest key, and after a renewal the one before it.
@@ -125,20 +217,20 @@ class SealingKey:
         None, unless the key was renewed.
     """
 
-    newest: HybridKey | FormerKey = field(repr=False)
-    before: HybridKey | FormerKey | None = field(default=None, repr=False)
+    newest: AnyKey = field(repr=False)
+    before: AnyKey | None = field(default=None, repr=False)
 
     @classmethod
-    def create(cls) -> SealingKey:
-        """A new hybrid key from the operating system's randomness."""
-        return cls(HybridKey.create())
+    def create(cls, suite: Suite = Suite.DEFAULT) -> SealingKey:
+        """A new hybrid key of a suite from the operating system's randomness."""
+        return cls(new_key(suite))
 
-    def renewed(self) -> SealingKey:
+    def renewed(self, suite: Suite = Suite.DEFAULT) -> SealingKey:
         """With a new hybrid key; the newest of before still opens, and one before that no longer."""
-        return SealingKey(HybridKey.create(), self.newest)
+        return SealingKey(new_key(suite), self.newest)
 
     @property
-    def keys(self) -> tuple[HybridKey | FormerKey, ...]:
+    def keys(self) -> tuple[AnyKey, ...]:
         """All of them, the newest first."""
         return (self.newest,) if self.before is None else (self.newest, self.before)
 
@@ -162,12 +254,14 @@ class SealingKey:
             CONFIGURATION if the file is missing, open to others, or holds something else.
         """
         stored = load_keys(path, _CONTENT)
-        keys: list[HybridKey | FormerKey] = []
+        keys: list[AnyKey] = []
         while stored:
             first = stored.pop(0)
-            second = stored.pop(0) if stored and isinstance(first, MLKEM768PrivateKey) else None
+            second = stored.pop(0) if stored and isinstance(first, MLKEM768PrivateKey | MLKEM1024PrivateKey) else None
             if isinstance(first, MLKEM768PrivateKey) and isinstance(second, X25519PrivateKey):
                 keys.append(HybridKey(first, second))
+            elif isinstance(first, MLKEM1024PrivateKey) and _is_p384(second):
+                keys.append(ApprovedKey(first, second))
             elif isinstance(first, X25519PrivateKey):
                 keys.append(FormerKey(first))
             else:

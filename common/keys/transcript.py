@@ -15,7 +15,11 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.keys.framing import frame
 from tryst.common.parties import Side
 
-_DOMAINS = {1: b"tryst seed agreement transcript 1", 2: b"tryst seed agreement transcript 2"}
+_DOMAINS = {
+    1: b"tryst seed agreement transcript 1",
+    2: b"tryst seed agreement transcript 2",
+    3: b"tryst seed agreement transcript 3",
+}
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Transcript:
     Parameters
     ----------
     digest
-        SHA-256 over terms, identities, ephemeral keys and parts of ML-KEM-768; public.
+        SHA-256 over terms, identities, ephemeral keys and parts of ML-KEM; public.
     """
 
     digest: bytes
@@ -39,8 +43,8 @@ class Transcript:
         Parameters
         ----------
         shared
-            The X25519 secret of their ephemeral keys; in version 2 behind the secret of ML-KEM-768, so that the seed is
-            as good as the better of the two.
+            The secret of their ephemeral keys; from version 2 on behind the secret of ML-KEM, so that the seed is as
+            good as the better of the two.
 
         Both custodians get the same one: Alice's keys come first, whoever computes it.
         """

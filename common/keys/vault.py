@@ -40,6 +40,10 @@ class DataKey:
     subject: str
     _key: bytes = field(repr=False)
 
+    def apart(self, purpose: str) -> DataKey:
+        """The same key for something else of the subject: what one encrypts the other does not decrypt."""
+        return DataKey(f"{self.subject}, {purpose}", self._key)
+
     def encrypt(self, index: int, content: bytes) -> bytes:
         """Encrypt the chunk `index` of the subject; 28 bytes longer than `content`."""
         if not 0 <= index < _MAX_CHUNKS:

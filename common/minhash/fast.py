@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.bulk import counters, pseudo_random
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.tokens import Tokens
 
@@ -156,7 +156,7 @@ def block_signatures(
     for first, last in _chunks(offsets, _HIDDEN_AT_ONCE):
         inside = offsets[first : last + 1] - offsets[first]
         hidden = _tokens_in_blocks(tokens.codes, tokens.offsets, value[first:last], block[first:last], int(inside[-1]))
-        encrypt(keys.k1, hidden)
+        pseudo_random(keys.k1, hidden, keys.suite)
         codes = np.ascontiguousarray(hidden[:, 0])
         for start, stop in _chunks(inside, maximum):
             chunk = inside[start : stop + 1]
@@ -171,7 +171,7 @@ def _rows(codes: NDArray[np.uint64], keys: FieldKeys, bits: int, block: bytes) -
     token = np.empty((len(codes), 2), dtype="<u8")
     token[:, 0] = int.from_bytes(block, "little")
     token[:, 1] = codes
-    encrypt(keys.k1, token)
+    pseudo_random(keys.k1, token, keys.suite)
     return _numbers(token[:, 0], keys, bits)
 
 
@@ -179,8 +179,8 @@ def _numbers(hidden: NDArray[np.uint64], keys: FieldKeys, bits: int) -> NDArray[
     """The numbers of each hidden token, shape (n_tokens, bits)."""
     rows = np.empty((len(hidden), bits // _COUNTERS_PER_ROW, 2), dtype="<u8")
     rows[:, :, 0] = hidden[:, None]
-    rows[:, :, 1] = np.arange(bits // _COUNTERS_PER_ROW, dtype="<u8")
-    encrypt(keys.k2, rows)
+    rows[:, :, 1] = counters(bits // _COUNTERS_PER_ROW, keys.suite)
+    pseudo_random(keys.k2, rows, keys.suite)
     numbers = rows.view("<u4").reshape(len(hidden), bits)
     return numbers.astype(np.uint32, copy=False)
 

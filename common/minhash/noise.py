@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.bulk import encrypt
+from tryst.common.keys.bulk import codes_of_rows, counters, pseudo_random
 from tryst.common.keys.derivation import FieldKeys
 
 _CHUNK_BYTES = 1 << 20  # draws at a time: they stay in the second-level cache
@@ -59,26 +59,16 @@ def with_randomised_response(
     n, words = signatures.shape
     bits = 64 * words
     threshold = np.uint16(response_threshold(randomised_response))
-    counters = np.arange(bits // _DRAWS_PER_BLOCK, dtype="<u8")
+    counter = counters(bits // _DRAWS_PER_BLOCK, keys.suite)
     out = np.empty((n, words), dtype=np.uint64)
     chunk = max(1, _CHUNK_BYTES // (2 * bits))
     for start in range(0, n, chunk):
         part = signatures[start : start + chunk]
-        draws = np.empty((len(part), len(counters), 2), dtype="<u8")
-        draws[:, :, 0] = _hidden(part, keys.k1)[:, None]
-        draws[:, :, 1] = counters
-        encrypt(keys.k2, draws)
+        draws = np.empty((len(part), len(counter), 2), dtype="<u8")
+        draws[:, :, 0] = codes_of_rows(keys.k1, part, keys.suite)[:, None]
+        draws[:, :, 1] = counter
+        pseudo_random(keys.k2, draws, keys.suite)
         change = draws.view("<u2").reshape(len(part), bits) < threshold
         packed = np.packbits(change, axis=1, bitorder="little").view("<u8")
         np.bitwise_xor(part, packed.astype(np.uint64, copy=False), out=out[start : start + chunk])
     return out
-
-
-def _hidden(signatures: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """64 bits derived from each signature: CBC-MAC, secure because all texts under one key have one length."""
-    state = np.zeros((len(signatures), 2), dtype="<u8")
-    for word in range(0, signatures.shape[1], 2):
-        block = signatures[:, word : word + 2]
-        state[:, : block.shape[1]] ^= block
-        encrypt(key, state)
-    return np.ascontiguousarray(state[:, 0])

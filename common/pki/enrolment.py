@@ -46,6 +46,7 @@ from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
 from tryst.common.pki.member_entries import NAME
 from tryst.common.pki.members import Member, Members
+from tryst.common.suite import Suite
 
 
 def enrol(
@@ -55,6 +56,7 @@ def enrol(
     names: Iterable[str] = (),
     identity: Identity | None = None,
     pki: CertifiedNames | None = None,
+    suite: Suite = Suite.DEFAULT,
 ) -> EnrolmentRequest:
     """Make a party's keys and its enrolment request in a new folder, on the party's own machine.
 
@@ -68,6 +70,8 @@ def enrol(
         The party's own, made before on a token or in a vault; None: a new one, in a file.
     pki
         What its certificates are known by, if its organisation's own PKI issues them; no TLS key is made then.
+    suite
+        Of the sealing key.
 
     Raises
     ------
@@ -83,7 +87,7 @@ def enrol(
     hosts = Names.of(names)
     folder = folder.absolute()
     with new_folders(folder.parent, folder.name) as staging:
-        return make_keys(staging / folder.name, name, role, hosts, identity, pki)
+        return make_keys(staging / folder.name, name, role, hosts, identity, pki, suite)
 
 
 def make_keys(
@@ -93,11 +97,12 @@ def make_keys(
     hosts: Names,
     identity: Identity | None = None,
     pki: CertifiedNames | None = None,
+    suite: Suite = Suite.DEFAULT,
 ) -> EnrolmentRequest:
     """Make the folder and the files of `enrol`; not atomic."""
     folder.mkdir(mode=0o700)
     party = PartyFolder(folder)
-    sealing = SealingKey.create()
+    sealing = SealingKey.create(suite)
     if identity is None:
         kept = IdentityKey.create()
         kept.save(party.identity)

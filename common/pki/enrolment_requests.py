@@ -1,7 +1,8 @@
 """A party's enrolment request: its public keys and its certificate request, signed by its identity.
 
 One whose certificates its organisation's own PKI issues has, in place of the certificate request, the authorities and
-the names of its certificates, in a request of version 2 or 3. One with a hybrid sealing key is of version 3.
+the names of its certificates, in a request of version 2 or later. One with a hybrid sealing key is of version 3, and
+one with a key of the approved suite of version 4.
 
 It is all that an organisation sends when it enrols. The signature shows that the sender holds the identity in it; whose
 identity that is has to be checked by telephone.
@@ -51,9 +52,7 @@ class _EnrolmentRequestFile(Configuration):
             raise ValueError("expected either request or pki")
         lowest = list_version([SealingPublicKey.from_hex(self.sealing)], has_pki=self.pki is not None)
         if self.version < lowest:
-            raise ValueError(
-                f"one with pki is of version 2 or 3, and one with a hybrid sealing key of version {lowest}"
-            )
+            raise ValueError(f"one with pki, or with such a sealing key, is of version {lowest} or later")
         return self
 
 

@@ -14,6 +14,7 @@ from tryst.common.keys.identity import PublicIdentity
 from tryst.common.keys.sealing_key import SealingPublicKey
 from tryst.common.parties import Role
 from tryst.common.pki.certified_names import MAX_AUTHORITIES, CertifiedNames, PinnedKey, host_name, spiffe_id
+from tryst.common.suite import Suite
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 """The form of a member's name."""
@@ -59,7 +60,7 @@ def member_name(text: str) -> str:
 
 
 MemberName = Annotated[str, AfterValidator(member_name)]
-ListVersion = Annotated[int, Field(ge=1, le=3)]  # Literal[1] would take 1.0 and true for 1
+ListVersion = Annotated[int, Field(ge=1, le=4)]  # Literal[1] would take 1.0 and true for 1
 KeyDigits = Annotated[str, AfterValidator(_digits)]
 IdentityDigits = Annotated[str, AfterValidator(_identity)]
 SealingDigits = Annotated[str, AfterValidator(_sealing)]
@@ -109,8 +110,10 @@ class MemberEntry(Configuration):
 
 def list_version(sealing: Iterable[SealingPublicKey], *, has_pki: bool) -> int:
     """The lowest version that a list, or an enrolment request, with these sealing keys may have."""
-    if any(key.is_hybrid for key in sealing):
-        return 3
+    versions = {False: 3, True: 4}
+    hybrid = [versions[key.suite is Suite.APPROVED] for key in sealing if key.is_hybrid]
+    if hybrid:
+        return max(hybrid)
     return 2 if has_pki else 1
 
 

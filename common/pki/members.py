@@ -11,9 +11,10 @@
         identity: <Ed25519 public key>
         sealing: <public key of ML-KEM-768 and X25519, or X25519 alone>
 
-all in hexadecimal digits. A list with a sealing key of ML-KEM-768 and X25519 is of version 3. A member whose
-certificates come from its organisation's own PKI has, in place of `authority` and `certificate`, the authorities and
-the names of its certificates, in a list of version 2 or 3::
+all in hexadecimal digits. A list with a sealing key of ML-KEM-768 and X25519 is of version 3, and one with a sealing
+key of the approved suite, ML-KEM-1024 and P-384, of version 4. A member whose certificates come from its organisation's
+own PKI has, in place of `authority` and `certificate`, the authorities and the names of its certificates, in a list of
+version 2 or later::
 
         pki:
           authorities: [<SHA-256 of the public key of an authority>, ...]
@@ -40,6 +41,9 @@ from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.pki.member_entries import MembersFile, certificate_lines, list_version
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
+
+_NEWER = {2: "`pki`", 3: "hybrid sealing keys", 4: "sealing keys of the approved suite"}
+"""What the lower versions of a list do not have."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Members:
         if file.version < lowest:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
-                f"a list with {'hybrid sealing keys' if lowest == 3 else '`pki`'} is of version {lowest}",
+                f"a list with {_NEWER[lowest]} is of version {lowest}",
                 where=where,
                 got=f"version {file.version}",
                 remedy="have the coordinator make it again, by `tryst party assemble`",

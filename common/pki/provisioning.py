@@ -22,6 +22,7 @@ from tryst.common.pki.enrolment_requests import EnrolmentRequest
 from tryst.common.pki.folders import PartyFolder, new_folders, write_public
 from tryst.common.pki.member_entries import NAME
 from tryst.common.pki.members import Members
+from tryst.common.suite import Suite
 
 AUTHORITY_FOLDER = "authority"
 
@@ -67,6 +68,7 @@ def provision(
     parties: Mapping[str, Role] = PARTIES,
     configure: Mapping[str, Configure] | None = None,
     authority_name: str = "Tryst authority",
+    suite: Suite = Suite.DEFAULT,
 ) -> Provisioned:
     """Make an authority and, per party, a folder with keys, certificate, membership list and configuration.
 
@@ -82,6 +84,8 @@ def provision(
         Names and roles.
     configure
         By party, the function that makes its configuration files.
+    suite
+        Of the sealing keys.
 
     Raises
     ------
@@ -105,7 +109,8 @@ def provision(
         enrolment_requests: list[EnrolmentRequest] = []
         certificates: dict[str, bytes] = {}
         for name, role in parties.items():
-            enrolment_request = make_keys(staging / name, name, role, hosts if role is Role.LINKER else Names())
+            reached = hosts if role is Role.LINKER else Names()
+            enrolment_request = make_keys(staging / name, name, role, reached, suite=suite)
             enrolment_requests.append(enrolment_request)
             certificates[name] = certify(authority, enrolment_request, validity)
         members = assemble(enrolment_requests, certificates, authority.pem)

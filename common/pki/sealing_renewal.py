@@ -5,6 +5,8 @@
 2. The coordinator assembles the list again from this request and the others, and every party accepts it.
 3. From then on everything is sealed to the new key. What was sealed to the one before still opens, until the next
    renewal.
+
+So a party comes to a key of the approved suite, too, without which it can take part in no project of that suite.
 """
 
 from __future__ import annotations
@@ -16,28 +18,35 @@ from pathlib import Path
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_configuration import open_identity
-from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.sealing_key import ALGORITHMS, SealingKey, new_key
 from tryst.common.message_words import listed
 from tryst.common.parties import Role
 from tryst.common.pki.enrolment_requests import EnrolmentRequest, load_enrolment_request
 from tryst.common.pki.folders import PartyFolder, write_public
 from tryst.common.pki.members import Member, Members
 from tryst.common.pki.own_keys import check_own
+from tryst.common.specification import Specification
+from tryst.common.suite import Suite
 
 RENEWAL = "make a hybrid one by `tryst party renew-sealing`, see deploy/README.md, Rotation"
 """What the owner of a former key does."""
 
+APPROVED_RENEWAL = "make one by `tryst party renew-sealing --cryptography approved`, see deploy/README.md, Rotation"
+"""What the owner of a key of the default suite does for a project of the approved one."""
 
-def renew_sealing_key(folder: Path, identity: Identity | None = None) -> EnrolmentRequest:
+
+def renew_sealing_key(folder: Path, identity: Identity | None = None, suite: Suite | None = None) -> EnrolmentRequest:
     """Make a party's new sealing key, and its enrolment request with it.
 
-    As long as the list in the folder has the key before the newest, no further one is made, because that would drop the
-    listed one: the request is only written again.
+    As long as the list in the folder has the key before the newest, the listed one is kept: the request is only written
+    again, or the newest replaced if another suite is requested now.
 
     Parameters
     ----------
     identity
         The party's own, if it is not in the folder.
+    suite
+        Of the new key; by default that of the newest.
 
     Raises
     ------
@@ -53,8 +62,9 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None) -> Enrolme
         is_listed = own.sealing == key.public
     else:
         is_listed = key.before is None
-    if is_listed:
-        key = key.renewed()
+    requested = key.public.suite if suite is None else suite
+    if is_listed or key.public.suite is not requested:
+        key = key.renewed(requested) if is_listed else replace(key, newest=new_key(requested))
         # Before the request, so that no list can have a key that no file has.
         key.save(party.sealing, replace=True)
     renewed = replace(request, identity=signer.public, sealing=key.public)
@@ -62,15 +72,26 @@ def renew_sealing_key(folder: Path, identity: Identity | None = None) -> Enrolme
     return renewed
 
 
-def require_hybrid(members: Iterable[Member], where: str) -> None:
-    """Refuse a list in which a party that something is sealed to has a key of a former release.
+def require_sealing_keys(spec: Specification, members: Iterable[Member], where: str) -> None:
+    """Refuse a list in which a party that something is sealed to has a key that the specification does not take.
 
     Raises
     ------
     TrystError
         SPECIFICATION.
     """
-    former = former_sealing_keys(member for member in members if member.role is not Role.STEWARD)
+    readers = [member for member in members if member.role is not Role.STEWARD]
+    others = sealing_keys_of_another_suite(spec.suite, readers)
+    if others:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "the specification has `cryptography: approved`, and the membership list has sealing keys that are not of"
+            f" {ALGORITHMS[spec.suite]}",
+            where=where,
+            got=f"such a key of {listed(others)}",
+            remedy=f"have each {APPROVED_RENEWAL}",
+        )
+    former = former_sealing_keys(readers) if spec.sealing == "hybrid" else []
     if former:
         raise TrystError(
             ErrorCode.SPECIFICATION,
@@ -84,3 +105,10 @@ def require_hybrid(members: Iterable[Member], where: str) -> None:
 def former_sealing_keys(members: Iterable[Member]) -> list[str]:
     """The members whose listed sealing key is of X25519 alone, as former releases made it."""
     return [member.name for member in members if not member.sealing.is_hybrid]
+
+
+def sealing_keys_of_another_suite(suite: Suite, members: Iterable[Member]) -> list[str]:
+    """The members to whose listed sealing key nothing may be sealed in a project of this suite."""
+    if suite is Suite.DEFAULT:  # takes any key that a list may have
+        return []
+    return [member.name for member in members if member.sealing.suite is not suite]

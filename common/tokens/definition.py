@@ -31,20 +31,19 @@ bigram                 1      two code points of 21 bits; padding is 0x1FFFFF, w
 positional bigram      2      place (18 bits), two code points
 positional character   3      place, code point
 part of a date         4      part (year 1, month 2, day 3) << 40, place << 32, number; place 0: the whole part
-word                   5      keyed BLAKE2b of the word in UTF-8
-whole value            6      keyed BLAKE2b of the value in UTF-8
+word                   5      keyed hash of the word in UTF-8
+whole value            6      keyed hash of the value in UTF-8
 =====================  =====  =================================================================================
 
-The tag is in the topmost four bits. A hash is cut to 60 bits: of a million words some two collide with
-probability 4e-7. It is keyed because an unkeyed hash would be the same in every project, until the token is
-signed.
+The tag is in the topmost four bits. The hash is keyed BLAKE2b, or HMAC-SHA-256 in the approved suite, cut to 60 bits:
+of a million words some two collide with probability 4e-7. It is keyed because an unkeyed hash would be the same in
+every project, until the token is signed.
 """
 
 from __future__ import annotations
 
-import hashlib
-
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.suite import Suite, keyed_hash
 
 PADDING = 0x1FFFFF
 CODE_POINT_BITS = 21
@@ -58,15 +57,17 @@ DATE_DIGITS = 8
 
 TOKENISATIONS = ("bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value")
 
+_HASH_BYTES = 8
+
 PART_SHIFT = 40
 PLACE_SHIFT = 32
 
 
-def hashed(text: str, tag: int, key: bytes) -> int:
-    """Code of a token that is too long to be its own code: its tag and 60 bits of keyed BLAKE2b."""
+def hashed(text: str, tag: int, key: bytes, suite: Suite = Suite.DEFAULT) -> int:
+    """Code of a token that is too long to be its own code: its tag and 60 bits of the suite's keyed hash."""
     if len(key) != 32:
         raise no_key()
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=key).digest()
+    digest = keyed_hash(key, _HASH_BYTES, suite)(text.encode("utf-8", "surrogatepass"))
     return tag << TAG_SHIFT | int.from_bytes(digest, "little") & ((1 << TAG_SHIFT) - 1)
 
 

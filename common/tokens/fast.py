@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tryst.common.suite import Suite
 from tryst.common.tokens import definition
 from tryst.common.tokens.definition import (
     BIGRAM,
@@ -72,7 +73,11 @@ class Tokens:
 
 
 def tokenise(
-    values: Sequence[str] | pl.Series, tokenisation: str, key: bytes = b"", similar: Collection[str] | None = None
+    values: Sequence[str] | pl.Series,
+    tokenisation: str,
+    key: bytes = b"",
+    similar: Collection[str] | None = None,
+    suite: Suite = Suite.DEFAULT,
 ) -> Tokens:
     """Token sets of many values, as `common.tokens.definition` defines them.
 
@@ -87,6 +92,8 @@ def tokenise(
         32 bytes, key of the hash of words and whole values.
     similar
         The values that are split into tokens, preferably a set; any other becomes one whole token. Default: all.
+    suite
+        Decides the hash.
 
     Returns
     -------
@@ -108,14 +115,14 @@ def tokenise(
         raise definition.unknown_tokenisation(tokenisation)
     texts: Sequence[str] = values.to_list() if isinstance(values, pl.Series) else values
     if similar is not None:
-        return _partly_cut(texts, tokenisation, key, similar)
+        return _partly_cut(texts, tokenisation, key, similar, suite)
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     if too_long := int(np.count_nonzero(lengths > MAX_LENGTH)):
         raise definition.too_long(too_long)
     if tokenisation == "value":
-        return _values(texts, lengths, key)
+        return _values(texts, lengths, key, suite)
     if tokenisation == "words":
-        return _words(texts, key)
+        return _words(texts, key, suite)
     starts = _offsets(lengths)
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(
         np.uint32, copy=False
@@ -131,36 +138,36 @@ def tokenise(
     return Tokens(codes, offsets)
 
 
-def _partly_cut(texts: Sequence[str], tokenisation: str, key: bytes, similar: Collection[str]) -> Tokens:
-    cut = tokenise(texts, tokenisation, key)
+def _partly_cut(texts: Sequence[str], tokenisation: str, key: bytes, similar: Collection[str], suite: Suite) -> Tokens:
+    cut = tokenise(texts, tokenisation, key, suite=suite)
     whole = (cut.counts > 0) & ~np.fromiter((text in similar for text in texts), dtype=bool, count=len(texts))
     counts = np.where(whole, 1, cut.counts)
     codes = np.empty(int(counts.sum()), dtype=np.uint64)
     is_whole = np.repeat(whole, counts)
-    codes[is_whole] = _hashes([text for text, alone in zip(texts, whole, strict=True) if alone], VALUE, key)
+    codes[is_whole] = _hashes([text for text, alone in zip(texts, whole, strict=True) if alone], VALUE, key, suite)
     codes[~is_whole] = cut.codes[np.repeat(~whole, cut.counts)]
     return Tokens(codes, _offsets(counts))
 
 
-def _words(texts: Sequence[str], key: bytes) -> Tokens:
+def _words(texts: Sequence[str], key: bytes, suite: Suite) -> Tokens:
     """Hash each distinct word once, then look the words of each value up."""
     split = [text.split() for text in texts]
     counts = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
     known: dict[str, int] = {}
     numbers = [known.setdefault(word, len(known)) for words in split for word in words]
-    hashes = _hashes(list(known), WORD, key)
+    hashes = _hashes(list(known), WORD, key, suite)
     codes, offsets = _distinct(hashes[np.array(numbers, dtype=np.int64)], _offsets(counts))
     return Tokens(codes, offsets)
 
 
-def _values(texts: Sequence[str], lengths: NDArray[np.int64], key: bytes) -> Tokens:
-    codes = _hashes([text for text in texts if text], VALUE, key)
+def _values(texts: Sequence[str], lengths: NDArray[np.int64], key: bytes, suite: Suite) -> Tokens:
+    codes = _hashes([text for text in texts if text], VALUE, key, suite)
     return Tokens(codes, _offsets((lengths > 0).astype(np.int64)))
 
 
-def _hashes(texts: Sequence[str], tag: int, key: bytes) -> NDArray[np.uint64]:
+def _hashes(texts: Sequence[str], tag: int, key: bytes, suite: Suite) -> NDArray[np.uint64]:
     hashed = definition.hashed
-    return np.fromiter((hashed(text, tag, key) for text in texts), dtype=np.uint64, count=len(texts))
+    return np.fromiter((hashed(text, tag, key, suite) for text in texts), dtype=np.uint64, count=len(texts))
 
 
 def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import numbers
 from tryst.common.keys.sealing import SealContext, open_sealed, seal
 from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.suite import Suite
 from tryst.common.wire.arrays import pack_arrays, unpack_arrays
 
 _MARK = b"tryst resolved share 1\n"
@@ -55,6 +56,8 @@ class ResolvedShare:
     linked : ndarray of bool, shape (n,)
     draw, drawn : ndarray of uint32, shape (n_drawn_links,)
         Number of the draw of each drawn link, and the position of its pair among `pair`; None: no draws are granted.
+    suite
+        Of the specification: decides the function by which the ids follow from the key.
     """
 
     request: bytes
@@ -64,11 +67,12 @@ class ResolvedShare:
     linked: NDArray[np.bool_] = dataclass_field(repr=False)
     draw: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
     drawn: NDArray[np.uint32] | None = dataclass_field(default=None, repr=False)
+    suite: Suite = Suite.DEFAULT
 
     @property
     def ids(self) -> list[str]:
         """The pairs' ids: 16 hexadecimal digits each, the same for both custodians."""
-        return [f"{number:016x}" for number in numbers(self.key, self.pair).tolist()]
+        return [f"{number:016x}" for number in numbers(self.key, self.pair, suite=self.suite).tolist()]
 
 
 def seal_share(recipient: SealingPublicKey, context: SealContext, share: ResolvedShare) -> bytes:
@@ -120,6 +124,7 @@ def open_share(key: SealingKey, context: SealContext, sealed: bytes, request: by
         arrays["linked"] == 1,
         arrays.get("draw"),
         arrays.get("drawn"),
+        context.suite,
     )
     _check(share, arrays["linked"], n_pairs)
     return share

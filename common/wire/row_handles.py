@@ -31,6 +31,7 @@ from tryst.common.keys.sealing import SealContext, open_sealed, seal
 from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Side
+from tryst.common.suite import Suite
 from tryst.common.wire.arrays import pack_arrays, unpack_arrays
 
 HANDLES = "handles"
@@ -111,6 +112,8 @@ class About:
         Digest of the request.
     reader
         Name of the member who is to read the response, and its public key.
+    suite
+        Of the specification.
     """
 
     project: str
@@ -120,11 +123,12 @@ class About:
     request: bytes
     reader: str
     key: SealingPublicKey
+    suite: Suite = Suite.DEFAULT
 
     @property
     def context(self) -> SealContext:
         """The context that the response is sealed under."""
-        return SealContext(self.project, self.run, self.reader)
+        return SealContext(self.project, self.run, self.reader, self.suite)
 
     def parts(self, arrays: bytes) -> tuple[bytes, ...]:
         """The parts that are signed."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.suite import Suite
+
 if TYPE_CHECKING:
     from tryst.common.parties import Side
     from tryst.common.pki.folders import PartyFolder
@@ -20,6 +22,9 @@ def command(
     name: Annotated[
         list[str] | None, typer.Option(help="A further host name or address of Carole's; may be given several times.")
     ] = None,
+    cryptography: Annotated[
+        Suite, typer.Option(help="The suite of algorithms that the parties' sealing keys are of.")
+    ] = Suite.DEFAULT,
 ) -> None:
     """Make a folder per party with its keys, certificate and configuration, and the authority that issued them.
 
@@ -38,6 +43,7 @@ def command(
     made = provision(
         out,
         linker_names=dict.fromkeys([host, *(name or ())]),
+        suite=cryptography,
         configure={
             **{str(side): _custodian(side, address) for side in Side},
             "carole": lambda _folder, members: {

@@ -68,14 +68,25 @@ def check(
 def _lacking(spec: Specification, members: Members) -> list[str]:
     """What the membership list lacks for this specification; Carole refuses to create its project then."""
     from tryst.common.parties import Role
-    from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
+    from tryst.common.pki.sealing_renewal import (
+        APPROVED_RENEWAL,
+        RENEWAL,
+        former_sealing_keys,
+        sealing_keys_of_another_suite,
+    )
 
-    former = former_sealing_keys(member for member in members if member.role is not Role.STEWARD)
+    readers = [member for member in members if member.role is not Role.STEWARD]
+    others = sealing_keys_of_another_suite(spec.suite, readers)
     lacking = [
+        f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
+        f" project. Have it {APPROVED_RENEWAL}."
+        for name in others
+    ]
+    lacking += [
         f"WARNING: sealing: hybrid, and {name} has a sealing key of X25519 alone: Carole refuses the project. Have it"
         f" {RENEWAL}."
-        for name in former
-        if spec.sealing == "hybrid"
+        for name in former_sealing_keys(readers)
+        if spec.sealing == "hybrid" and name not in others
     ]
     stewards = len(members.with_role(Role.STEWARD))
     signatures = 1 if spec.assessment is None else spec.assessment.signatures

@@ -141,7 +141,10 @@ class _Rehearsal:
         narrator = self._narrator
         narrator.step("provision")
         made = provision(
-            self._folder / "parties", linker_names=["127.0.0.1"], validity=Validity.lasting(timedelta(hours=12))
+            self._folder / "parties",
+            linker_names=["127.0.0.1"],
+            validity=Validity.lasting(timedelta(hours=12)),
+            suite=self._spec.suite,
         )
         narrator.step("start")
         address = self._carole = self._start_all(made)

@@ -38,6 +38,7 @@ from tryst.common.pki.provisioning import PARTIES, provision
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.specification import load_specification, specification_digest
+from tryst.common.suite import Suite
 from tryst.coordinator.client.client_configuration import template as coordinator_template
 from tryst.coordinator.client.connection import connect
 from tryst.coordinator.client.coordinator_client import Coordinator
@@ -106,6 +107,8 @@ class Deployment:
         The custodians' records; by default `people()`.
     more
         Parties besides the usual ones: a second coordinator, a second steward.
+    suite
+        Of the parties' sealing keys.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class Deployment:
         specifications: Iterable[str],
         files: dict[Side, pl.DataFrame] | None = None,
         more: Mapping[str, Role] = MappingProxyType({}),
+        suite: Suite = Suite.DEFAULT,
     ) -> None:
         self.root = root
         self.made = provision(
@@ -121,6 +125,7 @@ class Deployment:
             linker_names=["127.0.0.1"],
             validity=Validity.lasting(timedelta(hours=2)),
             parties={**PARTIES, **more},
+            suite=suite,
         )
         self.address = f"127.0.0.1:{free_port()}"
         self.logs = root / "logs"

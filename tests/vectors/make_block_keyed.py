@@ -1,7 +1,7 @@
-"""Make `block_keyed.json`: what block-keyed mode sends for a few records, frozen.
+"""Make `block_keyed.json`, and `block_keyed_approved.json` in the approved suite: what a few records become.
 
-Made by the plain definitions alone. Run from the checkout's root, and only ever after a deliberate change of format
-(which is a new version of the keys, `common.keys.derivation`), with
+What block-keyed mode sends for them, frozen; made by the plain definitions alone. Run from the checkout's root, and
+only ever after a deliberate change of format (which is a new version of the keys, `common.keys.derivation`), with
 
     python -m tests.vectors.make_block_keyed
 
@@ -11,6 +11,7 @@ A change of one byte in the file means that two custodians with different versio
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,12 @@ from typing import Any
 from tests.common.minhash.definition import hidden, signature, words
 from tests.common.tokens.definition import tokens
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.suite import Suite
 
-PATH = Path(__file__).with_name("block_keyed.json")
+PATHS = {
+    Suite.DEFAULT: Path(__file__).with_name("block_keyed.json"),
+    Suite.APPROVED: Path(__file__).with_name("block_keyed_approved.json"),
+}
 
 SEED = bytes(range(32))
 PROJECT = "golden"
@@ -63,17 +68,23 @@ def key_texts(record: dict[str, str | None]) -> dict[str, str | None]:
     }
 
 
-def vectors() -> dict[str, Any]:
-    """Everything the file holds."""
+def _digest(text: str, key: bytes, suite: Suite) -> bytes:
+    if suite is Suite.APPROVED:
+        return hmac.digest(key, text.encode(), "sha256")[:8]
+    return hashlib.blake2b(text.encode(), key=key, digest_size=8).digest()
+
+
+def vectors(suite: Suite) -> dict[str, Any]:
+    """Everything the file of a suite holds."""
     seed = Seed(SEED)
 
     def signed(record: dict[str, str | None], purpose: Purpose, rule: str, block: bytes) -> dict[str, str | None]:
         made: dict[str, str | None] = {}
         for name, domain in DOMAINS.items():
             value = record[name]
-            keys = derive(seed, PROJECT, purpose, DIGEST, domain, rule, EPOCH)
+            keys = derive(seed, PROJECT, purpose, DIGEST, domain, rule, EPOCH, suite)
             token_key = derive_key(seed, PROJECT, Purpose.TOKEN, DIGEST, domain, "", EPOCH)
-            codes = [] if value is None else tokens(value, TOKENS[name], token_key)  # type: ignore[arg-type]
+            codes = [] if value is None else tokens(value, TOKENS[name], token_key, suite=suite)  # type: ignore[arg-type]
             (word,) = words(signature(codes, keys, BITS, block)) if codes else [None]
             made[name] = None if word is None else f"{word:016x}"
         return made
@@ -84,7 +95,7 @@ def vectors() -> dict[str, Any]:
         digests = {}
         for rule, text in texts.items():
             key = derive_key(seed, PROJECT, Purpose.BLOCKING, DIGEST, "", rule, EPOCH)
-            digests[rule] = text and hashlib.blake2b(text.encode(), key=key, digest_size=8).digest()
+            digests[rule] = text and _digest(text, key, suite)
         for rule, digest in digests.items():
             if not digest:
                 sets[rule].append(None)
@@ -93,7 +104,7 @@ def vectors() -> dict[str, Any]:
             other = "born" if rule == "name" else "name"
             key = derive_key(seed, PROJECT, Purpose.TAG, DIGEST, other, rule, EPOCH)
             theirs = int.from_bytes(digests[other] or b"", "little")
-            tag = hidden(theirs, key, digest) if theirs else bytes(8)
+            tag = hidden(theirs, key, digest, suite) if theirs else bytes(8)
             blocks[other] = f"{int.from_bytes(tag, 'little'):016x}"
             sets[rule].append({"blocks": blocks, "signatures": signed(record, Purpose.SIGNATURE, rule, digest)})
     samples = {
@@ -103,10 +114,11 @@ def vectors() -> dict[str, Any]:
     return {"maker": "tests/vectors/make_block_keyed.py", "sets": sets, "samples": samples}
 
 
-def written() -> str:
+def written(suite: Suite) -> str:
     """The file's text."""
-    return json.dumps(vectors(), indent=1, ensure_ascii=True) + "\n"
+    return json.dumps(vectors(suite), indent=1, ensure_ascii=True) + "\n"
 
 
 if __name__ == "__main__":
-    PATH.write_text(written(), encoding="ascii")
+    for suite, path in PATHS.items():
+        path.write_text(written(suite), encoding="ascii")

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, derive_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tryst.carole.assessment.released_counts import CountedTable, CountedVariable, ReleasedCounts, pack, unpack
@@ -46,7 +47,7 @@ from tryst.common.keys.key_place import VaultPlace
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.pkcs11_wrapper import _identifier as pkcs11_identifier
 from tryst.common.keys.sealing import SealContext, open_sealed, seal
-from tryst.common.keys.sealing_key import FormerKey, HybridKey, SealingKey
+from tryst.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey
 from tryst.common.keys.seed_file import load_seed_file, seed_text
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.keys.transit_wrapper import _identifier as transit_identifier
@@ -55,6 +56,7 @@ from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
 from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
+from tryst.common.suite import Suite
 from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from tryst.common.wire.resolved_share import ResolvedShare, open_share, seal_share
@@ -79,10 +81,15 @@ HYBRID_READER = SealingKey(
     HybridKey(MLKEM768PrivateKey.from_seed_bytes(b"R" * 64), X25519PrivateKey.from_private_bytes(b"R" * 32)),
     READER.newest,
 )
+APPROVED_READER = SealingKey(
+    ApprovedKey(MLKEM1024PrivateKey.from_seed_bytes(b"P" * 64), derive_private_key(0x50 << 256, SECP384R1())),
+    HYBRID_READER.newest,
+)
 WRAPPING = WrappingKeys((b"w" * 32,))
 SEED = Seed(bytes(range(32)))
 DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
 CONTEXT = SealContext("golden", RUN, "alice")
+APPROVED_CONTEXT = replace(CONTEXT, suite=Suite.APPROVED)
 ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
 SEEN = Checkpoint(RUN, 5, DIGEST, 1_800_000_000_000, bytes(64))
 HANDED = HandOver("golden", "alice", "bob", SEEN, "she leaves")
@@ -115,11 +122,16 @@ MEMBERS = Members(
 HYBRID_MEMBERS = Members(
     replace(member, sealing=HYBRID_READER.public) if member.name == "alice" else member for member in MEMBERS
 )
+APPROVED_MEMBERS = Members(
+    replace(member, sealing=APPROVED_READER.public) if member.name == "alice" else member for member in MEMBERS
+)
 
 
 def _agreed(version: int = 1) -> tuple[Agreement, bytes, bytes]:
     """Alice's part in an agreement that has ended, and Bob's messages."""
-    keys = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
+    keys: list[Any] = [X25519PrivateKey.from_private_bytes(letter * 32) for letter in (b"A", b"B")]
+    if version == 3:
+        keys = [derive_private_key(number << 256, SECP384R1()) for number in (0x41, 0x42)]
     alice = Agreement(TERMS, Side.ALICE, ALICE, BOB.public, _ephemeral=keys[0], _version=version)
     bob = Agreement(TERMS, Side.BOB, BOB, ALICE.public, _ephemeral=keys[1], _version=version)
     bob.accept_offer(alice.offer)
@@ -270,6 +282,10 @@ FIXED: Mapping[str, Format] = {
         lambda: _saved(HYBRID_READER.save),
         lambda content: [each.fingerprint for each in _loaded(content, SealingKey.load).publics],
     ),
+    "sealing.key, approved": (
+        lambda: _saved(APPROVED_READER.save),
+        lambda content: [each.fingerprint for each in _loaded(content, SealingKey.load).publics],
+    ),
     "wrapping.key": (
         lambda: _saved(WRAPPING.save),
         lambda content: _loaded(content, WrappingKeys.load).current_id.hex(),
@@ -343,6 +359,15 @@ FIXED: Mapping[str, Format] = {
         lambda: _request(HYBRID_READER),
         lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
     ),
+    "membership list 4": (
+        lambda: APPROVED_MEMBERS.dump().encode(),
+        lambda content: _sealing_keys(Members.parse(content.decode())),
+    ),
+    "enrolment request 4": (
+        lambda: _request(APPROVED_READER),
+        lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
+    ),
+    "noise keys, approved": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname", Suite.APPROVED).k1, _hex),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
         f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
@@ -377,6 +402,26 @@ DRAWN: Mapping[str, Format] = {
             len(found.seed.reveal()),
             found.terms.project,
         ],
+    ),
+    "seed agreement: offer 3": (
+        lambda: _agreed(3)[1],
+        lambda content: read_offer(content, BOB.public, "golden", 3).ephemeral.hex(),
+    ),
+    "seed agreement: confirmation 3": (
+        lambda: _agreed(3)[2],
+        lambda content: read_confirmation(content, BOB.public, "golden", 3).canary.hex(),
+    ),
+    "seed agreement: state 3": (
+        lambda: _agreed(3)[0].export(),
+        lambda content: [
+            (found := Agreement.resume(content, ALICE, BOB.public)).is_agreed,
+            len(found.seed.reveal()),
+            found.terms.project,
+        ],
+    ),
+    "sealed message 3": (
+        lambda: b"".join(seal(APPROVED_READER.public, APPROVED_CONTEXT, [b"content"])),
+        lambda content: b"".join(open_sealed(APPROVED_READER, APPROVED_CONTEXT, [content])).decode(),
     ),
     "sealed message 2": (
         lambda: b"".join(seal(HYBRID_READER.public, CONTEXT, [b"content"])),

@@ -1,4 +1,4 @@
-"""Make `signatures.json`: frozen keys, token codes and signatures.
+"""Make `signatures.json` and, in the approved suite, `signatures_approved.json`: frozen keys, codes and signatures.
 
 The values are made by the plain definitions alone. Run from the checkout's root, and only ever after a
 deliberate change of format (which is a new version of the keys, `common.keys.derivation`), with
@@ -17,8 +17,12 @@ from typing import Any
 from tests.common.minhash.definition import signature, words
 from tests.common.tokens.definition import tokens
 from tryst.common.keys.derivation import Purpose, Seed, derive, derive_key
+from tryst.common.suite import Suite
 
-PATH = Path(__file__).with_name("signatures.json")
+PATHS = {
+    Suite.DEFAULT: Path(__file__).with_name("signatures.json"),
+    Suite.APPROVED: Path(__file__).with_name("signatures_approved.json"),
+}
 
 SEED = bytes(range(32))
 PROJECT = "golden"
@@ -37,16 +41,16 @@ VALUES = {
 BLOCKS = ["0000000000000000", "0123456789abcdef"]
 
 
-def vectors() -> dict[str, Any]:
-    """Everything the file holds."""
+def vectors(suite: Suite) -> dict[str, Any]:
+    """Everything the file of a suite holds."""
     seed = Seed(SEED)
     token_key = derive_key(seed, PROJECT, Purpose.TOKEN, DIGEST, "surname", "", EPOCH)
-    keys = derive(seed, PROJECT, Purpose.SIGNATURE, DIGEST, "surname", "", EPOCH)
+    keys = derive(seed, PROJECT, Purpose.SIGNATURE, DIGEST, "surname", "", EPOCH, suite)
     other = derive(seed, PROJECT, Purpose.SIGNATURE, DIGEST, "surname", "born", EPOCH)
     made = []
     for tokenisation, values in VALUES.items():
         for value in values:
-            codes = sorted(tokens(value, tokenisation, token_key))
+            codes = sorted(tokens(value, tokenisation, token_key, suite=suite))
             signed = {
                 block: "".join(
                     word.to_bytes(8, "little").hex()
@@ -81,10 +85,11 @@ def vectors() -> dict[str, Any]:
     }
 
 
-def written() -> str:
+def written(suite: Suite) -> str:
     """The file's text."""
-    return json.dumps(vectors(), indent=1, ensure_ascii=True) + "\n"
+    return json.dumps(vectors(suite), indent=1, ensure_ascii=True) + "\n"
 
 
 if __name__ == "__main__":
-    PATH.write_text(written(), encoding="ascii")
+    for suite, path in PATHS.items():
+        path.write_text(written(suite), encoding="ascii")

@@ -21,6 +21,7 @@ from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.epochs import enter_epoch
 from tryst.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
 from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.installation import require_suite
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -33,10 +34,11 @@ def approve(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_cleaned` when the source does not fit the specification, so that this is found before anyone has
-        signed; errors of Carole's.
+        As `read_cleaned` when the source does not fit the specification, and CONFIGURATION if this installation lacks
+        an algorithm that it names, so that this is found before anyone has signed; errors of Carole's.
     """
     refuse_former_epoch(context, task)
+    require_suite(task.spec.suite, f"project {task.project}")
     known = context.state.project(task.project)
     if known is None or known.epoch != task.epoch:
         if task.epoch != 1:

@@ -71,7 +71,9 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
         filled = {name: _filled(column) if name in salts else column for name, column in columns.items()}
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
         payload += [*signatures(signed, filled), canonical_json(listed)]
-    relabelled = [relabelling(variable, spec.project, seed, encoding, epoch).tobytes() for variable in spec.variables]
+    relabelled = [
+        relabelling(variable, spec.project, seed, encoding, epoch, spec.suite).tobytes() for variable in spec.variables
+    ]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
     contents = [*cleaned, b"".join(payload), b"".join(relabelled)]
     return Canary(

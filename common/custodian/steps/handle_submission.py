@@ -29,7 +29,7 @@ from tryst.common.custodian.steps.requested_rows import count_requested
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.sealing_renewal import require_hybrid
+from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.rpc.transfer import Content, Fetch, send
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
@@ -80,8 +80,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
         requested = count_requested(context, task, upload, rows, identifiers, decoys)
         # Whether Carole joins is decided by the approved specification alone.
         reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
-        if task.spec.sealing == "hybrid":
-            require_hybrid((reader,), f"project {task.project}, run {task.run}")
+        require_sealing_keys(task.spec, (reader,), f"project {task.project}, run {task.run}")
         if task.spec.resolution.joined:
             joined = count_joined(context, task, identifiers.gather(pl.Series(rows)))
             log.warning("joined by Carole", project=task.project, run=task.run, records=joined)
@@ -93,6 +92,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             request=request_digest(request),
             reader=reader.name,
             key=reader.sealing,
+            suite=task.spec.suite,
         )
         _put(context, task, seal_row_handles(context.keyring.identity, about, reported))
     # With the refusals, the custodian's own record of what was requested of it: Carole's log has her word only.

@@ -37,7 +37,7 @@ def labelled(
         variable = known.get(str(item.get("name")))
         if variable is None or item.get("levels") != len(variable.categories):
             raise _malformed("a variable that does not agree with the specification")
-        labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch)
+        labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch, spec.suite)
         variables.append({**item, "labels": list(labels)})
     return {**document, "variables": variables}
 

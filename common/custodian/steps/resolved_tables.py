@@ -46,7 +46,7 @@ def resolved_tables(context: StepContext, task: Task, share: Share, upload: Uplo
     request = _request(share.rows)
     if request.upload != upload.id or (len(request.rows) and int(request.rows.max()) >= upload.rows):
         raise malformed("pairs of rows that are not in this custodian's upload")
-    sealing = SealContext(task.project, task.run, context.keyring.member.name)
+    sealing = SealContext(task.project, task.run, context.keyring.member.name, task.spec.suite)
     found = open_share(context.keyring.sealing, sealing, share.resolved, share.rows, len(request.rows))
     grant = getattr(task.spec.release, str(context.party.side))
     if (found.draw is not None) != (grant == "draws") or (grant == "links" and not found.linked.all()):

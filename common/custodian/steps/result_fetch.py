@@ -104,7 +104,7 @@ def _fetch_and_open(step_context: StepContext, task: Task, opened: Path) -> byte
 
     where = f"project {task.project}, run {task.run}"
     sealed = Fetch(step_context.connection, step_context.carole.FetchResult, request, where, step=step)
-    context = SealContext(task.project, task.run, step_context.keyring.member.name)
+    context = SealContext(task.project, task.run, step_context.keyring.member.name, task.spec.suite)
     open_file(step_context.keyring.sealing, context, sealed, opened)
     return sealed.root
 

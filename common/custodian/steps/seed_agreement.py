@@ -14,7 +14,7 @@ from tryst.common.custodian.steps.canary import Canary, canary
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Agreement, Seed, Terms, key_check_value, load_seed_file
-from tryst.common.pki.sealing_renewal import require_hybrid
+from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.wire import side_to_wire
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -37,8 +37,7 @@ def agree(context: StepContext, task: Task) -> Outcome:
         message; SPECIFICATION for a specification that was not approved.
     """
     require_approved(context, task)
-    if task.spec.sealing == "hybrid":
-        require_hybrid(context.trust.members, f"project {task.project}")
+    require_sealing_keys(task.spec, context.trust.members, f"project {task.project}")
     if context.configuration.seed_file is not None:
         seed = load_seed_file(context.configuration.seed_file, task.project)
         _refuse_former_seed(context, task, seed)
@@ -129,7 +128,7 @@ def _resumed(context: StepContext, task: Task) -> Agreement:
         if agreement.terms.encoding_digest == task.encoding_digest:
             return agreement
     terms = Terms(task.project, task.encoding_digest, task.epoch)
-    agreement = Agreement(terms, context.party.side, identity, peer)
+    agreement = Agreement(terms, context.party.side, identity, peer, suite=task.spec.suite)
     _keep(context, task, agreement)
     return agreement
 

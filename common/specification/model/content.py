@@ -27,6 +27,7 @@ from tryst.common.specification.model.resolution import ResolutionSpec
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
 from tryst.common.specification.model.section import ColumnName, Name, Section
 from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.suite import Suite
 
 PROJECT_PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
@@ -269,6 +270,11 @@ class SpecificationContent(Section):
     """Which sealing keys the parties may have: listed, whatever the membership list has for them; or hybrid, of
     ML-KEM-768 and X25519, and the keys agreed likewise, so that what is recorded today stays closed to a later quantum
     computer. With hybrid a list with a key of a former release is refused."""
+    cryptography: Literal["default", "approved"] = "default"
+    """The algorithms by which values are encoded, keys agreed and shares sealed: the default ones; or approved, with
+    HMAC-SHA-256, CMAC, ML-KEM-1024 and P-384 in place of those that NIST has not approved, to which some institutions
+    are bound. Contributions of the two cannot be compared. With approved a list with a sealing key of another suite is
+    refused."""
     release: ReleaseSpec = ReleaseSpec()
     """The recipients of the result."""
     retention: Retention
@@ -295,6 +301,11 @@ class SpecificationContent(Section):
     def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
         """How a field's values are compared under this specification's mode."""
         return field.comparator or "jaro" if self.mode == "trusted" else "jaccard"
+
+    @property
+    def suite(self) -> Suite:
+        """The algorithms that `cryptography` names."""
+        return Suite(self.cryptography)
 
     @property
     def compared(self) -> tuple[FieldSpec, ...]:

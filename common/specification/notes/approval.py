@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tryst.common.specification.notes.cryptography import cryptography_notes
 from tryst.common.specification.notes.disclosure import disclosure_notes
 from tryst.common.specification.notes.linkage import linkage_notes
 from tryst.common.specification.validation.specification import Specification
@@ -15,4 +16,4 @@ def specification_notes(spec: Specification) -> tuple[str, ...]:
     tuple of str
         Sentences without line breaks, the most serious first.
     """
-    return (*disclosure_notes(spec), *linkage_notes(spec))
+    return (*disclosure_notes(spec), *linkage_notes(spec), *cryptography_notes(spec))

@@ -36,7 +36,7 @@ def encoding_digest(spec: Specification) -> bytes:
     tables of this Python: a letter that one custodian's table has and the other's does not is cleaned differently. In
     mode block_keyed the rules' order, the fields they are split by and those they withhold decide signatures too. So do
     tables of categorisation, salts, lists of similar values, the probability of randomised response, the padding of
-    blocks and the number of decoys, where there are any.
+    blocks and the number of decoys, where there are any, and the suite of algorithms where it is not the default.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -57,6 +57,8 @@ def encoding_digest(spec: Specification) -> bytes:
         content["padding"] = spec.padding
     if spec.decoys:
         content["decoys"] = spec.decoys
+    if spec.cryptography != "default":
+        content["cryptography"] = spec.cryptography
     if spec.variables:
         content["variables"] = [_coded_part(variable) for variable in spec.variables]
     return hashlib.sha256(_ENCODING + canonical_json(content)).digest()
@@ -85,6 +87,8 @@ def specification_digest(spec: Specification) -> bytes:
         del content["retention"]["releases_days"]
     if spec.sealing == "listed":
         del content["sealing"]
+    if spec.cryptography == "default":
+        del content["cryptography"]
     for name in ("partial_register", "full_register"):
         if content["leakage"][name] is None:
             del content["leakage"][name]

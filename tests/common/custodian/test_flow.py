@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tests.common.custodian.conftest import SPECIFICATION
@@ -21,7 +22,7 @@ from tryst.common.custodian.service import CustodianService
 from tryst.common.custodian.steps import approval
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import new_seed_file
+from tryst.common.keys import installation, new_seed_file
 from tryst.common.keys.sealing_key import FormerKey
 from tryst.common.parties import Side
 from tryst.common.pki import Members, Provisioned
@@ -123,6 +124,27 @@ def test_a_custodian_agrees_on_no_keys_where_a_former_sealing_key_is_listed(
         assert not any(side is Side.ALICE for side, _ in world.carole.messages)
         (keys / "members.yaml").write_text(parties.members.dump())
         world.carole.wait_for(lambda: world.carole.state == CONTRIBUTED)
+
+
+def test_a_custodian_agrees_on_no_keys_where_a_sealing_key_is_of_another_suite(make_world) -> None:
+    """The parties' keys are of the default suite, and Carole has not refused the specification."""
+    world = make_world(text=f"{SPECIFICATION}cryptography: approved\n")
+    with running(world.alice, world.bob):
+        eventually(lambda: "not of ML-KEM-1024 and P-384" in shown(world.alice).blocking_error)
+        assert not world.carole.messages
+
+
+def test_a_custodian_whose_library_lacks_the_suite_does_not_approve(
+    make_world, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(suite: object) -> None:
+        raise UnsupportedAlgorithm("not in this build")
+
+    monkeypatch.setattr(installation, "new_key", lacking)
+    world = make_world(text=f"{SPECIFICATION}cryptography: approved\n")
+    with running(world.alice):
+        eventually(lambda: "has no ML-KEM-1024 and P-384" in shown(world.alice).blocking_error)
+        assert "decline the specification" in shown(world.alice).blocking_error
 
 
 def test_the_order_of_rows_is_shuffled(make_world) -> None:

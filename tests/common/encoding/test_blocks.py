@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -15,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.common.minhash.definition import signature, words
 from tests.specifications import heading
+from tests.vectors import make_block_keyed as make
 from tryst.common.encoding import SignatureSet, from_bytes, layout_of, to_bytes
 from tryst.common.encoding import signing as subject
 from tryst.common.encoding.blocks import tags
@@ -27,9 +25,9 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Purpose, Seed, derive
 from tryst.common.minhash.fast import block_signatures, signatures
 from tryst.common.specification import Specification, encoding_digest, load_specification
+from tryst.common.suite import Suite
 from tryst.common.tokens import tokenise
 
-VECTORS = Path(__file__).parents[2] / "vectors"
 SEED = Seed(bytes(range(32)))
 TEXT = (
     heading("encoding", "block_keyed")
@@ -74,13 +72,14 @@ def rows_of(part: SignatureSet, name: str) -> list[bytes | None]:
     return [field.signatures[code].tobytes() if code >= 0 else None for code in field.codes]
 
 
-def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("suite", Suite)
+def test_frozen_vectors(monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
     """Golden values made by the plain definitions (tests/vectors/make_block_keyed.py)."""
-    make = SimpleNamespace(**runpy.run_path(str(VECTORS / "make_block_keyed.py")))
-    assert (VECTORS / "block_keyed.json").read_text(encoding="ascii") == make.written()
-    golden = json.loads((VECTORS / "block_keyed.json").read_text(encoding="ascii"))
+    text = make.PATHS[suite].read_text(encoding="ascii")
+    assert text == make.written(suite)
+    golden = json.loads(text)
     monkeypatch.setattr(subject, "encoding_digest", lambda spec: make.DIGEST)
-    spec = load_specification(make.SPECIFICATION)
+    spec = load_specification(f"{make.SPECIFICATION}cryptography: {suite}\n")
     columns = {name: [record[name] for record in make.RECORDS] for name in make.DOMAINS}
     made = encode_records(series(columns), spec, Seed(make.SEED), make.EPOCH, shuffle=file_order)
     *rules, samples = made.sets

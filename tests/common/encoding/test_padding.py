@@ -19,7 +19,7 @@ from tryst.common.encoding.padding import min_size, padded_size, rows_of_rules
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.samples import GROUP_ROWS, GROUPS
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.derivation import Seed
+from tryst.common.keys.derivation import FieldKeys, Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import Specification, load_specification
 from tryst.common.specification.model.padding import Padding
@@ -236,7 +236,7 @@ def test_a_file_has_the_same_dummies_under_its_custodians_key_and_others_under_a
 
 
 def test_draws_are_even_and_new() -> None:
-    draws = Draws(bytes(32))
+    draws = Draws(FieldKeys(bytes(32), bytes(32)))
     numbers = np.concatenate([draws.uniform(n) for n in (1, 0, 7, 9992)])
     assert len(np.unique(numbers)) == len(numbers) == 10_000
     assert 0 <= numbers.min() <= numbers.max() < 1

@@ -9,8 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    ECDH,
+    SECP384R1,
+    EllipticCurvePublicKey,
+    derive_private_key,
+)
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,23 +36,24 @@ from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Side
+from tryst.common.suite import Suite
 
 ALICE, BOB, CAROLE = Identity(IdentityKey.create()), Identity(IdentityKey.create()), Identity(IdentityKey.create())
 TERMS = Terms("febrl4", bytes(range(32)), 1)
-HALF = bytes(CIPHERTEXT_BYTES)
+HALF = bytes(CIPHERTEXT_BYTES[Suite.DEFAULT])
 CANARY = hashlib.sha256(b"canary").digest()
 
 
-def alice(terms: Terms = TERMS, peer: PublicIdentity = BOB.public) -> Agreement:
-    return Agreement(terms, Side.ALICE, ALICE, peer)
+def alice(terms: Terms = TERMS, peer: PublicIdentity = BOB.public, suite: Suite = Suite.DEFAULT) -> Agreement:
+    return Agreement(terms, Side.ALICE, ALICE, peer, suite=suite)
 
 
-def bob(terms: Terms = TERMS, peer: PublicIdentity = ALICE.public) -> Agreement:
-    return Agreement(terms, Side.BOB, BOB, peer)
+def bob(terms: Terms = TERMS, peer: PublicIdentity = ALICE.public, suite: Suite = Suite.DEFAULT) -> Agreement:
+    return Agreement(terms, Side.BOB, BOB, peer, suite=suite)
 
 
-def with_offers() -> tuple[Agreement, Agreement]:
-    one, other = alice(), bob()
+def with_offers(suite: Suite = Suite.DEFAULT) -> tuple[Agreement, Agreement]:
+    one, other = alice(suite=suite), bob(suite=suite)
     other.accept_offer(one.offer)
     one.accept_offer(other.offer)
     return one, other
@@ -65,16 +72,19 @@ def refusal(attempt: Callable[[], object]) -> TrystError:
     return caught.value
 
 
-def test_two_custodians_agree() -> None:
-    one, other = with_offers()
+@pytest.mark.parametrize("suite", Suite)
+def test_two_custodians_agree(suite: Suite) -> None:
+    one, other = with_offers(suite)
     from_alice, from_bob = one.confirm(CANARY), other.confirm(CANARY)
     one.accept_confirmation(from_bob)
     other.accept_confirmation(from_alice)
     assert one.is_agreed
     assert other.is_agreed
     assert one.seed == other.seed == one.candidate
-    again, _ = with_offers()
+    again, _ = with_offers(suite)
     assert again.candidate != one.seed
+    assert Agreement.resume(one.export(), ALICE, BOB.public).seed == other.seed
+    assert len(one.offer) < len(other.offer) + 200 < MESSAGE_LIMIT
 
 
 def parts_of(content: bytes) -> list[bytes]:
@@ -112,14 +122,58 @@ def test_the_seed_is_as_documented() -> None:
     assert one.candidate.reveal() == other.candidate.reveal() == expanded
 
 
-@pytest.mark.parametrize("broken", ["X25519", "ML-KEM-768"])
-def test_one_of_the_two_secrets_is_not_enough(broken: str) -> None:
+def test_the_seed_of_the_approved_suite_is_as_documented() -> None:
+    """The same by ML-KEM-1024 and P-384, whose secret is behind that of ML-KEM."""
+    one, other = with_offers(Suite.APPROVED)
+    private, offered = parts_of(one.export()), parts_of(other.offer)
+    curve = derive_private_key(int.from_bytes(private[7], "big"), SECP384R1())
+    lattice = MLKEM1024PrivateKey.from_seed_bytes(private[8])
+    point = EllipticCurvePublicKey.from_encoded_point(SECP384R1(), offered[7])
+    shared = lattice.decapsulate(offered[8]) + curve.exchange(ECDH(), point)
+    assert (len(shared), len(offered[7]), len(offered[8])) == (32 + 48, 97, 1568)
+    own = [parts_of(one.offer)[place] for place in (7, 8)]
+    assert own[1] == lattice.public_key().public_bytes_raw()
+    terms = b"febrl4", bytes(range(32)), (1).to_bytes(4, "big")
+    ends = ALICE.public.raw, *own, BOB.public.raw, *offered[7:9]
+    transcript = hashlib.sha256(frame(b"tryst seed agreement transcript 3", *terms, *ends)).digest()
+    extracted = hmac.digest(transcript, shared, "sha256")
+    expanded = hmac.digest(extracted, frame(b"tryst seed 1") + b"\x01", "sha256")
+    assert one.candidate.reveal() == other.candidate.reveal() == expanded
+
+
+@pytest.mark.parametrize("sides", [(Suite.DEFAULT, Suite.APPROVED), (Suite.APPROVED, Suite.DEFAULT)])
+def test_no_message_leads_from_one_suite_to_the_other(sides: tuple[Suite, Suite]) -> None:
+    """Each custodian takes the suite from the specification that it approved; there is nothing to negotiate."""
+    one, other = alice(suite=sides[0]), bob(suite=sides[1])
+    error = refusal(lambda: other.accept_offer(one.offer))
+    assert error.code is ErrorCode.WRONG_STATE
+    assert "another suite of algorithms than the specification names" in error.got
+    assert not other.has_peer_offer
+
+
+def test_what_is_no_point_of_the_curve_is_refused() -> None:
+    """Signed by Bob, so that nothing but the check of the point can refuse it."""
+    one = alice(suite=Suite.APPROVED)
+    ours = bob(suite=Suite.APPROVED)
+    ours.accept_offer(one.offer)
+    parts = parts_of(ours.offer)
+    beside = parts[7][:-1] + bytes([parts[7][-1] ^ 1])
+    for point in (beside, b"\4" + bytes(96), b"\2" + parts[7][1:49] + bytes(48)):
+        offer = Offer(TERMS, Side.BOB, BOB.public.raw, point, parts[8]).signed(BOB)
+        error = refusal(lambda offer=offer: one.accept_offer(offer))
+        assert "no point of P-384" in error.what
+        assert not one.has_peer_offer
+
+
+@pytest.mark.parametrize("suite", Suite)
+@pytest.mark.parametrize("broken", ["the curve", "ML-KEM"])
+def test_one_of_the_two_secrets_is_not_enough(broken: str, suite: Suite) -> None:
     """Who has recorded the messages and then breaks one of the two has, of Alice, all but the other's key."""
-    one, other = with_offers()
+    one, other = with_offers(suite)
     known = AgreementState.unpack(one.export())
-    thief = alice()
+    thief = alice(suite=suite)
     taken = AgreementState.unpack(thief.export())
-    if broken == "X25519":
+    if broken == "the curve":
         mixed = replace(taken, ephemeral=known.ephemeral, peer_offer=other.offer)
     else:
         mixed = replace(taken, encapsulation=known.encapsulation, peer_offer=other.offer)

@@ -12,31 +12,35 @@ import hmac
 import json
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ec import ECDH, SECP384R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from tests.vectors.make_formats import PATH
-from tryst.common.keys.content_key import SUITE
+from tryst.common.keys.content_key import hpke_suite
 from tryst.common.keys.framing import frame
 from tryst.common.keys.sealing import SealContext, open_sealed
-from tryst.common.keys.sealing_key import HybridKey, SealingKey
+from tryst.common.keys.sealing_key import ApprovedKey, HybridKey, SealingKey
+from tryst.common.suite import Suite as Suites
 
 XWING, RFC9180 = json.loads(Path(PATH.with_name("hpke.json")).read_text(encoding="utf-8")).values()
-MLKEM768_X25519, HKDF_SHA256, AES_256_GCM = 0x647A, 1, 2
+MLKEM768_X25519, MLKEM1024_P384, HKDF_SHA256, HKDF_SHA384, AES_256_GCM = 0x647A, 0x51, 1, 2, 2
 
 
-def schedule(secret: bytes, ids: tuple[int, int, int], info: bytes, key_bytes: int) -> tuple[bytes, bytes]:
+def schedule(
+    secret: bytes, ids: tuple[int, int, int], info: bytes, key_bytes: int, name: str = "sha256"
+) -> tuple[bytes, bytes]:
     """Key and base nonce of base mode, RFC 9180 section 5.1."""
     suite = b"HPKE" + b"".join(number.to_bytes(2, "big") for number in ids)
 
     def extract(salt: bytes, label: bytes, keying: bytes) -> bytes:
-        return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + keying, "sha256")
+        return hmac.digest(salt or bytes(hashlib.new(name).digest_size), b"HPKE-v1" + suite + label + keying, name)
 
     def expand(pseudorandom: bytes, label: bytes, length: int) -> bytes:
         labelled = length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + context
-        return hmac.digest(pseudorandom, labelled + b"\x01", "sha256")[:length]
+        return hmac.digest(pseudorandom, labelled + b"\x01", name)[:length]
 
     context = b"\0" + extract(b"", b"psk_id_hash", b"") + extract(b"", b"info_hash", info)
     shared = extract(secret, b"secret", b"")
@@ -76,7 +80,19 @@ def test_the_library_opens_a_message_made_from_the_published_ciphertext() -> Non
     ids = MLKEM768_X25519, HKDF_SHA256, AES_256_GCM
     key, nonce = schedule(bytes.fromhex(XWING["ss"]), ids, b"info", 32)
     sealed = bytes.fromhex(XWING["ct"]) + AESGCM(key).encrypt(nonce, b"content", b"")
-    assert SUITE.decrypt(sealed, published_key().private, info=b"info") == b"content"
+    assert hpke_suite(Suites.DEFAULT).decrypt(sealed, published_key().private, info=b"info") == b"content"
+
+
+def test_a_message_of_the_approved_suite_is_as_its_drafts_have_it() -> None:
+    """Opened with ML-KEM, ECDH, hashes and AES-GCM alone; the KEM's number and combiner are written out here."""
+    key = ApprovedKey.create()
+    sealed = hpke_suite(Suites.APPROVED).encrypt(b"content", key.public.hybrid, info=b"info")
+    ciphertext, point, rest = sealed[:1568], sealed[1568:1665], sealed[1665:]
+    by_curve = key.p384.exchange(ECDH(), EllipticCurvePublicKey.from_encoded_point(SECP384R1(), point))
+    joined = key.mlkem.decapsulate(ciphertext) + by_curve + point + key.public.raw[1568:] + b"MLKEM1024-P384"
+    ids = MLKEM1024_P384, HKDF_SHA384, AES_256_GCM
+    opening, nonce = schedule(hashlib.sha3_256(joined).digest(), ids, b"info", 32, "sha384")
+    assert AESGCM(opening).decrypt(nonce, rest, b"") == b"content"
 
 
 def test_a_sealed_message_is_as_documented() -> None:

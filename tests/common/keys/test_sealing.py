@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.content_key import FORMER, HYBRID, MARK_BYTES, header_bytes
+from tryst.common.keys.content_key import APPROVED, FORMER, HYBRID, MARK_BYTES, header_bytes
 from tryst.common.keys.sealing import (
     CHUNK_BYTES,
     TAG_BYTES,
@@ -20,11 +21,13 @@ from tryst.common.keys.sealing import (
     open_sealed,
     seal,
 )
-from tryst.common.keys.sealing_key import FormerKey, HybridKey, SealingKey, SealingPublicKey
+from tryst.common.keys.sealing_key import ApprovedKey, FormerKey, HybridKey, SealingKey, SealingPublicKey
+from tryst.common.suite import Suite
 
 KEY = SealingKey.create()
 OLD = SealingKey(FormerKey(X25519PrivateKey.generate()))
-BOTH = pytest.mark.parametrize("key", [KEY, OLD], ids=["hybrid", "former"])
+APPROVED_KEY = SealingKey.create(Suite.APPROVED)
+EACH = pytest.mark.parametrize("key", [KEY, OLD, APPROVED_KEY], ids=["hybrid", "former", "approved"])
 CONTEXT = SealContext("febrl4", "run-1", "alice")
 SEALED_CHUNK = CHUNK_BYTES + TAG_BYTES
 THREE_CHUNKS = bytes(range(256)) * (CHUNK_BYTES // 256) * 2 + b"the end"
@@ -56,7 +59,7 @@ LENGTHS = st.one_of(
 )
 
 
-@BOTH
+@EACH
 @settings(max_examples=40, deadline=None)
 @given(LENGTHS, st.lists(st.integers(0), max_size=5), st.lists(st.integers(0), max_size=5))
 def test_round_trip_however_it_is_cut(key: SealingKey, length: int, cuts: list[int], cuts_of_sealed: list[int]) -> None:
@@ -83,7 +86,7 @@ FROZEN = (
 )
 
 
-@BOTH
+@EACH
 def test_two_sealings_of_the_same_have_nothing_in_common(key: SealingKey) -> None:
     one, other = sealed(b"content", key=key), sealed(b"content", key=key)
     header = header_of(one)
@@ -120,7 +123,7 @@ def test_content_is_opened_before_the_message_has_come_to_its_end() -> None:
         SealContext("febrl4run-1", "", "alice"),
     ],
 )
-@BOTH
+@EACH
 def test_another_context_is_refused(context: SealContext, key: SealingKey) -> None:
     with pytest.raises(TrystError, match="does not open under this key and context") as caught:
         opened(sealed(b"content", key=key), key=key, context=context)
@@ -132,7 +135,7 @@ def test_another_key_is_refused() -> None:
         opened(sealed(b"content"), key=SealingKey.create())
     with pytest.raises(TrystError, match="chunk 0 does not open"):
         opened(sealed(b"content", key=OLD), key=SealingKey(FormerKey(X25519PrivateKey.generate())))
-    with pytest.raises(TrystError, match="this party has one of X25519 alone"):
+    with pytest.raises(TrystError, match="sealed to a key of ML-KEM-768 and X25519, and this party has none"):
         opened(sealed(b"content"), key=OLD)
 
 
@@ -146,6 +149,41 @@ def test_half_of_a_hybrid_key_opens_nothing() -> None:
     to_the_curve_alone = b"".join(seal(FormerKey(x25519).public, CONTEXT, [b"content"]))
     with pytest.raises(TrystError, match="X25519 alone, which this party no longer has"):
         opened(to_the_curve_alone)
+
+
+def test_half_of_a_key_of_the_approved_suite_opens_nothing() -> None:
+    assert isinstance(APPROVED_KEY.newest, ApprovedKey)
+    mlkem, p384 = APPROVED_KEY.newest.mlkem, APPROVED_KEY.newest.p384
+    other = ApprovedKey.create()
+    for half in (ApprovedKey(other.mlkem, p384), ApprovedKey(mlkem, other.p384)):
+        with pytest.raises(TrystError, match="its header does not open"):
+            opened(sealed(b"content", key=APPROVED_KEY), key=SealingKey(half))
+
+
+@pytest.mark.parametrize("key", [KEY, OLD], ids=["hybrid", "former"])
+def test_in_a_project_of_the_approved_suite_no_other_is_used(key: SealingKey) -> None:
+    """Even by a recipient who has both keys, and for a message whose context is right in all else."""
+    approved = replace(CONTEXT, suite=Suite.APPROVED)
+    with pytest.raises(TrystError, match="names the approved suite, and this key is not of ML-KEM-1024") as caught:
+        sealed(b"content", approved, key)
+    assert caught.value.code is ErrorCode.SEALED
+    assert "--cryptography approved" in caught.value.remedy
+    both = SealingKey(ApprovedKey.create(), key.newest)
+    message = sealed(b"content", key=key)
+    assert opened(message, key=both) == b"content"
+    with pytest.raises(TrystError, match="names the approved suite, and the message was not sealed by it") as caught:
+        opened(message, key=both, context=approved)
+    assert caught.value.code is ErrorCode.SEALED
+    assert opened(sealed(b"content", approved, both), key=both, context=approved) == b"content"
+
+
+def test_a_mark_is_no_way_from_one_suite_to_the_other() -> None:
+    """A message whose mark is changed opens under neither."""
+    both = SealingKey(ApprovedKey.create(), KEY.newest)
+    for key, mark in ((both, HYBRID), (KEY, APPROVED)):
+        message = sealed(bytes(4000), key=key)
+        with pytest.raises(TrystError, match="its header does not open"):
+            opened(mark + message[MARK_BYTES:], key=both)
 
 
 def test_a_renewed_key_opens_what_was_sealed_to_the_one_before() -> None:
@@ -164,7 +202,7 @@ def test_a_renewed_key_opens_what_was_sealed_to_the_one_before() -> None:
         opened(messages[1], key=key.renewed())
 
 
-@BOTH
+@EACH
 @settings(deadline=None)
 @given(st.integers(0), st.integers(0, 7))
 def test_any_changed_bit_is_refused(key: SealingKey, place: int, bit: int) -> None:
@@ -217,11 +255,11 @@ def test_bytes_behind_the_end_are_refused() -> None:
 def test_what_is_no_sealed_message_is_refused() -> None:
     with pytest.raises(TrystError, match="does not begin as a sealed message"):
         opened(bytes(200))
-    for mark in (HYBRID, FORMER):
+    for mark in (APPROVED, HYBRID, FORMER):
         with pytest.raises(TrystError, match="ends within its header"):
             opened(mark)
     with pytest.raises(TrystError, match="does not begin as a sealed message"):
-        opened(HYBRID.replace(b"2", b"3") + bytes(2000))
+        opened(HYBRID.replace(b"2", b"4") + bytes(2000))
 
 
 LOW_ORDER = [
@@ -286,7 +324,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_public_key_is_refused() -> None:
-    with pytest.raises(TrystError, match="has 1216 or 32 bytes"):
+    with pytest.raises(TrystError, match="has 1216 or 1665 or 32 bytes"):
         SealingPublicKey(bytes(33))
     with pytest.raises(TrystError, match="no public key of ML-KEM-768"):
         SealingPublicKey(b"\xff" * 1216)

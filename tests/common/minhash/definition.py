@@ -1,7 +1,7 @@
-"""The 1-bit minwise signature by the book: one token, one block of AES at a time.
+"""The 1-bit minwise signature by the book: one token, one block of AES at a time, or one call of CMAC.
 
 What it is and why is in `tryst.common.minhash`; golden vectors are made by these functions, and property tests keep
-the bulk forms to them.
+the bulk forms to them. In the approved suite CMAC and the key derivation over it are the library's own.
 """
 
 from __future__ import annotations
@@ -12,24 +12,25 @@ from collections.abc import Iterable, Sequence
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
+from cryptography.hazmat.primitives.cmac import CMAC
+from cryptography.hazmat.primitives.kdf.kbkdf import KBKDFCMAC, CounterLocation, Mode
 
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash.fast import NO_BLOCK
 from tryst.common.minhash.noise import response_threshold
+from tryst.common.suite import Suite
 
 
-def hidden(code: int, k1: bytes, block: bytes = NO_BLOCK) -> bytes:
+def hidden(code: int, k1: bytes, block: bytes = NO_BLOCK, suite: Suite = Suite.DEFAULT) -> bytes:
     """Return what stands for a token in the second step, 8 bytes."""
-    return _aes(k1, block + struct.pack("<Q", code))[:8]
+    token = block + struct.pack("<Q", code)
+    return (_aes(k1, token) if suite is Suite.DEFAULT else _cmac(k1, token))[:8]
 
 
 def numbers(code: int, keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> list[int]:
     """Return a token's random numbers of 32 bits, one per bit of the signature."""
-    token = hidden(code, keys.k1, block)
-    values: list[int] = []
-    for counter in range(bits // 4):
-        values += struct.unpack("<4I", _aes(keys.k2, token + struct.pack("<Q", counter)))
-    return values
+    token = hidden(code, keys.k1, block, keys.suite)
+    return list(struct.unpack(f"<{bits}I", _derived(keys, token, 4 * bits)))
 
 
 def signature(codes: Iterable[int], keys: FieldKeys, bits: int, block: bytes = NO_BLOCK) -> list[int]:
@@ -76,9 +77,10 @@ def flips(signature_words: Sequence[int], keys: FieldKeys, randomised_response: 
     for start in range(0, len(signature_words), 2):
         block = struct.pack("<2Q", *(*signature_words[start : start + 2], 0)[:2])
         state = _aes(keys.k1, bytes(a ^ b for a, b in zip(state, block, strict=True)))
-    draws: list[int] = []
-    for counter in range(8 * len(signature_words)):
-        draws += struct.unpack("<8H", _aes(keys.k2, state[:8] + struct.pack("<Q", counter)))
+    if keys.suite is Suite.APPROVED:
+        state = _cmac(keys.k1, struct.pack(f"<{len(signature_words)}Q", *signature_words))
+    bits = 64 * len(signature_words)
+    draws = struct.unpack(f"<{bits}H", _derived(keys, state[:8], 2 * bits))
     return [int(draw < response_threshold(randomised_response)) for draw in draws]
 
 
@@ -93,3 +95,20 @@ def words(bits: Iterable[int]) -> list[int]:
 def _aes(key: bytes, block: bytes) -> bytes:
     encryptor = Cipher(AES(key), ECB()).encryptor()  # noqa: S305 - a pseudo-random function of one block
     return encryptor.update(block) + encryptor.finalize()
+
+
+def _cmac(key: bytes, message: bytes) -> bytes:
+    mac = CMAC(AES(key))
+    mac.update(message)
+    return mac.finalize()
+
+
+def _derived(keys: FieldKeys, context: bytes, length: int) -> bytes:
+    """`length` bytes from a context of 8."""
+    if keys.suite is Suite.DEFAULT:
+        return b"".join(_aes(keys.k2, context + struct.pack("<Q", counter)) for counter in range(length // 16))
+    fixed = context + struct.pack(">I", 8 * length)
+    derivation = KBKDFCMAC(
+        AES, Mode.CounterMode, length, 4, None, CounterLocation.MiddleFixed, None, None, fixed, break_location=8
+    )
+    return derivation.derive(keys.k2)

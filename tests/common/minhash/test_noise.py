@@ -22,6 +22,7 @@ from tryst.common.keys.derivation import FieldKeys
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.minhash import signatures, with_randomised_response
 from tryst.common.minhash.noise import response_threshold
+from tryst.common.suite import Suite
 from tryst.common.tokens import tokenise
 
 LIMIT = 5.5
@@ -45,11 +46,12 @@ def deviate(found: int, n: int, p: float) -> float:
     n=st.integers(0, 5),
     secret=st.binary(min_size=64, max_size=64),
     randomised_response=st.sampled_from([0.0, 0.001, 0.05, 0.25, 0.4, 0.49999]),
+    suite=st.sampled_from(Suite),
 )
 def test_fast_agrees_with_the_definition(
-    seed: int, n_words: int, n: int, secret: bytes, randomised_response: float
+    seed: int, n_words: int, n: int, secret: bytes, randomised_response: float, suite: Suite
 ) -> None:
-    keys = FieldKeys(secret[:32], secret[32:])
+    keys = FieldKeys(secret[:32], secret[32:], suite)
     signed = random_signatures(n, n_words, seed)
     made = with_randomised_response(signed, keys, randomised_response)
     expected = [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,14 @@ from hypothesis import strategies as st
 
 from tests.common.minhash.definition import hidden, numbers, signature, words
 from tests.common.tokens.definition import tokens
+from tests.vectors import make_signatures
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.bulk import _CALL_BYTES
 from tryst.common.keys.derivation import FieldKeys, Purpose, Seed, derive, derive_key
 from tryst.common.minhash import fast, signatures
+from tryst.common.suite import Suite
 from tryst.common.tokens import Tokens, tokenise
 
-VECTORS = Path(__file__).parents[2] / "vectors"
-GOLDEN: dict[str, Any] = json.loads((VECTORS / "signatures.json").read_text("ascii"))
 KEYS = FieldKeys(bytes(range(32)), bytes(range(32, 64)))
 
 
@@ -37,11 +35,12 @@ def plain(codes: list[int], keys: FieldKeys, bits: int, block: bytes) -> list[in
     block=st.binary(min_size=8, max_size=8),
     threads=st.integers(1, 3),
     table_bytes=st.sampled_from([1, 2000, fast.TABLE_BYTES]),
+    suite=st.sampled_from(Suite),
 )
 def test_fast_agrees_with_the_definition(
-    values: list[str], secret: bytes, bits: int, block: bytes, threads: int, table_bytes: int
+    values: list[str], secret: bytes, bits: int, block: bytes, threads: int, table_bytes: int, suite: Suite
 ) -> None:
-    keys = FieldKeys(secret[:32], secret[32:])
+    keys = FieldKeys(secret[:32], secret[32:], suite)
     sets = tokenise(values, "bigrams")
     made = signatures(sets, keys, bits, block, threads, table_bytes)
     assert made.dtype == np.uint64
@@ -49,8 +48,10 @@ def test_fast_agrees_with_the_definition(
     assert made.tolist() == [plain(sets[i].tolist(), keys, bits, block) for i in range(len(values))]
 
 
+@pytest.mark.parametrize("suite", Suite)
 @pytest.mark.parametrize("table_bytes", [1 << 21, fast.TABLE_BYTES])
-def test_many_values_take_several_calls_and_chunks(table_bytes: int) -> None:
+def test_many_values_take_several_calls_and_chunks(table_bytes: int, suite: Suite) -> None:
+    keys = FieldKeys(KEYS.k1, KEYS.k2, suite)
     generator = np.random.default_rng(5)
     messages = generator.integers(97, 123, size=(3000, 6), dtype=np.uint32)
     values = [row.tobytes().decode("utf-32-le") for row in messages]
@@ -59,10 +60,10 @@ def test_many_values_take_several_calls_and_chunks(table_bytes: int) -> None:
     distinct = len(np.unique(sets.codes))
     assert 4 * bits * distinct > 2 * _CALL_BYTES
     assert (4 * bits * distinct > table_bytes) == (table_bytes < fast.TABLE_BYTES)
-    made = signatures(sets, KEYS, bits, table_bytes=table_bytes)
+    made = signatures(sets, keys, bits, table_bytes=table_bytes)
     for i in range(0, len(values), 97):
-        assert made[i].tolist() == plain(sets[i].tolist(), KEYS, bits, bytes(8))
-    np.testing.assert_array_equal(made, signatures(sets, KEYS, bits, threads=1, table_bytes=1))
+        assert made[i].tolist() == plain(sets[i].tolist(), keys, bits, bytes(8))
+    np.testing.assert_array_equal(made, signatures(sets, keys, bits, threads=1, table_bytes=1))
 
 
 def test_a_longer_signature_begins_with_the_shorter() -> None:
@@ -113,25 +114,26 @@ def test_index_grows() -> None:
     np.testing.assert_array_equal(distinct[places], array)
 
 
-def test_golden_vectors_hold_for_the_definition() -> None:
-    maker = runpy.run_path(str(VECTORS / "make_signatures.py"))
-    assert maker["written"]() == (VECTORS / "signatures.json").read_text("ascii")
+@pytest.mark.parametrize("suite", Suite)
+def test_golden_vectors_hold_for_the_definition(suite: Suite) -> None:
+    assert make_signatures.written(suite) == make_signatures.PATHS[suite].read_text("ascii")
 
 
-def test_golden_vectors_hold_for_the_bulk_form() -> None:
-    seed = Seed(bytes.fromhex(GOLDEN["seed"]))
-    digest = bytes.fromhex(GOLDEN["encoding_digest"])
-    context = (GOLDEN["project"], digest, GOLDEN["domain"], GOLDEN["epoch"])
-    project, digest, domain, epoch = context
+@pytest.mark.parametrize("suite", Suite)
+def test_golden_vectors_hold_for_the_bulk_form(suite: Suite) -> None:
+    golden: dict[str, Any] = json.loads(make_signatures.PATHS[suite].read_text("ascii"))
+    seed = Seed(bytes.fromhex(golden["seed"]))
+    digest = bytes.fromhex(golden["encoding_digest"])
+    project, domain, epoch = golden["project"], golden["domain"], golden["epoch"]
     token_key = derive_key(seed, project, Purpose.TOKEN, digest, domain, "", epoch)
-    keys = derive(seed, project, Purpose.SIGNATURE, digest, domain, "", epoch)
+    keys = derive(seed, project, Purpose.SIGNATURE, digest, domain, "", epoch, suite)
     other = derive(seed, project, Purpose.SIGNATURE, digest, domain, "born", epoch)
-    assert [key.hex() for key in (token_key, keys.k1, keys.k2, other.k1, other.k2)] == list(GOLDEN["keys"].values())
-    for entry in GOLDEN["values"]:
-        sets = tokenise([entry["value"]], entry["tokenisation"], token_key)
+    assert [key.hex() for key in (token_key, keys.k1, keys.k2, other.k1, other.k2)] == list(golden["keys"].values())
+    for entry in golden["values"]:
+        sets = tokenise([entry["value"]], entry["tokenisation"], token_key, suite=suite)
         assert [f"{code:016x}" for code in sets.codes.tolist()] == entry["codes"]
         for block, signed in entry["signatures"].items():
-            made = signatures(sets, keys, GOLDEN["bits"], bytes.fromhex(block))
+            made = signatures(sets, keys, golden["bits"], bytes.fromhex(block))
             assert made.astype("<u8").tobytes().hex() == signed
 
 

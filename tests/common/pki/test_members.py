@@ -15,7 +15,8 @@ from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import PARTIES
-from tryst.common.pki.sealing_renewal import former_sealing_keys
+from tryst.common.pki.sealing_renewal import former_sealing_keys, sealing_keys_of_another_suite
+from tryst.common.suite import Suite
 
 
 def entries() -> list[dict[str, str]]:
@@ -140,10 +141,30 @@ def test_a_hybrid_sealing_key_is_read_in_version_3_only() -> None:
     given[0]["sealing"] = "f" * len(key.hex)
     assert "no public key of ML-KEM-768" in mistakes_in(text_of(given))
     given[0]["sealing"] = key.hex[:-2]
-    assert "expected 2432 or 64 lower-case hexadecimal digits, got 2430 characters" in mistakes_in(text_of(given))
+    assert "expected 2432 or 3330 or 64 lower-case hexadecimal digits, got 2430 characters" in mistakes_in(
+        text_of(given)
+    )
 
 
-@pytest.mark.parametrize("version", ["4", "'1'", "1.0", "true"])
+def test_a_sealing_key_of_the_approved_suite_is_read_in_version_4_only() -> None:
+    given = entries()
+    key = SealingKey.create(Suite.APPROVED).public
+    given[0]["sealing"] = key.hex
+    for version in (1, 3):
+        text = text_of(given).replace("version: 1", f"version: {version}")
+        assert "with sealing keys of the approved suite is of version 4" in mistakes_in(text)
+    members = Members.parse(text_of(given).replace("version: 1", "version: 4"))
+    assert members.named("alice").sealing == key
+    assert "version: 4\n" in members.dump()
+    assert list(Members.parse(members.dump())) == list(members)
+    assert former_sealing_keys(members) == list(PARTIES)[1:]
+    assert sealing_keys_of_another_suite(Suite.APPROVED, members) == list(PARTIES)[1:]
+    assert sealing_keys_of_another_suite(Suite.DEFAULT, members) == []
+    given[0]["sealing"] = key.hex[:-2] + ("00" if key.hex[-2:] != "00" else "01")  # a point beside the curve
+    assert "no public key of ML-KEM-1024 and P-384" in mistakes_in(text_of(given))
+
+
+@pytest.mark.parametrize("version", ["5", "'1'", "1.0", "true"])
 def test_another_version_is_refused(version: str) -> None:
     assert "version" in mistakes_in(text_of(entries()).replace("version: 1", f"version: {version}"))
 

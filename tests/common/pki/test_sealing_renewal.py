@@ -13,7 +13,8 @@ from tryst.common.keys.sealing_key import FormerKey, SealingKey
 from tryst.common.parties import Role
 from tryst.common.pki import Members, PartyFolder, Provisioned, accept, assemble, provision
 from tryst.common.pki.enrolment_requests import load_enrolment_request
-from tryst.common.pki.sealing_renewal import former_sealing_keys, renew_sealing_key
+from tryst.common.pki.sealing_renewal import former_sealing_keys, renew_sealing_key, sealing_keys_of_another_suite
+from tryst.common.suite import Suite
 
 CONTEXT = SealContext("trial", "r" * 32, "alice")
 
@@ -82,6 +83,23 @@ def test_a_former_key_becomes_hybrid_and_nothing_is_lost_on_the_way(made: Provis
     assert renew_sealing_key(alice.path).sealing != renewed.sealing
     assert opens(made)
     assert not any(not key.is_hybrid for key in SealingKey.load(alice.sealing).publics)
+
+
+def test_a_key_of_the_approved_suite_is_made_beside_the_listed_one(made: Provisioned) -> None:
+    alice = made.parties["alice"]
+    listed_key = SealingKey.load(alice.sealing).public
+    first = renew_sealing_key(alice.path).sealing
+    assert first.suite is Suite.DEFAULT
+    # Another suite is wanted now: the key that no list has gives way, and the listed one stays.
+    approved = renew_sealing_key(alice.path, suite=Suite.APPROVED).sealing
+    assert approved.suite is Suite.APPROVED
+    assert SealingKey.load(alice.sealing).publics == (approved, listed_key)
+    assert renew_sealing_key(alice.path).sealing == approved
+    assert sealing_keys_of_another_suite(Suite.APPROVED, [listed(made).named("alice")]) == ["alice"]
+    accepted(made)
+    assert sealing_keys_of_another_suite(Suite.APPROVED, [listed(made).named("alice")]) == []
+    # The next is of the same suite, unless another is named.
+    assert renew_sealing_key(alice.path).sealing.suite is Suite.APPROVED
 
 
 def test_a_party_without_a_list_renews_once(tmp_path: Path) -> None:

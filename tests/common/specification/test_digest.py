@@ -78,6 +78,7 @@ def test_what_need_not_be_signed_again(change: dict[str, Any]) -> None:
         {"fields__0__tokens": "positional_bigrams"},
         {"fields__0__bits": 512},
         {"fields__0__key_domain": "given_name"},
+        {"cryptography": "approved"},
         {"fields__2__date__order": "dmy"},
         {"fields__2__date__parts": ("year",)},
         {"fields__3__kind": "text"},
@@ -104,6 +105,7 @@ def test_the_specification_digest_is_as_documented() -> None:
     # Made by hand from the documented form: domain, a zero byte, canonical JSON without what is newer and not set.
     newer = {
         "sealing": True,
+        "cryptography": True,
         "leakage": {"partial_register", "full_register"},
         "resolution": {"max_joins", "max_requested"},
         "retention": {"releases_days"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from itertools import pairwise
 
+from tryst.common.suite import Suite
 from tryst.common.tokens.definition import (
     BIGRAM,
     CODE_POINT_BITS,
@@ -29,7 +30,13 @@ DATE_PARTS = ((1, 0, 4), (2, 4, 6), (3, 6, 8))
 """Number of the part and where it lies in YYYYMMDD: year, month, day."""
 
 
-def tokens(value: str, tokenisation: str, key: bytes = b"", similar: Collection[str] | None = None) -> frozenset[int]:
+def tokens(
+    value: str,
+    tokenisation: str,
+    key: bytes = b"",
+    similar: Collection[str] | None = None,
+    suite: Suite = Suite.DEFAULT,
+) -> frozenset[int]:
     """Codes of a value's tokens.
 
     Parameters
@@ -44,6 +51,8 @@ def tokens(value: str, tokenisation: str, key: bytes = b"", similar: Collection[
     similar
         The values that are cut into tokens; any other that has tokens is one, of the whole value, and so equal to
         itself and like no other. Default: all are.
+    suite
+        Decides the hash.
 
     Raises
     ------
@@ -55,15 +64,15 @@ def tokens(value: str, tokenisation: str, key: bytes = b"", similar: Collection[
         raise unknown_tokenisation(tokenisation)
     if len(value) > MAX_LENGTH:
         raise too_long(1)
-    cut = _FORMS[tokenisation](value, key)
-    return cut if similar is None or value in similar or not cut else _value(value, key)
+    cut = _FORMS[tokenisation](value, key, suite)
+    return cut if similar is None or value in similar or not cut else _value(value, key, suite)
 
 
-def _bigrams(value: str, key: bytes) -> frozenset[int]:
+def _bigrams(value: str, key: bytes, suite: Suite) -> frozenset[int]:
     return frozenset(_tagged(BIGRAM, first << CODE_POINT_BITS | second) for first, second in _pairs(value))
 
 
-def _positional_bigrams(value: str, key: bytes) -> frozenset[int]:
+def _positional_bigrams(value: str, key: bytes, suite: Suite) -> frozenset[int]:
     return frozenset(
         _tagged(
             POSITIONAL_BIGRAM,
@@ -73,14 +82,14 @@ def _positional_bigrams(value: str, key: bytes) -> frozenset[int]:
     )
 
 
-def _positional_characters(value: str, key: bytes) -> frozenset[int]:
+def _positional_characters(value: str, key: bytes, suite: Suite) -> frozenset[int]:
     return frozenset(
         _tagged(POSITIONAL_CHARACTER, place << CODE_POINT_BITS | ord(character))
         for place, character in enumerate(value)
     )
 
 
-def _date_parts(value: str, key: bytes) -> frozenset[int]:
+def _date_parts(value: str, key: bytes, suite: Suite) -> frozenset[int]:
     if value == "":
         return frozenset()
     if len(value) != DATE_DIGITS or not (value.isascii() and value.isdigit()):
@@ -96,15 +105,15 @@ def _date_parts(value: str, key: bytes) -> frozenset[int]:
     return frozenset(codes)
 
 
-def _words(value: str, key: bytes) -> frozenset[int]:
-    return frozenset(hashed(word, WORD, key) for word in value.split())
+def _words(value: str, key: bytes, suite: Suite) -> frozenset[int]:
+    return frozenset(hashed(word, WORD, key, suite) for word in value.split())
 
 
-def _value(value: str, key: bytes) -> frozenset[int]:
-    return frozenset({hashed(value, VALUE, key)} if value else ())
+def _value(value: str, key: bytes, suite: Suite) -> frozenset[int]:
+    return frozenset({hashed(value, VALUE, key, suite)} if value else ())
 
 
-_FORMS: dict[str, Callable[[str, bytes], frozenset[int]]] = {
+_FORMS: dict[str, Callable[[str, bytes, Suite], frozenset[int]]] = {
     "bigrams": _bigrams,
     "positional_bigrams": _positional_bigrams,
     "positional_characters": _positional_characters,

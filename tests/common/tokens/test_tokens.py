@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.common.tokens.definition import tokens
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.suite import Suite
 from tryst.common.tokens import TOKENISATIONS, tokenise
 from tryst.common.tokens.definition import MAX_LENGTH, PADDING, hashed
 
@@ -104,12 +105,13 @@ def test_fast_agrees_with_the_definition_on_dates(values: list[str]) -> None:
 
 
 def check(values: list[str], tokenisation: str) -> None:
-    fast = tokenise(values, tokenisation, KEY)
-    assert fast.codes.dtype == np.uint64
-    assert fast.n_values == len(values)
-    for i, value in enumerate(values):
-        assert fast[i].tolist() == sorted(tokens(value, tokenisation, KEY))
-    assert fast.counts.tolist() == [len(tokens(value, tokenisation, KEY)) for value in values]
+    for suite in Suite:
+        fast = tokenise(values, tokenisation, KEY, suite=suite)
+        assert fast.codes.dtype == np.uint64
+        assert fast.n_values == len(values)
+        for i, value in enumerate(values):
+            assert fast[i].tolist() == sorted(tokens(value, tokenisation, KEY, suite=suite))
+        assert fast.counts.tolist() == [len(tokens(value, tokenisation, KEY)) for value in values]
 
 
 @settings(deadline=None)  # the first call compiles

@@ -1,0 +1,31 @@
+"""Whether this installation can do what a suite of algorithms needs, found before anything is signed or sent."""
+
+from __future__ import annotations
+
+from cryptography.exceptions import InternalError, UnsupportedAlgorithm
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.content_key import hpke_suite
+from tryst.common.keys.sealing_key import ALGORITHMS, new_key
+from tryst.common.suite import Suite
+
+
+def require_suite(suite: Suite, where: str) -> None:
+    """Refuse a suite whose keys cannot be made and used here; less than a millisecond.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION.
+    """
+    try:
+        key = new_key(suite)
+        hpke_suite(suite).encrypt(b"", key.public.hybrid, info=b"")
+    except (UnsupportedAlgorithm, InternalError):
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            f"the cryptographic library of this installation has no {ALGORITHMS[suite]} or cannot seal by them",
+            where=where,
+            got=f"a specification with `cryptography: {suite}`",
+            remedy="install Tryst with a library that has them (docs/fips.md), or decline the specification",
+        ) from None

@@ -1,0 +1,29 @@
+"""An installation whose library lacks an algorithm says so in words."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import installation
+from tryst.common.keys.installation import require_suite
+from tryst.common.suite import Suite
+
+
+@pytest.mark.parametrize("suite", Suite)
+def test_this_installation_has_both_suites(suite: Suite) -> None:
+    require_suite(suite, "here")
+
+
+def test_what_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacking(suite: Suite) -> None:
+        raise UnsupportedAlgorithm("not in this build")
+
+    monkeypatch.setattr(installation, "new_key", lacking)
+    with pytest.raises(TrystError) as caught:
+        require_suite(Suite.APPROVED, "project people")
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    assert "has no ML-KEM-1024 and P-384" in caught.value.what
+    assert caught.value.where == "project people"
+    assert "decline the specification" in caught.value.remedy

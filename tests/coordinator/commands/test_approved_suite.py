@@ -1,0 +1,67 @@
+"""Commands that make sealing keys of the approved suite, and the check that names who lacks one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.specifications import heading
+from tryst.common.command import app
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.pki import Members
+from tryst.common.suite import Suite
+
+SPECIFICATION = (
+    heading("suites")
+    + """
+fields:
+  - {name: surname, kind: name}
+  - {name: given, kind: name}
+  - {name: born, kind: date, date: {order: ymd}}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+)
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def suite_of(folder: Path) -> Suite:
+    return SealingKey.load(folder / "sealing.key").public.suite
+
+
+@pytest.mark.parametrize("suite", Suite)
+def test_init_makes_sealing_keys_of_the_suite(suite: Suite, tmp_path: Path) -> None:
+    root = tmp_path / "parties"
+    run("init", str(root), "--address", "127.0.0.1:7443", "--cryptography", suite)
+    assert {member.sealing.suite for member in Members.load(root / "alice" / "members.yaml")} == {suite}
+    assert {suite_of(root / name) for name in ("alice", "bob", "carole", "coordinator")} == {suite}
+
+
+def test_a_party_enrols_with_one_or_makes_it_later(tmp_path: Path) -> None:
+    words = "--name", "alice", "--role", "custodian-a"
+    run("party", "enrol", str(tmp_path / "first"), *words, "--cryptography", "approved")
+    assert suite_of(tmp_path / "first") is Suite.APPROVED
+    run("party", "enrol", str(tmp_path / "later"), *words)
+    assert suite_of(tmp_path / "later") is Suite.DEFAULT
+    run("party", "renew-sealing", str(tmp_path / "later"), "--cryptography", "approved")
+    assert suite_of(tmp_path / "later") is Suite.APPROVED
+
+
+def test_the_check_of_a_specification_tells_the_suite_and_names_who_lacks_a_key(tmp_path: Path) -> None:
+    root, path = tmp_path / "parties", tmp_path / "linkage.yaml"
+    run("init", str(root), "--address", "127.0.0.1:7443")
+    members = str(root / "alice" / "members.yaml")
+    path.write_text(SPECIFICATION)
+    assert "approved suite" not in run("spec", "check", str(path), "--members", members)
+    path.write_text(f"{SPECIFICATION}cryptography: approved\n")
+    printed = run("spec", "check", str(path), "--members", members)
+    assert "The approved suite (cryptography: approved)" in printed
+    for name in ("alice", "bob", "carole", "coordinator"):
+        assert f"the sealing key of {name} is of the default suite" in printed
+    assert "the sealing key of steward" not in printed

@@ -1,0 +1,114 @@
+"""Mode block_keyed in the approved suite through real services, beside the same project in the default one.
+
+All sealing keys are of the approved suite, by which the parties serve both projects. Carole and her worker are a
+process; both custodians are services in this process, so that what they send can be kept as it leaves them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.e2e.deployment import BOBS_NAMES, Deployment, people, specification
+from tests.e2e.recording import recorded
+from tryst.common.errors import TrystError
+from tryst.common.keys.framing import frame
+from tryst.common.parties import Side
+from tryst.common.suite import Suite
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+
+N, COMMON = 240, 120
+MORE = """\
+blocking:
+  - {name: born, keys: [{field: born}]}
+  - {name: names, keys: [{field: surname}, {field: given_name, prefix: 1}]}
+"""
+OPEN = {suite: specification(f"by-{suite}", more=f"{MORE}cryptography: {suite}\n") for suite in Suite}
+TEXTS = {suite: text.replace("mode: open", "mode: block_keyed") for suite, text in OPEN.items()}
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Two finished linkages of the same files, by suite, and what the custodians sent for each."""
+
+    files: dict[Side, pl.DataFrame]
+    links: dict[Suite, dict[Side, pl.DataFrame]]
+    sent: dict[Suite, bytes]
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Linked]:
+    files = people(N, COMMON, seed=3)
+    made = Deployment(tmp_path_factory.mktemp("approved"), TEXTS.values(), files, suite=Suite.APPROVED)
+    links, content = {}, {}
+    with pytest.MonkeyPatch.context() as patch:
+        sent = recorded(patch)
+        try:
+            made.processes("carole")
+            for side in Side:
+                made.start(side)
+            for suite, text in TEXTS.items():
+                sent.clear()
+                project, _ = made.link(text)
+                results = {side: Path(made.shown(side, project).results) for side in Side}
+                links[suite] = {side: pl.read_parquet(results[side] / "links.parquet") for side in Side}
+                content[suite] = _bytes(sent)
+            yield Linked(files, links, content)
+        finally:
+            made.close()
+
+
+def _bytes(sent: list[tuple[str, Any]]) -> bytes:
+    return b"\0".join(message.SerializeToString() for _, message in sent)
+
+
+def people_linked(linked: Linked, suite: Suite) -> pl.DataFrame:
+    """By link the person at either custodian."""
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    persons = {
+        side: linked.links[suite][side].join(
+            linked.files[side].select(pl.col(named[side]).alias("identifier"), TRUTH), on="identifier", validate="1:1"
+        )
+        for side in Side
+    }
+    return persons[Side.ALICE].join(persons[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
+
+
+def test_both_suites_find_the_same_links(linked: Linked) -> None:
+    """But for what other keys change in the estimated similarities of names: few doubtful pairs."""
+    pairs = {}
+    for suite in Suite:
+        joined = people_linked(linked, suite)
+        assert joined.height == linked.links[suite][Side.ALICE].height == linked.links[suite][Side.BOB].height
+        right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+        assert 2 * right / (joined.height + COMMON) >= 0.95
+        pairs[suite] = set(joined.select("identifier", "identifier_bob").iter_rows())
+    assert len(pairs[Suite.DEFAULT] ^ pairs[Suite.APPROVED]) <= 0.05 * COMMON
+
+
+def test_the_keys_are_agreed_by_the_suite_of_the_specification(linked: Linked) -> None:
+    default, approved = frame(b"tryst seed agreement 2"), frame(b"tryst seed agreement 3")
+    assert default in linked.sent[Suite.DEFAULT]
+    assert approved not in linked.sent[Suite.DEFAULT]
+    assert approved in linked.sent[Suite.APPROVED]
+    assert default not in linked.sent[Suite.APPROVED]
+
+
+def test_handles_are_sealed_by_the_approved_suite(linked: Linked) -> None:
+    """In both projects, because the keys in the list are of it."""
+    for content in linked.sent.values():
+        assert b"tryst sealed 3\n" in content
+        assert b"tryst sealed 2\n" not in content
+
+
+def test_a_project_of_the_approved_suite_takes_no_keys_of_another(deploy) -> None:  # type: ignore[no-untyped-def]
+    made: Deployment = deploy(TEXTS[Suite.APPROVED])
+    made.start_carole()
+    with pytest.raises(TrystError, match="sealing keys that are not of ML-KEM-1024 and P-384") as caught:
+        made.create(TEXTS[Suite.APPROVED])
+    assert "--cryptography approved" in caught.value.remedy
