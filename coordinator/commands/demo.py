@@ -8,6 +8,16 @@ from typing import Annotated
 import typer
 
 SHARE_IN_COMMON = 0.5
+UNMEASURED = 10_000
+"""Up to so many people the draft is not measured by the custodians' leakage gate, which would take a fifth of the
+demonstration's time: in four draws their gate never refused it. Of 20,000 people it did twice."""
+
+_NOT_MEASURED = (
+    "What Carole could learn under it was not measured, as `tryst spec draft` would: each custodian measures it before"
+    " it sends anything, and refuses above its limit."
+)
+_ACCEPTED = "What Carole could learn under it was measured, and is within the custodians' limits."
+_REFUSED = "What Carole could learn under it was measured: the custodians will refuse, as its comments explain."
 
 
 def command(
@@ -42,13 +52,18 @@ def command(
     from tryst.coordinator.rehearsal.narration import Narrator
     from tryst.coordinator.rehearsal.output_folder import rehearse_into
     from tryst.coordinator.truth_columns import Truth
+    from tryst.risk.leakage.leakage_assessment import assess
 
     out.mkdir(parents=True, exist_ok=True)
     common = round(people * SHARE_IN_COMMON)
     console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")
     rng = np.random.default_rng(seed)
     alice, bob = two_files(people, people, common, corrupted, rng)
-    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo", mode="block_keyed")
+    measured = people > UNMEASURED and not variables
+    if measured:
+        console.print("Drafting a specification that the custodians' own leakage gates accept; it takes a minute.")
+    gate = assess if measured else None
+    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo", mode="block_keyed", gate=gate)
     alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(out / "alice.csv")
     bob.write_csv(out / "bob.csv")
@@ -60,6 +75,8 @@ def command(
         spec, comments = with_policy(drafted.specification, drafted.comments, (people, people, common))
         (out / "linkage.yaml").write_text(dump_specification(spec, comments), encoding="utf-8")
         console.print(f"Drafted {out / 'linkage.yaml'} from the columns both files share: read it, it explains itself.")
+        accepted = _ACCEPTED if drafted.accepted else _REFUSED
+        console.print(accepted if measured else _NOT_MEASURED)
         console.print(
             "It also has what each insurer knows of drivers, as codes, and a policy for what the result may disclose."
         )

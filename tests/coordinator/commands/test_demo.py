@@ -1,0 +1,56 @@
+"""What the demonstration states of its draft: whether the custodians' gate measured it, and would refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tryst.coordinator.commands import demo
+from tryst.coordinator.draft import specification_draft
+from tryst.coordinator.rehearsal import output_folder
+
+
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[str, str]:
+    """What it prints before the linkage, and the specification."""
+    monkeypatch.setattr(output_folder, "rehearse_into", lambda *_, **__: None)
+    app = typer.Typer()
+    app.command()(demo.command)
+    ran = CliRunner().invoke(app, ["--out", str(tmp_path), "--people", "300", *options])
+    assert ran.exit_code == 0, ran.output
+    return " ".join(ran.output.split()), (tmp_path / "linkage.yaml").read_text()
+
+
+def test_of_few_people_it_states_that_the_draft_was_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed, text = shown(tmp_path, monkeypatch)
+    assert "was not measured, as `tryst spec draft` would: each custodian measures it" in printed
+    assert "Measured on files of" not in text
+
+
+def test_of_many_the_draft_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "UNMEASURED", 200)
+    printed, text = shown(tmp_path, monkeypatch)
+    assert "was measured, and is within the custodians' limits" in printed
+    assert "Measured on files of 300 records" in text
+
+
+def test_a_draft_that_would_be_refused_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = specification_draft.draft
+
+    def refused(*given: object, **options: object) -> specification_draft.Drafted:
+        return draft(*given, **options)._replace(accepted=False)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(specification_draft, "draft", refused)
+    monkeypatch.setattr(demo, "UNMEASURED", 200)
+    assert "the custodians will refuse, as its comments explain" in shown(tmp_path, monkeypatch)[0]
+
+
+def test_with_variables_nothing_is_drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "UNMEASURED", 200)
+    printed, _ = shown(tmp_path, monkeypatch, "--variables")
+    assert "measured" not in printed
+    assert "little to compare" in printed
