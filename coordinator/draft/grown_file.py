@@ -104,18 +104,18 @@ def _with_new(
     own = column.drop_nulls()
     beginning = column.gather(like[new])
     made, again = beginning, np.arange(len(new))
-    for least in DRAWS:
+    for minimum in DRAWS:
         ends = own.gather(rng.integers(0, len(own), len(again)))
-        made = made.scatter(again, _joined(beginning.gather(again), ends, least))
+        made = made.scatter(again, _joined(beginning.gather(again), ends, minimum))
         taken = made.is_in(own.implode()) | ~made.is_first_distinct()
         again = np.flatnonzero(taken.to_numpy())
     return pl.concat([column, made]).gather(np.where(origin < n, origin, n + np.searchsorted(new, origin)))
 
 
-def _joined(beginning: pl.Series, end: pl.Series, least: int) -> pl.Series:
+def _joined(beginning: pl.Series, end: pl.Series, minimum: int) -> pl.Series:
     """The first half of each value, at least so many characters, with the second half of another."""
     both = pl.DataFrame({"a": beginning, "b": end})
-    half_a, half_b = (pl.max_horizontal((pl.col(name).str.len_chars() + 1) // 2, pl.lit(least)) for name in "ab")
+    half_a, half_b = (pl.max_horizontal((pl.col(name).str.len_chars() + 1) // 2, pl.lit(minimum)) for name in "ab")
     return both.select(pl.col("a").str.slice(0, half_a) + pl.col("b").str.slice(half_b))["a"]
 
 

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST = -50.0
+MIN_DISCOUNT = -50.0
 """Smallest `discount`; values are then nearly equally common."""
 _STEPS = 60
 
@@ -52,7 +52,7 @@ class ValueUrn:
         def urn(discount: float) -> ValueUrn:
             return cls(discount, max((alone - discount * n_values) / (1 - alone / n), 1e-9 - discount))
 
-        low, high = LEAST, alone / n_values * 0.999 if alone else 0.0
+        low, high = MIN_DISCOUNT, alone / n_values * 0.999 if alone else 0.0
         for _ in range(_STEPS):
             middle = (low + high) / 2
             if urn(middle).agreement(counts) < agree:

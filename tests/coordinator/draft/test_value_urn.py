@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.coordinator.draft.value_urn import LEAST, ValueUrn
+from tryst.coordinator.draft.value_urn import MIN_DISCOUNT, ValueUrn
 
 URNS = (ValueUrn(0.6, 3.0), ValueUrn(0.0, 5.0), ValueUrn(-2.0, 16.0))
 
@@ -40,7 +40,7 @@ def test_a_fitted_urn_has_the_new_values_and_the_agreement_of_the_sample(listed:
     assert urn.strength > -urn.discount
     if alone:
         assert chances(urn, listed)[-1] == pytest.approx(alone / n, rel=1e-6, abs=1e-6)
-    ends = (LEAST, alone / len(counts) * 0.999 if alone else 0.0)
+    ends = (MIN_DISCOUNT, alone / len(counts) * 0.999 if alone else 0.0)
     if min(abs(urn.discount - end) for end in ends) > 1e-6:
         agree = float((counts * (counts - 1.0)).sum()) / (n * (n - 1.0))
         assert urn.agreement(counts) == pytest.approx(agree, rel=1e-6)
