@@ -58,6 +58,7 @@ KINDS: Mapping[str, Kind] = {
     "tryst_info": Kind.NOW,
     "tryst_store_up": Kind.NOW,
     "tryst_worker_up": Kind.NOW,
+    "tryst_workers": Kind.NOW,
     "tryst_check": Kind.NOW,
     "tryst_disk_free_bytes": Kind.NOW,
     "tryst_disk_size_bytes": Kind.NOW,

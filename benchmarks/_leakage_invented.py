@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import beta
 
+from benchmarks._held_sets import contribution_of
 from benchmarks._leakage_study import Line, Study
 from benchmarks.duplicates import copied
 from benchmarks.modes import NOISE, PEOPLE, link_in
-from tryst.carole.engine import rows_of_sets
 from tryst.carole.engine.near_copies import NearCopies, near_copies
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -142,7 +142,7 @@ def counted(files: Files, mode: str, spec: Specification | None = None) -> tuple
     for side in Side:
         seed = Seed(bytes(range(32)))
         encoded = encode_records(clean(files[side], spec, side).columns, spec, seed, 1, noise=NOISE[side])
-        parts.append(encoded.sets[0] if mode == "open" else rows_of_sets(encoded.sets, files[side].height))
+        parts.append(encoded.sets[0] if mode == "open" else contribution_of(encoded.sets, files[side].height))
     return near_copies((parts[0], parts[1]), plan_of(spec), padded=spec.padding is not None)  # type: ignore[arg-type]
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from benchmarks._held_sets import contribution_of
 from benchmarks._leakage_study import Line, Study
 from benchmarks.modes import NOISE, RESOURCES, people
-from tryst.carole.engine import compare, rows_of_sets
+from tryst.carole.engine import compare
 from tryst.carole.engine.archive import unpacked
 from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest
@@ -74,7 +75,7 @@ def linked(seed: int, *, few: bool) -> Case:
     made = {
         side: encode_records(clean(files[side], spec, side).columns, spec, key, 1, noise=NOISE[side]) for side in Side
     }
-    alice, bob = (rows_of_sets(made[side].sets, files[side].height) for side in Side)
+    alice, bob = (contribution_of(made[side].sets, files[side].height) for side in Side)
     found, kept = compare(alice, bob, plan, RESOURCES, _quiet)
     rows = dict(zip(Side, (kept.row_a, kept.row_b), strict=True))
     records = {side: made[side].order[rows[side]].astype(np.int32) for side in Side}

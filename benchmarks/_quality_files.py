@@ -72,8 +72,8 @@ class Case:
 
 def whole() -> Iterator[Case]:
     """RLdata500, brl_sim's four files, FEBRL4 without its social security numbers: blocked, whole, on few fields."""
-    yield Case("RLdata500, every pair", _rldata, False)
-    yield Case("the same, day, month and year as fields", _rldata, False, _parts_of_dates)
+    yield Case("RLdata500, every pair", rldata, False)
+    yield Case("the same, day, month and year as fields", rldata, False, _parts_of_dates)
     for errors in (1, 2):
         for number in (0, 1):
             title = f"brl_sim, {errors} error{'s' * (errors > 1)}, file {number}, every pair"
@@ -163,7 +163,7 @@ def _part(files: Callable[[np.random.Generator], Files], n: int, common: int, rn
     )
 
 
-def _rldata(_: np.random.Generator) -> Files:
+def rldata(_: np.random.Generator) -> Files:
     table = _read(DATA / "rldata" / "RLdata500.csv")
     person = _read(DATA / "rldata" / "identity.RLdata500.csv").to_series()
     table = table.with_columns(person.alias(TRUTH)).with_row_index("id").with_columns(pl.col("id").cast(pl.String))

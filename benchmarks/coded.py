@@ -17,10 +17,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tryst.carole.assessment import Combined, combine, combine_coded
 from tryst.carole.assessment.combined_assessment import assess
-from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
+from tryst.carole.engine import Linkage, Resources, compare, conclude
 from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
 from tryst.carole.engine.resolution_exchange import expected_elsewhere
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
@@ -147,7 +148,7 @@ def resolved(spec: Specification, files: Mapping[Side, pl.DataFrame], seed: Seed
     """Link two files in mode block_keyed."""
     made = encoded(spec, files, seed)
     plan = plan_of(spec)
-    alice, bob = (rows_of_sets(made[side].sets, files[side].height) for side in Side)
+    alice, bob = (contribution_of(made[side].sets, files[side].height) for side in Side)
     found, kept = compare(alice, bob, plan, RESOURCES, quiet)
     # Handles are the rows of the files here: any numbers do.
     records = [made[side].order[row].astype(np.int32) for side, row in zip(Side, (kept.row_a, kept.row_b), strict=True)]

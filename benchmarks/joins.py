@@ -13,8 +13,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks import DATA
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, RESOURCES, febrl
-from tryst.carole.engine import compare, rows_of_sets
+from tryst.carole.engine import compare
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records
@@ -45,7 +46,7 @@ def requested(spec: Specification, files: Files) -> tuple[float, float, float]:
         for side in Side
     }
     plan = plan_of(spec)
-    alice, bob = (rows_of_sets(encoded[side].sets, files[side].height) for side in Side)
+    alice, bob = (contribution_of(encoded[side].sets, files[side].height) for side in Side)
     _, kept = compare(alice, bob, plan, RESOURCES, lambda *_: None)
     found = []
     for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True):

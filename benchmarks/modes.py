@@ -16,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks import DATA
-from tryst.carole.engine import Linkage, Resources, compare, link, rows_of_sets
+from benchmarks._held_sets import contribution_of
+from tryst.carole.engine import Linkage, Resources, compare, link
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -104,7 +105,7 @@ def link_in(
         rows = alice.order[of_pairs.row_a].astype(np.int32), bob.order[of_pairs.row_b].astype(np.int32)
         linkage = replace(linkage, pairs=replace(of_pairs, row_a=rows[0], row_b=rows[1]))
         return Linked(linkage, links_of(linkage), time.perf_counter() - started)
-    parts = [rows_of_sets(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
+    parts = [contribution_of(side.sets, files[name].height) for name, side in zip(Side, (alice, bob), strict=True)]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
     # What the custodians report to the resolver: which rows are one record.
     records = []

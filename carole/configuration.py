@@ -6,11 +6,13 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from tryst.carole.bucket import Bucket
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
@@ -31,8 +33,9 @@ store:
   database: sqlite:///{store}/carole.db  # or postgresql+psycopg://user@host/name, with its password in a ~/.pgpass
   blobs: {store}/blobs  # encrypted uploads and results; wrapping.key must not be in their backups
 limits:
-  memory: 3GiB                         # for the data of a run; the interpreter needs about 250 MiB more
+  memory: 3GiB                         # for the data of runs; each worker's interpreter needs about 250 MiB more
   threads: 0                           # for comparing; 0 means one per core
+  workers: 1                           # runs at a time; memory and threads are shared out among them
   max_upload: 2GiB                     # per custodian, of signatures
   max_rows: 5000000                    # per custodian's file
   max_stored: 32GiB                    # per custodian, of all its contributions in all projects
@@ -75,6 +78,29 @@ def _database(text: str, info: ValidationInfo) -> str:
     return text
 
 
+def _blobs(given: str | Path, info: ValidationInfo) -> str | Path:
+    """The URL of a bucket as it is; a folder, where relative, made relative to the file's folder."""
+    text = str(given)
+    if "://" not in text:
+        folder = (info.context or {}).get("folder")
+        path = Path(text).expanduser()
+        return path if folder is None else Path(folder) / path
+    if not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]{1,64}){0,8}", text):
+        raise ValueError("expected a folder, or s3://bucket/prefix")
+    return text
+
+
+def _endpoint(text: str) -> str:
+    """The URL of a service, by TLS unless it is on this machine."""
+    found = urlsplit(text)
+    loopback = found.hostname in ("127.0.0.1", "::1", "localhost")
+    if text and (found.scheme not in ("https", "http") or not found.hostname or found.username or found.query):
+        raise ValueError("expected https://host or https://host:port")
+    if text and found.scheme == "http" and not loopback:
+        raise ValueError("expected https://: without TLS only a service on this machine is used")
+    return text
+
+
 Size = Annotated[str, AfterValidator(_size)]
 
 
@@ -85,13 +111,45 @@ def size_in_bytes(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
+class ObjectsConfiguration(Configuration):
+    """How an object store is reached. Credentials are in a file or in the environment, never here."""
+
+    endpoint: Annotated[str, AfterValidator(_endpoint)] = ""
+    """URL of the service; by default Amazon's of the region."""
+    region: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")] = "us-east-1"
+    """As the service names it."""
+    credentials: ConfiguredPath | None = None
+    """File in the form of AWS' own, with a section [default]; by default AWS_ACCESS_KEY_ID and so on are read."""
+    authorities: ConfiguredPath | None = None
+    """Certificates of the authorities of the service's certificate, in PEM; by default those that everyone trusts."""
+
+    def bucket(self, url: str) -> Bucket:
+        """The bucket of a URL, reached so."""
+        return Bucket(url, self.endpoint, self.region, self.credentials, self.authorities)
+
+
 class StoreConfiguration(Configuration):
     """Where Carole stores her data."""
 
     database: Annotated[str, AfterValidator(_database), Field(repr=False)]
     """``sqlite:///path`` or ``postgresql+psycopg://user@host/name``."""
-    blobs: ConfiguredPath
-    """Folder of encrypted uploads and results."""
+    blobs: Annotated[str | Path, AfterValidator(_blobs)]
+    """Folder of encrypted uploads and results, or ``s3://bucket/prefix``."""
+    objects: ObjectsConfiguration | None = None
+    """Of the object store, where blobs are in one."""
+
+    @model_validator(mode="after")
+    def _objects_of_a_bucket(self) -> StoreConfiguration:
+        if self.objects is not None and isinstance(self.blobs, Path):
+            raise ValueError("`objects` is for blobs at s3://bucket/prefix, and these are in a folder")
+        return self
+
+    @property
+    def place(self) -> Path | Bucket:
+        """Where blobs are, as the store takes it."""
+        return (
+            self.blobs if isinstance(self.blobs, Path) else (self.objects or ObjectsConfiguration()).bucket(self.blobs)
+        )
 
 
 class MemberConfiguration(Configuration):
@@ -118,9 +176,11 @@ class LimitsConfiguration(Configuration):
     """How much Carole may use, and take from a custodian."""
 
     memory: Size = "3GiB"
-    """For the data of a run; the interpreter and its libraries need more on top."""
+    """For the data of all workers' runs; the interpreter and its libraries need more on top, for each worker."""
     threads: Annotated[int, Field(ge=0, le=1024)] = 0
     """Threads that compare; 0 means one per core."""
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """Runs at a time, each of another project, with an equal share of `memory` and `threads`."""
     max_upload: Size = "2GiB"
     """Maximum size of one custodian's contribution."""
     max_rows: Annotated[int, Field(ge=1, lt=2**31)] = 5_000_000
@@ -148,9 +208,14 @@ class LimitsConfiguration(Configuration):
         return size_in_bytes(self.max_stored)
 
     @property
+    def worker_bytes(self) -> int:
+        """One worker's share of `memory`."""
+        return self.memory_bytes // self.workers
+
+    @property
     def worker_threads(self) -> int:
-        """`threads`, with 0 replaced by the number of cores this process may use."""
-        return self.threads or len(os.sched_getaffinity(0))
+        """One worker's share of `threads`, or of the cores this process may use: one at the minimum."""
+        return max(1, (self.threads or len(os.sched_getaffinity(0))) // self.workers)
 
 
 class CaroleConfiguration(Configuration):

@@ -8,6 +8,7 @@ EXTRAS = {
     "altair": "report",
     "hvac": "vault",
     "jinja2": "report",
+    "obstore": "objects",
     "pkcs11": "pkcs11",
     "psycopg": "postgres",
     "vl_convert": "report",

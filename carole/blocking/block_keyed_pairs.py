@@ -1,52 +1,77 @@
 """The pairs of block-keyed mode, in which each rule has its own rows and a record is a different row under each rule.
 
-The rows of all rules are concatenated. A rule's blocks hold rows of that rule only, and the keys of the other
-rules are tags, equal within a block where two rows agree on the other rule too. So a pair is written by the first rule
-that it satisfies, with all rules it satisfies, although it is not known which rows are the same record.
+A rule's blocks hold rows of that rule only, and the keys of the other rules are tags, equal within a block where two
+rows agree on the other rule too. So a pair is written by the first rule that it satisfies, with all rules it satisfies,
+although it is not known which rows are the same record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking.candidates import CandidatePairs
+from tryst.carole.blocking.candidates import Block, Part, blocks_of, by_row, stretches
+from tryst.carole.blocking.kernels import block_pairs
 
 
-class BlockKeyedPairs(CandidatePairs):
-    """The pairs within the blocks of each rule, each pair under the first rule it satisfies.
+class BlockKeyedPairs:
+    """The pairs of two sets within the blocks of their rule, but for those that satisfy an earlier rule.
 
     Parameters
     ----------
+    rule : int
+        The number of the rule whose rows these are.
     keys_a, keys_b : sequence of ndarray of uint64
-        Per rule the keys of all of A's and of B's rows: digests of blocks in the rule's own rows, tags in the others.
-    starts_a, starts_b : sequence of int
-        Where each rule's own rows begin, and where the last rule's rows end.
+        Per rule the keys of A's and of B's rows: digests of blocks for the rule itself, tags for the others.
+    start, stop : int
+        The stretch of the pairs to write, in the order of the digests, A's rows and B's rows; None: to the end.
 
     Raises
     ------
     TrystError
-        PARAMETER as for `CandidatePairs`.
+        PARAMETER if the arrays of a side differ in length.
     """
 
     def __init__(
         self,
+        rule: int,
         keys_a: Sequence[NDArray[np.uint64]],
         keys_b: Sequence[NDArray[np.uint64]],
-        starts_a: Sequence[int],
-        starts_b: Sequence[int],
+        start: int = 0,
+        stop: int | None = None,
     ) -> None:
-        own_a = [_only(keys, starts_a, rule) for rule, keys in enumerate(keys_a)]
-        own_b = [_only(keys, starts_b, rule) for rule, keys in enumerate(keys_b)]
-        super().__init__(own_a, own_b)
-        self._keys_a = np.ascontiguousarray(np.stack(keys_a, axis=1))
-        self._keys_b = np.ascontiguousarray(np.stack(keys_b, axis=1))
+        self._rule, self._start = rule, start
+        self._blocks = blocks_of(keys_a[rule], keys_b[rule])
+        self._stop = self._blocks.n_pairs if stop is None else stop
+        self._keys_a, self._keys_b = by_row(keys_a), by_row(keys_b)
+
+    @property
+    def of_blocks(self) -> int:
+        """Pairs within all blocks of the two sets."""
+        return self._blocks.n_pairs
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of the stretch, those that satisfy an earlier rule among them."""
+        return self._stop - self._start
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Split the stretch into parts of at most `size` pairs."""
+        return stretches(self._rule, self._start, self._stop, size)
+
+    def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
+        """Write those pairs of a part that satisfy no earlier rule; return how many there are."""
+        return block_pairs(
+            part.start, part.stop, part.rule, self._blocks, self._keys_a, self._keys_b, row_a, row_b, mask
+        )
 
 
-def _only(keys: NDArray[np.uint64], starts: Sequence[int], rule: int) -> NDArray[np.uint64]:
-    """The keys of a rule's own rows; none elsewhere."""
-    own = np.zeros_like(keys)
-    own[starts[rule] : starts[rule + 1]] = keys[starts[rule] : starts[rule + 1]]
-    return own
+def shared_blocks(
+    rule: int, digests_a: NDArray[np.uint64], digests_b: NDArray[np.uint64], above: int
+) -> tuple[int, list[Block]]:
+    """The number of pairs within the blocks of two sets of a rule, and the blocks of more than `above` pairs."""
+    blocks = blocks_of(digests_a, digests_b)
+    large = np.flatnonzero(blocks.size_a * blocks.size_b > above)
+    return blocks.n_pairs, [Block(rule, int(blocks.size_a[k]), int(blocks.size_b[k])) for k in large]

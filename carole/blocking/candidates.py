@@ -72,7 +72,7 @@ class AllPairs:
 
     def parts(self, size: int) -> Iterator[Part]:
         """Split the product into parts of at most `size` pairs."""
-        return _stretches(0, self.n_pairs, size)
+        return stretches(0, 0, self.n_pairs, size)
 
     def write(self, part: Part, row_a: NDArray[np.int32], row_b: NDArray[np.int32], mask: NDArray[np.uint32]) -> int:
         """Write a part's pairs; return how many there are."""
@@ -134,9 +134,9 @@ class CandidatePairs:
                 got=f"{len(keys_a)} and {len(keys_b)}",
                 remedy="give both sides the specification's rules",
             )
-        self._keys_a = _by_row(keys_a)
-        self._keys_b = _by_row(keys_b)
-        self._rules = [_blocks(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
+        self._keys_a = by_row(keys_a)
+        self._keys_b = by_row(keys_b)
+        self._rules = [blocks_of(in_a, in_b) for in_a, in_b in zip(keys_a, keys_b, strict=True)]
 
     @staticmethod
     def index_bytes(n_a: int, n_b: int, n_rules: int) -> int:
@@ -178,7 +178,7 @@ class CandidatePairs:
     def parts(self, size: int) -> Iterator[Part]:
         """Split the rules' pairs into parts of at most `size`."""
         for number, rule in enumerate(self._rules):
-            yield from _stretches(number, rule.n_pairs, size)
+            yield from stretches(number, 0, rule.n_pairs, size)
 
     def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
         """Write the rules that each of the first `n` pairs satisfies."""
@@ -195,7 +195,7 @@ class CandidatePairs:
         )
 
 
-def _blocks(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
+def blocks_of(keys_a: NDArray[np.uint64], keys_b: NDArray[np.uint64]) -> Blocks:
     """The blocks of one rule: rows in the order of their keys, and where each shared key begins."""
     order_a, values_a, first_a, size_a = _grouped(keys_a)
     order_b, values_b, first_b, size_b = _grouped(keys_b)
@@ -215,7 +215,7 @@ def _grouped(
     return order, values[present], first[present].astype(np.int64), size[present].astype(np.int64)
 
 
-def _by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     """Keys of each row beside each other, shape (n_rows, n_rules)."""
     if len({len(column) for column in keys}) != 1:
         raise TrystError(
@@ -228,6 +228,7 @@ def _by_row(keys: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(np.stack(keys, axis=1))
 
 
-def _stretches(rule: int, n_pairs: int, size: int) -> Iterator[Part]:
-    for start in range(0, n_pairs, size):
-        yield Part(rule, start, min(start + size, n_pairs))
+def stretches(rule: int, start: int, stop: int, size: int) -> Iterator[Part]:
+    """The pairs from `start` up to `stop` of a rule, in parts of at most `size`."""
+    for first in range(start, stop, size):
+        yield Part(rule, first, min(first + size, stop))

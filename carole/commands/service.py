@@ -49,7 +49,7 @@ def init(config: Config = Path("carole.yaml")) -> None:
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    store, made = initialise(places.database, places.blobs, identity, milliseconds)
+    store, made = initialise(places.database, places.place, identity, milliseconds)
     typer.echo(f"Made the store {store}." if made else f"The store {store} exists and is left as it is.")
 
 
@@ -60,7 +60,7 @@ def upgrade(config: Config = Path("carole.yaml")) -> None:
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    before, after = bring(places.database, places.blobs, identity, milliseconds)
+    before, after = bring(places.database, places.place, identity, milliseconds)
     if before == after:
         typer.echo(f"The database has version {after} already; nothing was changed.")
     else:
@@ -77,7 +77,7 @@ def confirm_clock(config: Config = Path("carole.yaml")) -> None:
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    days = confirm(places.database, places.blobs, identity, milliseconds)
+    days = confirm(places.database, places.place, identity, milliseconds)
     when = "near to" if not days else f"{abs(days)} days {'after' if days > 0 else 'before'}"
     typer.echo(f"The clock is {when} the store's last use, and believed. The audit log has an entry about it.")
 
@@ -94,7 +94,7 @@ def backup(
     from tryst.carole.store.store import milliseconds
 
     places, _ = _store(config)
-    made = back_up(places.database, places.blobs, target, milliseconds)
+    made = back_up(places.database, places.place, target, milliseconds)
     typer.echo(f"{target}: the store {made.store} with {made.entries} entries of its log and {made.files} files.")
 
 
@@ -113,7 +113,7 @@ def restore(
     from tryst.common.versions import STORE
 
     places, identity = _store(config)
-    made, version = put_back(source, places.database, places.blobs, identity, milliseconds)
+    made, version = put_back(source, places.database, places.place, identity, milliseconds)
     typer.echo(f"The store {made.store} is restored, with {made.entries} entries of its log and {made.files} files.")
     if version < STORE:
         typer.echo(f"The backup has version {version}; the database has version {STORE}, as after 'upgrade'.")
@@ -131,7 +131,7 @@ def declare_restored(config: Config = Path("carole.yaml")) -> None:
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    entries = declare(places.database, places.blobs, identity, milliseconds)
+    entries = declare(places.database, places.place, identity, milliseconds)
     typer.echo(f"Recorded: the store was put back with {entries} entries of its log.")
     typer.echo(_NEXT)
 

@@ -12,6 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+Counts = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
+"""Distinct packed vectors with their masks, and the number of pairs of each; each of shape (n,)."""
+
 
 @njit(nogil=True, cache=True)
 def _slot(
@@ -155,11 +158,13 @@ class PatternCounter:
         _add(code, mask, value, 0, len(code), self._codes, self._masks, self._values, self._used)
 
 
-def merged(
-    tables: Sequence[PatternCounter],
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+def merged(tables: Sequence[PatternCounter]) -> Counts:
     """Sum of several tables, sorted by code and mask: the same whichever thread counted what."""
-    parts = [table.items() for table in tables]
+    return summed([table.items() for table in tables])
+
+
+def summed(parts: Sequence[Counts]) -> Counts:
+    """Sum of several counts, sorted by code and mask."""
     code, mask, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((mask, code))
     code, mask, value = code[order], mask[order], value[order]
@@ -168,6 +173,26 @@ def merged(
     starts = np.flatnonzero(first)
     total = np.add.reduceat(value, starts) if len(starts) else value
     return code[starts], mask[starts], total
+
+
+class Tally:
+    """A sum of many counts that holds few of them: each is merged with one that has about as many parts."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[int, Counts]] = []
+
+    def add(self, counts: Counts) -> None:
+        """Add some counts."""
+        parts = 1
+        while self._held and self._held[-1][0] == parts:
+            counts = summed([self._held.pop()[1], counts])
+            parts *= 2
+        self._held.append((parts, counts))
+
+    def total(self) -> Counts:
+        """The sum, sorted by code and mask."""
+        none = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.int64)
+        return summed([none, *(counts for _, counts in self._held)])
 
 
 def _capacity(maximum: int) -> int:

@@ -5,9 +5,9 @@ it needs of the contributions (`whole_files`, `block_keyed_files`). In block-key
 which sees signatures, and `conclude`, which sees which rows are one record. No input or output, no calls to a service.
 """
 
-from tryst.carole.engine.block_keyed_rows import BlockKeyedRows, rows_of_sets
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.linking import link
 from tryst.carole.engine.local import compare
 from tryst.carole.engine.plan import LinkagePlan
@@ -16,8 +16,8 @@ from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage, ScoredPairs, ScoredPatterns
 
 __all__ = [
-    "BlockKeyedRows",
     "Candidates",
+    "Contribution",
     "FieldPlan",
     "Linkage",
     "LinkagePlan",
@@ -28,5 +28,4 @@ __all__ = [
     "compare",
     "conclude",
     "link",
-    "rows_of_sets",
 ]

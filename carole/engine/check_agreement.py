@@ -18,7 +18,7 @@ from tryst.carole.engine.linkage_input import LinkageInput
 from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
 from tryst.carole.engine.sample_groups import field_levels, pairs_in_groups
-from tryst.carole.engine.stream import KeptPairs
+from tryst.common.encoding.signature_sets import SignatureSet
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,30 @@ class CheckAgreement:
         return replace(self, agrees=self.agrees[selected])
 
 
-def check_agreement(
-    files: LinkageInput, field: FieldPlan, kept: KeptPairs, pool: ThreadPoolExecutor, seed: int
-) -> CheckAgreement:
-    """Compare the kept pairs, and all pairs of records or a sample of them, in the check field.
+def agreement(
+    a: SignatureSet, b: SignatureSet, field: FieldPlan, row_a: NDArray[np.int32], row_b: NDArray[np.int32]
+) -> NDArray[np.int8]:
+    """Which pairs of rows agree in the check field: int8, shape (n_pairs,), as `CheckAgreement.agrees`."""
+    in_a, in_b = a.fields[field.name], b.fields[field.name]
+    compared = FieldComparison(in_a, in_b, field.bounds, None, field.comparator, field.randomised_response)
+    level = np.zeros(len(row_a), dtype=np.int64)
+    compared.add(row_a, row_b, len(level), 1, level)
+    return np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
+
+
+def strangers(files: LinkageInput, field: FieldPlan, pool: ThreadPoolExecutor, seed: int) -> float:
+    """The share of all pairs of records with the check field, or of a sample of them, that agree in it.
 
     Parameters
     ----------
     files : LinkageInput
     field : FieldPlan
         The check field.
-    kept : KeptPairs
     pool : ThreadPoolExecutor
         Compares distinct values.
     seed : int
         Of the sample, where there is one.
     """
-    a, b = (part.fields[field.name] for part in files.rows)
-    compared = FieldComparison(a, b, field.bounds, None, field.comparator, field.randomised_response)
-    level = np.zeros(len(kept.row_a), dtype=np.int64)
-    compared.add(kept.row_a, kept.row_b, len(level), 1, level)
-    agrees = np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
     if files.sample_groups > 1:
         of_all = field_levels(files.samples, field, pairs_in_groups(files.samples, files.sample_groups))
     else:
@@ -72,4 +75,4 @@ def check_agreement(
             comparator=field.comparator, randomised_response=field.randomised_response,
         )  # fmt: skip
     total = float(of_all.sum())
-    return CheckAgreement(agrees, float(of_all[-1]) / total if total else 0.0)
+    return float(of_all[-1]) / total if total else 0.0

@@ -23,10 +23,22 @@ MANY_ALLOWED = {"none": ("Alice", "Bob"), "many_to_one": ("Alice",), "one_to_man
 """Whose file may have several records of a person under an assignment."""
 
 
-def equal_records(part: SignatureSet, plan: LinkagePlan) -> int:
-    """Records that equal another of the same file in every compared field and lack none. O(rows * fields)."""
+def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: NDArray[np.uint64] | None = None) -> int:
+    """Records that equal another of the same file in every compared field and lack none. O(rows * fields).
+
+    Parameters
+    ----------
+    part : SignatureSet
+    plan : LinkagePlan
+    blocks : ndarray of uint64, shape (n_rows,)
+        Records of two blocks are not equal.
+    """
     codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
-    whole = np.ascontiguousarray(codes[(codes != MISSING).all(axis=1)])
+    present = (codes != MISSING).all(axis=1)
+    whole = np.ascontiguousarray(codes[present])
+    if blocks is not None:
+        block = np.unique(blocks[present], return_inverse=True)[1].astype(np.int32)
+        whole = np.column_stack([whole, block])
     _, counts = np.unique(whole, axis=0, return_counts=True)
     return int(counts[counts > 1].sum())
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import FieldPlan
@@ -88,7 +88,7 @@ class NearCopies:
 
 
 def near_copies(
-    files: tuple[SignatureSet, SignatureSet] | tuple[BlockKeyedRows, BlockKeyedRows],
+    files: tuple[SignatureSet, SignatureSet] | tuple[Contribution, Contribution],
     plan: LinkagePlan,
     *,
     padded: bool = False,
@@ -106,14 +106,15 @@ def near_copies(
 
     Notes
     -----
-    At most `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks; whole files
+    At most `PAIRS` comparisons of rows for each file and rule, and never more than pairs within blocks. Of mode
+    block_keyed one set is in memory at a time, and has its share of the comparisons. Whole files
     without keyed rules are grouped by the values of `GROUPINGS` fields instead. Where rows are sampled (with a seed
     that follows from the plan) the share p of k compared rows has the standard error sqrt(p (1 - p) / k), with
     (hits + 1) / (k + 2) for p.
     """
     first, second = files
-    if isinstance(first, BlockKeyedRows):
-        assert isinstance(second, BlockKeyedRows)  # noqa: S101 - one mode for both
+    if isinstance(first, Contribution):
+        assert isinstance(second, Contribution)  # noqa: S101 - one mode for both
         samples = first.sample, second.sample
         groups = first.sample_groups if first.sample_groups == second.sample_groups else 1
     else:
@@ -193,30 +194,47 @@ def _chance(
 
 
 def _of_file(
-    file: SignatureSet | BlockKeyedRows, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
+    file: SignatureSet | Contribution, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
 ) -> NearCopies:
     n_records = file.n_rows if isinstance(file, SignatureSet) else file.n_records
-    whole = file if isinstance(file, SignatureSet) else file.rows
     nothing = NearCopies(n_records, 0.0, 0, 0.0, evidence.distinguishing(n_records))
     if not nothing.distinguishing:
         return nothing
-    found = [
-        _within_blocks(whole, rows, keys, n_records, plan, evidence, rng)
-        for rows, keys in _groupings(file, plan, evidence)
-    ]
+    if isinstance(file, SignatureSet):
+        found = [
+            _within_blocks(file, rows, keys, n_records, plan, evidence, rng, PAIRS)
+            for rows, keys in _groupings(file, plan, evidence)
+        ]
+    else:
+        found = [_of_rule(file, rule.name, plan, evidence, rng) for rule in plan.rules]
     return max(found, key=lambda one: (one.rows, one.compared), default=nothing)
 
 
+def _of_rule(
+    file: Contribution, rule: str, plan: LinkagePlan, evidence: Evidence, rng: np.random.Generator
+) -> NearCopies:
+    """Near-copies in the blocks of a rule: the sum over its sets, each of which has its share of `PAIRS`."""
+    numbers = file.sets_of(rule)
+    found = []
+    for number in numbers:
+        part = file.read(number)
+        rows = np.arange(part.n_rows)
+        own = PAIRS // len(numbers)
+        found.append(_within_blocks(part, rows, part.blocks[rule], file.n_records, plan, evidence, rng, own))
+    return NearCopies(
+        file.n_records,
+        sum(one.rows for one in found),
+        sum(one.compared for one in found),
+        math.hypot(*(one.standard_error for one in found)),
+        distinguishing=True,
+    )
+
+
 def _groupings(
-    file: SignatureSet | BlockKeyedRows, plan: LinkagePlan, evidence: Evidence
+    file: SignatureSet, plan: LinkagePlan, evidence: Evidence
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64]]]:
     """Rows that are compared with each other: numbers of rows that have a key, and their keys."""
     keyed = [rule.name for rule in plan.rules if rule.formed is None]
-    if isinstance(file, BlockKeyedRows):
-        for number, name in enumerate(keyed):
-            rows = np.arange(file.starts[number], file.starts[number + 1])
-            yield rows, file.rows.blocks[name][rows]
-        return
     every = np.arange(file.n_rows)
     for name in keyed:
         keys = file.blocks[name]
@@ -235,8 +253,9 @@ def _within_blocks(
     plan: LinkagePlan,
     evidence: Evidence,
     rng: np.random.Generator,
+    max_pairs: int,
 ) -> NearCopies:
-    """Rows with near-copies in their blocks: of all rows, or of a random sample of them."""
+    """Rows with near-copies in their blocks: of all rows, or of a random sample of them, with so many pairs."""
     rows, keys = _distinct(part, rows, keys, plan)
     order = np.argsort(keys, kind="stable")
     row, keys = rows[order].astype(np.int32), keys[order]
@@ -244,8 +263,8 @@ def _within_blocks(
     candidates = np.flatnonzero(size[block] > PARTNERS)
     of_candidates = size[block[candidates]].astype(np.int64)
     chosen = candidates
-    if of_candidates.sum() > PAIRS:
-        n = max(1, int(len(candidates) * PAIRS / of_candidates.sum()))
+    if of_candidates.sum() > max_pairs:
+        n = max(1, int(len(candidates) * max_pairs / of_candidates.sum()))
         chosen = np.sort(rng.choice(candidates, n, replace=False))
     vectors, packing = _vectors((part, part), plan)
     partners = np.zeros(len(chosen), dtype=np.int64)
@@ -280,6 +299,9 @@ def _distinct(
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """One of each set of rows that are equal in all compared fields."""
     codes = np.stack([part.fields[field.name].codes[rows] for field in plan.fields], axis=1)
+    if part.rule:
+        # Codes of a field that the rule fixes are the same in all blocks, whose values are not.
+        codes = np.column_stack([codes, np.unique(keys, return_inverse=True)[1].astype(np.int32)])
     _, first = np.unique(codes, axis=0, return_index=True)
     return rows[first], keys[first]
 

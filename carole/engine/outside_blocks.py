@@ -7,20 +7,21 @@ shows how their levels depend on each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import AllPairs, Part
-from tryst.carole.engine.linkage_input import LinkageInput, Mark
+from tryst.carole.blocking import Part
+from tryst.carole.engine.linkage_input import LinkageInput
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.sources import BlockedPairs
 from tryst.carole.engine.stream import PairStream
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.carole.fellegi_sunter.schemes import scheme_named
 from tryst.common.errors import ErrorCode, TrystError
+
+Mark = Callable[[NDArray[np.int32], NDArray[np.int32], int, NDArray[np.uint32]], None]
+"""Writes the rules that each of the first `n` pairs of rows satisfies, as bits of a mask."""
 
 SAMPLES = (1 << 23, 1 << 20, 1 << 17)
 """Pairs drawn from the whole product: the first number whose comparison vectors fit into memory."""
@@ -65,14 +66,14 @@ class RandomPairs:
         return n
 
 
-def selected_outside(pairs: AllPairs | BlockedPairs, plan: LinkagePlan) -> TypeGuard[BlockedPairs]:
+def selected_outside(plan: LinkagePlan) -> bool:
     """Whether pairs are left out, and the model needs the joint distribution of their levels."""
-    return not isinstance(pairs, AllPairs) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
+    return bool(plan.rules) and plan.dependence != "none" and scheme_named(plan.scheme).facts.calibrated
 
 
 def sample_outside_blocks(
     files: LinkageInput,
-    pairs: BlockedPairs,
+    mark: Mark,
     seed: int,
     packing: Packing,
     stream_of: Callable[[RandomPairs], PairStream],
@@ -84,8 +85,8 @@ def sample_outside_blocks(
     Parameters
     ----------
     files : LinkageInput
-    pairs
-        The pairs that are compared.
+    mark
+        Marks pairs of the samples by the rules that they satisfy, as far as known.
     seed : int
     packing : Packing
         Of the stream's vectors.
@@ -99,7 +100,6 @@ def sample_outside_blocks(
     """
     n_a, n_b = files.n_records
     sample_a, sample_b = files.samples
-    mark = files.sample_mark(pairs)
     for maximum in SAMPLES:
         drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed, files.sample_groups)
         try:

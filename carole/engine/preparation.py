@@ -11,6 +11,7 @@ from tryst.carole.comparison import level_distribution, level_table
 from tryst.carole.comparison.crosswise import CrosswiseComparison
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.common.encoding.layout import SetLayout
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
@@ -31,33 +32,39 @@ TABLES_SHARE = 0.5
 def check(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> None:
     """Raise `TrystError` unless both sets hold what the plan needs."""
     for side, part in (("alice", a), ("bob", b)):
-        if part.n_rows == 0:
+        check_fields(side, part.n_rows, part.layout, plan)
+
+
+def check_fields(side: str, n_rows: int, layout: SetLayout, plan: LinkagePlan) -> None:
+    """Raise `TrystError` unless a side's sets, of that layout and so many rows together, hold what the plan needs."""
+    if n_rows == 0:
+        raise TrystError(
+            ErrorCode.EMPTY_SOURCE, "a file without records cannot be linked", where=side,
+            got="0 rows", remedy="contribute a file with records",
+        )  # fmt: skip
+    there = {field.name: field for field in layout.fields}
+    for field in (*plan.fields, *(() if plan.check_field is None else (plan.check_field,))):
+        got = there.get(field.name)
+        expected = "signatures" if field.comparator == "jaccard" else "values"
+        if got is not None and got.content not in (expected, "fixed"):
             raise TrystError(
-                ErrorCode.EMPTY_SOURCE, "a file without records cannot be linked", where=side,
-                got="0 rows", remedy="contribute a file with records",
+                ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
+                where=f"{side}, field {field.name}", got=got.content,
+                remedy="contribute again under the specification of this run",
             )  # fmt: skip
-        for field in (*plan.fields, *(() if plan.check_field is None else (plan.check_field,))):
-            got = part.fields.get(field.name)
-            expected = "signatures" if field.comparator == "jaccard" else "values"
-            if got is not None and got.content != expected:
-                raise TrystError(
-                    ErrorCode.ENCODING_MISMATCH, f"{expected} expected",
-                    where=f"{side}, field {field.name}", got=got.content,
-                    remedy="contribute again under the specification of this run",
-                )  # fmt: skip
-            if got is None or got.bits != field.bits:
-                raise TrystError(
-                    ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
-                    where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
-                    remedy="contribute again under the specification of this run",
-                )  # fmt: skip
-        for rule in plan.rules:
-            if rule.formed is None and rule.name not in part.blocks:
-                raise TrystError(
-                    ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
-                    where=f"{side}, blocking rule {rule.name}", got="none",
-                    remedy="contribute again under the specification of this run",
-                )  # fmt: skip
+        if got is None or got.bits != field.bits:
+            raise TrystError(
+                ErrorCode.ENCODING_MISMATCH, f"signatures of {field.bits} bits expected",
+                where=f"{side}, field {field.name}", got="none" if got is None else f"{got.bits} bits",
+                remedy="contribute again under the specification of this run",
+            )  # fmt: skip
+    for rule in plan.rules:
+        if rule.formed is None and rule.name not in layout.blocks:
+            raise TrystError(
+                ErrorCode.ENCODING_MISMATCH, "blocking keys expected",
+                where=f"{side}, blocking rule {rule.name}", got="none",
+                remedy="contribute again under the specification of this run",
+            )  # fmt: skip
 
 
 def crosswise(a: SignatureSet, b: SignatureSet, plan: LinkagePlan) -> list[CrosswiseComparison]:

@@ -13,22 +13,21 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.shard_work import digest_of_blocks
 from tryst.carole.engine.stream import KeptPairs
 from tryst.common.keys.bulk import numbers
 from tryst.common.suite import Suite
 
-_VERSION = b"tryst request order 1"
+_VERSION = b"tryst request order 2"
 
 
-def request_order(
-    a: BlockKeyedRows, b: BlockKeyedRows, kept: KeptPairs, suite: Suite = Suite.DEFAULT
-) -> NDArray[np.int64]:
+def request_order(a: Contribution, b: Contribution, kept: KeptPairs, suite: Suite = Suite.DEFAULT) -> NDArray[np.int64]:
     """Which kept pair comes at each place of a request: int64, shape (n_kept,).
 
     Parameters
     ----------
-    a, b : BlockKeyedRows
+    a, b : Contribution
         The two contributions.
     kept : KeptPairs
         The candidate pairs; another choice of them has another order.
@@ -37,12 +36,12 @@ def request_order(
 
     Notes
     -----
-    SHA-256 of 8 bytes for each row and rule, and a sort of the pairs.
+    SHA-256 of 8 bytes for each row, and a sort of the pairs.
     """
     digest = hashlib.sha256(_VERSION)
     for part in (a, b):
-        for keys in part.rows.blocks.values():
-            digest.update(len(keys).to_bytes(8, "little") + np.ascontiguousarray(keys, dtype="<u8").tobytes())
+        for number in range(len(part.sets)):
+            digest.update(part.sets[number].rows.to_bytes(8, "little") + digest_of_blocks(part, number))
     for which in (kept.row_a, kept.row_b, kept.pattern):
         digest.update(np.ascontiguousarray(which, dtype="<i4").tobytes())
     place = np.arange(len(kept.pattern))

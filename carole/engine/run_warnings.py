@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.blocking import AllPairs
+from tryst.carole.blocking.block_size_cap import Skew
+from tryst.carole.engine.linkage_input import Blocked, ComparedPairs
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.selection import Selection
-from tryst.carole.engine.sources import BlockedPairs, Source
 from tryst.carole.fellegi_sunter import BlockingRecall
 from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.encoding.signature_sets import SignatureSet
 
 LARGE_BLOCK = 1_000_000
 """Pairs above which a block gets a warning."""
@@ -20,10 +19,8 @@ MANY_MISSING = 0.5
 
 
 def run_warnings(
-    a: SignatureSet,
-    b: SignatureSet,
     plan: LinkagePlan,
-    source: Source,
+    pairs: ComparedPairs,
     selection: Selection,
     missing: dict[str, tuple[float, float]],
     sides: tuple[str, ...],
@@ -33,9 +30,9 @@ def run_warnings(
         for side, share in zip(sides, shares, strict=False):
             if share > MANY_MISSING:
                 yield result_warning("field_mostly_missing", side=side, field=name, share=share)
-    if not isinstance(source.pairs, AllPairs):
-        yield from _skew_warnings(plan, source)
-        yield from _block_warnings(a, b, plan, source.pairs, sides)
+    if plan.rules:
+        yield from _skew_warnings(plan, pairs.skews)
+        yield from _block_warnings(plan, pairs.blocked, pairs.n_rows, sides)
     if selection.raised:
         yield result_warning("pairs_not_kept", floor=selection.floor, pairs=selection.n_pairs)
 
@@ -56,9 +53,9 @@ def number_warnings(links: int, n_a: int, n_b: int) -> Iterator[ResultWarning]:
 
 
 def _block_warnings(
-    a: SignatureSet, b: SignatureSet, plan: LinkagePlan, source: BlockedPairs, sides: tuple[str, ...]
+    plan: LinkagePlan, blocked: Blocked, n_rows: tuple[int, int], sides: tuple[str, ...]
 ) -> Iterator[ResultWarning]:
-    large = source.blocks_above(LARGE_BLOCK)
+    large = blocked.blocks_above(LARGE_BLOCK)
     for number, rule in enumerate(plan.rules):
         blocks = [block for block in large if block.rule == number]
         if blocks:
@@ -71,16 +68,16 @@ def _block_warnings(
                 rows_a=largest.rows_a,
                 rows_b=largest.rows_b,
             )
-        if source.pairs_per_rule[number] == 0:
+        if blocked.pairs_per_rule[number] == 0:
             yield result_warning("rule_without_pairs", rule=rule.name)
-    for side, rows, n_rows in zip(sides, source.rows_without_key, (a.n_rows, b.n_rows), strict=False):
+    for side, rows, total in zip(sides, blocked.rows_without_key, n_rows, strict=False):
         if rows:
-            yield result_warning("records_without_key", number=f"{rows:,}", side=side, total=n_rows, unit="rows")
+            yield result_warning("records_without_key", number=f"{rows:,}", side=side, total=total, unit="rows")
 
 
-def _skew_warnings(plan: LinkagePlan, source: Source) -> Iterator[ResultWarning]:
+def _skew_warnings(plan: LinkagePlan, skews: tuple[Skew, ...]) -> Iterator[ResultWarning]:
     """Warnings about blocks above a rule's limit, by their sizes."""
-    for rule, skew in zip(plan.rules, source.skews, strict=True):
+    for rule, skew in zip(plan.rules, skews, strict=False):
         if skew.largest_split is not None:
             rows_a, rows_b = skew.largest_split
             yield result_warning(

@@ -7,7 +7,7 @@ pass need not compare again.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.blocking import PairSource, Part
-from tryst.carole.comparison.counting import PatternCounter, merged
+from tryst.carole.comparison.counting import Counts, PatternCounter, merged
 from tryst.carole.engine.parallel import in_order
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.common.errors import ErrorCode, TrystError
@@ -45,11 +45,27 @@ class _Workspace:
 
 @dataclass(frozen=True)
 class KeptPairs:
-    """Pairs whose pattern was selected: rows of A and of B, and the pattern of each."""
+    """Pairs whose pattern was selected: rows of A and of B, and the pattern of each; where there is a check field also
+    their agreement in it, int8: 1, 0, or -1 where a record lacks it."""
 
     row_a: NDArray[np.int32]
     row_b: NDArray[np.int32]
     pattern: NDArray[np.int32]
+    agrees: NDArray[np.int8] | None = None
+
+
+def joined(parts: Sequence[KeptPairs]) -> KeptPairs:
+    """Kept pairs of several stretches, one after the other."""
+    if not parts:
+        none = np.empty(0, dtype=np.int32)
+        return KeptPairs(none, none, none)
+    agrees = [part.agrees for part in parts if part.agrees is not None]
+    return KeptPairs(
+        np.concatenate([part.row_a for part in parts]),
+        np.concatenate([part.row_b for part in parts]),
+        np.concatenate([part.pattern for part in parts]),
+        np.concatenate(agrees) if agrees else None,
+    )
 
 
 class PairStream:
@@ -101,7 +117,7 @@ class PairStream:
         """Memory of stored vectors."""
         return 8 * n_pairs
 
-    def count(self, progress: StageProgress) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    def count(self, progress: StageProgress) -> Counts:
         """First pass: distinct packed vectors with their masks, in ascending order, and their numbers of pairs.
 
         Raises
@@ -121,7 +137,7 @@ class PairStream:
                 n = self._source.write(part, work.row_a, work.row_b, work.mask)
                 self._vectors.write(work.row_a, work.row_b, n, work.code)
                 if not table.add(work.code, work.mask, one, n):
-                    raise self._too_many_patterns()
+                    raise self.too_many_patterns(self._max_patterns)
                 if self._stored is not None:
                     self._stored[part] = work.code[:n].copy()
             finally:
@@ -132,7 +148,7 @@ class PairStream:
         self._run(count_part, progress)
         code, mask, count = merged(everything)
         if len(code) > self._max_patterns:
-            raise self._too_many_patterns()
+            raise self.too_many_patterns(self._max_patterns)
         return code, mask, count
 
     def keep(
@@ -163,7 +179,6 @@ class PairStream:
             In the order of the source.
         """
         selected = _selected(code, mask, pattern)
-        found: list[KeptPairs] = []
 
         def keep_part(part: Part) -> int:
             work = self._workspaces.get()
@@ -183,15 +198,7 @@ class PairStream:
 
         pairs: dict[Part, KeptPairs] = {}
         self._run(keep_part, progress)
-        found = [pairs[part] for part in sorted(pairs)]
-        if not found:
-            none = np.empty(0, dtype=np.int32)
-            return KeptPairs(none, none, none)
-        return KeptPairs(
-            np.concatenate([part.row_a for part in found]),
-            np.concatenate([part.row_b for part in found]),
-            np.concatenate([part.pattern for part in found]),
-        )
+        return joined([pairs[part] for part in sorted(pairs)])
 
     def map(
         self,
@@ -254,10 +261,12 @@ class PairStream:
             done += n
             progress(done / total)
 
-    def _too_many_patterns(self) -> TrystError:
+    @staticmethod
+    def too_many_patterns(maximum: int) -> TrystError:
+        """The error where more distinct vectors occur than memory allows."""
         return TrystError(
             ErrorCode.MEMORY,
-            f"more than {self._max_patterns:,} distinct comparison vectors, the most that memory allows",
+            f"more than {maximum:,} distinct comparison vectors, the most that memory allows",
             where="resources.memory_bytes",
             remedy="compare fewer fields, give them fewer levels, or grant more memory",
         )

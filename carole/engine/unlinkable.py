@@ -6,6 +6,7 @@ threshold, no other record can be linked to it: it lacks too many fields, or its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,14 @@ def fields_present(part: SignatureSet, plan: LinkagePlan) -> FieldsPresent:
     missing = np.stack([part.fields[field.name].codes == MISSING for field in plan.fields], axis=1)
     kinds, records = np.unique(missing, axis=0, return_counts=True)
     return FieldsPresent(kinds, records.astype(np.int64))
+
+
+def summed_fields_present(parts: Sequence[FieldsPresent]) -> FieldsPresent:
+    """The same of several parts of a file together."""
+    kinds, place = np.unique(np.concatenate([part.missing for part in parts]), axis=0, return_inverse=True)
+    records = np.zeros(len(kinds), dtype=np.int64)
+    np.add.at(records, place.ravel(), np.concatenate([part.records for part in parts]))
+    return FieldsPresent(kinds, records)
 
 
 def best_possible(found: FieldsPresent, plan: LinkagePlan, fitted: FittedScheme) -> BestPossible:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tryst.carole.engine.latent import check_variables
-from tryst.carole.engine.linkage_input import BothSets, Mark
-from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.linkage_input import BothSets
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check
-from tryst.carole.engine.sources import BlockedPairs, Source, pair_source
+from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.sources import pair_source
+from tryst.carole.engine.whole_pairs import WholePairs, take_input
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import StageProgress
@@ -34,7 +32,7 @@ class WholeFiles:
     def __init__(self, a: SignatureSet, b: SignatureSet) -> None:
         self.rows: BothSets = a, b
         self.n_records = a.n_rows, b.n_rows
-        self.samples = self.distinct_records = self.rows
+        self.samples = self.rows
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless both sets hold what the plan needs."""
@@ -42,17 +40,13 @@ class WholeFiles:
         if plan.latent is not None:
             check_variables(*self.rows, plan.latent)
 
-    def source(self, plan: LinkagePlan, budget: MemoryBudget, progress: StageProgress) -> Source:
-        """All pairs, or those of the rules."""
-        return pair_source(*self.rows, plan, budget, progress)
-
-    def sample_tables(self, tables: dict[str, NDArray[np.int8]]) -> dict[str, NDArray[np.int8]]:
-        """All: the rows are the samples."""
-        return tables
-
-    def sample_mark(self, pairs: BlockedPairs) -> Mark:
-        """The rules' own."""
-        return pairs.mark
+    def pairs(self, context: RunContext, progress: StageProgress) -> WholePairs:
+        """All pairs, or those of the rules; MEMORY where rows, index or tables do not fit."""
+        take_input(context, self.rows, self.samples)
+        source = pair_source(*self.rows, context.plan, context.budget, lambda done: progress(0.5 * done))
+        return WholePairs(
+            self.rows, source, self.samples, context, lambda done: progress(0.5 + 0.5 * done), within=self.within
+        )
 
     def warnings(self) -> Iterator[ResultWarning]:
         """None."""

@@ -62,7 +62,7 @@ class Application:
     path
         Of ``carole.yaml``.
     supervise
-        Makes the worker's supervisor; tests may run without a worker.
+        Makes a worker's supervisor; tests may run without workers.
     ended
         Set when another Carole has taken over the store and serving has to end.
 
@@ -87,20 +87,20 @@ class Application:
         vault = Vault(open_wrapper(self.configuration.wrapping, folder.wrapping))
         identity = open_identity(self.configuration.identity, folder.identity)
         check_own(self._trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
-        self.store = Store(self.configuration.store.database, self.configuration.store.blobs, vault, identity)
+        self.store = Store(self.configuration.store.database, self.configuration.store.place, vault, identity)
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
         self._identity = identity
         self._service = ServiceContext(self.store, own, endings=self._trust.endings)
-        self._supervisor = supervise(self.store, self._path)
+        self._supervisors = [supervise(self.store, self._path) for _ in range(limits.workers)]
         observability = self.configuration.observability
 
         def check_keys() -> None:
             check_wrapping(self.configuration.wrapping, folder.wrapping, vault)
             check_identity(self.configuration.identity, folder.identity, identity)
 
-        self._observation = observe(observability, self._service, self._supervisor, self._trust, check_keys)
+        self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
         self._lost = False
@@ -123,11 +123,11 @@ class Application:
 
     @property
     def worker_pid(self) -> int | None:
-        """Process id of the worker."""
-        return self._supervisor.pid
+        """Process id of the first worker."""
+        return self._supervisors[0].pid
 
     def start(self) -> None:
-        """Recover from a crash, start the worker, then the server.
+        """Recover from a crash, start the workers, then the server.
 
         Raises
         ------
@@ -138,8 +138,9 @@ class Application:
             log_swept(self.store.recover(self._stand))
             self._trust.require(partial(refuse_reused_names, self.store))
             self._record_members()
-            # The worker comes first: a process must not be started while gRPC's threads run.
-            self._supervisor.start()
+            # Workers come first: a process must not be started while gRPC's threads run.
+            for supervisor in self._supervisors:
+                supervisor.start()
             self._server = start_server(
                 self.configuration.listen,
                 self._servicers(),
@@ -189,12 +190,15 @@ class Application:
             self._ended.set()
 
     def stop(self) -> None:
-        """Report NOT_SERVING, let active calls end, stop the worker, close the store."""
+        """Report NOT_SERVING, let active calls end, stop the workers, close the store."""
         self._service.stopping.set()
         self._watch.stop()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
-        self._supervisor.stop()
+        for supervisor in self._supervisors:
+            supervisor.terminate()
+        for supervisor in self._supervisors:
+            supervisor.stop()
         # The last to end: meanwhile a probe sees that she is stopping, not that she is dead.
         self._observation.stop()
         self.store.close()

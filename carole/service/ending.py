@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tryst.carole.assessment import Combined, assess
@@ -14,10 +14,11 @@ from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import PolicyDecision, Project
 from tryst.carole.store import Store
 from tryst.carole.store.release_record import COUNTS
-from tryst.carole.store.releases import Kept
+from tryst.carole.store.releases import Kept, ReleaseTrace
 from tryst.carole.store.results import REPORT
-from tryst.carole.store.runs import Lease
+from tryst.carole.store.runs import Lease, OvertakenError
 from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.logging_setup import log
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 
@@ -37,6 +38,8 @@ def end_run(
     """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
 
     The report and the policy decision are stored in the transaction that ends the run: no result exists without them.
+    What another worker releases of the same custodians while this run is assessed is not in its report; then it is
+    assessed again.
 
     Parameters
     ----------
@@ -63,11 +66,16 @@ def end_run(
     TrystError
         As `assess`; errors of making the shares; WRONG_STATE if the run was taken from this worker.
     """
-    assessed = None
-    if combined is not None:
-        left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
+    links = document.linkage.links
+    if combined is None:
+        progress("seal", 0.0)
+        store.runs.finish(lease, links, make_shares())
+        return links
+    left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
+    while True:
         former = store.projects.former()(lease.project)
         project = store.projects.get(lease.project)
+        earlier = store.releases.earlier(project.name)
         assessed = assess(
             combined,
             spec,
@@ -76,19 +84,19 @@ def end_run(
             left,
             progress,
             document.linkage,
-            _released(store, project),
+            _released(store, project, earlier),
             coding(project.name, project.encoding_digest, project.epoch),
             copies,
             (former.projects, former.links),
         )
-    progress("seal", 0.0)
-    sealed = make_shares()
-    if assessed is not None:
-        sealed[REPORT] = (assessed.report,)
-        sealed[COUNTS] = (assessed.counts,)
-    links = document.linkage.links
-    store.runs.finish(lease, links, sealed, None if assessed is None else _decision(assessed))
-    return links
+        progress("seal", 0.0)
+        sealed = {**make_shares(), REPORT: (assessed.report,), COUNTS: (assessed.counts,)}
+        try:
+            store.runs.finish(lease, links, sealed, _decision(assessed), {trace.run for trace in earlier})
+        except OvertakenError:
+            log.info("released meanwhile: assessed again", project=lease.project)
+        else:
+            return links
 
 
 def _decision(assessed: Assessment) -> PolicyDecision:
@@ -97,13 +105,13 @@ def _decision(assessed: Assessment) -> PolicyDecision:
     return PolicyDecision(assessed.judged, assessed.breaches, assessed.digest, differ.compared, differ.unseen, reason)
 
 
-def _released(store: Store, project: Project) -> Iterator[EarlierRelease]:
+def _released(store: Store, project: Project, earlier: Sequence[ReleaseTrace]) -> Iterator[EarlierRelease]:
     """The releases of the project's custodians, newest first.
 
     The report is for the project's coordinator too, who may not know what belongs to another one: of that only the
     run's name is reported.
     """
-    for trace in reversed(store.releases.earlier(project.name)):
+    for trace in reversed(earlier):
         own = trace.owner == project.owner
         content = store.releases.counts(trace) if trace.kept is Kept.COUNTS else None
         known = own and trace.kept is not Kept.LOST

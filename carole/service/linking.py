@@ -58,10 +58,9 @@ def carry_out(
         Errors of the engine; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
         was taken from this worker.
     """
-    project = store.projects.get(lease.project)
-    _refuse_too_large(project, resources)
     if spec.mode == "block_keyed":
         return resolve_or_release(store, lease, spec, reader, resources, progress, note)
+    _refuse_too_large(store.projects.get(lease.project), resources)
     started = time.perf_counter()
     progress("read", 0.0)
     alice = _contribution(store, lease.project, Side.ALICE)
@@ -107,5 +106,5 @@ def _refuse_too_large(project: Project, resources: Resources) -> None:
             "the two contributions do not fit into the memory of a run",
             where="limits.memory",
             got=f"{total} bytes of signatures for {resources.memory_bytes}",
-            remedy="raise it in Carole's configuration, or use fewer signature bits",
+            remedy="raise it in Carole's configuration, have fewer workers, or use fewer signature bits",
         )

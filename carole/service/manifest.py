@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tryst.carole.projects import Project
 from tryst.carole.store.integrity import layout_from_text
+from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROWS, SAMPLES, Layout, SetLayout
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
@@ -54,7 +55,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     _check_former_sample(manifest, project)
     samples = FORMER_SAMPLE if manifest.layout.former_sample else SAMPLES
     sets = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
-    found = [part.rule for part in manifest.layout.sets]
+    found = [part.rule for part in manifest.layout.sets if part.interval.number == 0]
     _same("manifest.sets", "signature sets for rules", found, sets if separate else [""])
     _check_records(manifest.layout, spec, separate=separate)
     for part in manifest.layout.sets:
@@ -94,10 +95,10 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
         what = f"the samples of a file of {layout.records} records have {rows} rows"
         raise _encoding("manifest.sets", what, str(sample.rows))
     maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else MAX_PADDED)
-    for part in layout.sets:
-        if part is not sample and part.rows > maximum:
+    for rule, of_rule in layout.rule_rows.items():
+        if rule != sample.rule and of_rule > maximum:
             what = f"at most {maximum} rows under a rule, by {layout.records} records, {spec.decoys} decoys and padding"
-            raise _encoding("manifest.sets", what, str(part.rows))
+            raise _encoding("manifest.sets", what, str(of_rule))
 
 
 def _check_set(part: SetLayout, spec: Specification) -> None:
@@ -106,9 +107,10 @@ def _check_set(part: SetLayout, spec: Specification) -> None:
     sample = spec.mode == "block_keyed" and part.rule in (SAMPLES, FORMER_SAMPLE)
     rules = [] if sample else [rule.name for rule in spec.keyed_rules]
     _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, rules)
+    fixed = {rule.name: fixed_fields(rule, spec) for rule in spec.keyed_rules} if spec.mode == "block_keyed" else {}
     for field in part.fields:
         expected = "values" if spec.mode == "trusted" else "signatures"
-        if field.content != expected:
+        if field.content != expected and not (field.content == "fixed" and field.name in fixed.get(part.rule, ())):
             where = f"manifest.sets[0].fields.{field.name}"
             raise _encoding(where, f"mode {spec.mode} takes {expected}", field.content)
         bits = spec.field(field.name).bits

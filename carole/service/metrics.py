@@ -8,7 +8,7 @@ that need it are absent. The worker is another process: what it does is read fro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -34,8 +34,8 @@ class CaroleMetrics(Collector):
     ----------
     trust
         To show a witness by its role instead of its name, and when certificates end.
-    worker
-        Whether the worker is alive, and how often one was started.
+    workers
+        For each worker, whether it is alive, and how often it was started.
     label_projects
         Whether an active run's project is named.
     """
@@ -45,14 +45,14 @@ class CaroleMetrics(Collector):
         monitoring: Monitoring,
         readiness: Readiness,
         trust: Trust,
-        worker: Callable[[], tuple[bool, int]],
+        workers: Sequence[Callable[[], tuple[bool, int]]],
         *,
         label_projects: bool,
     ) -> None:
         self._monitoring = monitoring
         self._readiness = readiness
         self._trust = trust
-        self._worker = worker
+        self._workers = workers
         self._label_projects = label_projects
         self._figures = Recent(self._read, REMEMBERED_SECONDS)
 
@@ -67,8 +67,10 @@ class CaroleMetrics(Collector):
             yield from _last_run(figures.last_run)
             yield from _stored(figures)
             yield from self._audit(figures)
-        alive, starts = self._worker()
-        yield gauge("tryst_worker_up", "Whether the worker's process is alive.", float(alive))
+        found = [health() for health in self._workers]
+        yield gauge("tryst_workers", "Workers that there should be: runs at a time.", len(found))
+        yield gauge("tryst_worker_up", "Whether every worker's process is alive.", float(all(up for up, _ in found)))
+        starts = sum(count for _, count in found)
         yield CounterMetricFamily("tryst_worker_starts", "Workers started by this process.", value=starts)
 
     def _certificates(self) -> Iterable[Metric]:
@@ -96,17 +98,22 @@ class CaroleMetrics(Collector):
         runs = {state.name.lower(): count for state, count in figures.runs.items()}
         yield labelled("tryst_runs", "Runs by state, since the store was made.", "state", runs)
         waiting = [run for run in figures.active if run.state is RunState.QUEUED]
-        yield gauge("tryst_queue_runs", "Runs that wait for the worker.", len(waiting))
+        yield gauge("tryst_queue_runs", "Runs that wait for a worker.", len(waiting))
         oldest = max((run.queued_seconds for run in waiting), default=0.0)
         yield gauge("tryst_queue_age_seconds", "Since the oldest waiting run was requested; 0 for none.", oldest)
         progress = GaugeMetricFamily(
             "tryst_run_progress", "Fraction done of the stage that a run is in.", labels=["stage", "project"]
         )
         lease = 0.0
+        fractions: dict[tuple[str, str], float] = {}
         for run in figures.active:
             if run.state is RunState.RUNNING:
-                progress.add_metric([run.stage, run.project if self._label_projects else ""], run.fraction)
+                # Of several runs without their names in the same stage, the one that has come less far.
+                where = (run.stage, run.project if self._label_projects else "")
+                fractions[where] = min(run.fraction, fractions.get(where, 1.0))
                 lease = max(lease, run.lease_seconds or 0.0)
+        for where, fraction in fractions.items():
+            progress.add_metric(where, fraction)
         yield progress
         yield gauge(
             "tryst_run_lease_age_seconds", "Since the worker last renewed its lease of a run; 0 for none.", lease

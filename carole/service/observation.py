@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tryst.carole.service.context import ServiceContext
 from tryst.carole.service.metrics import CaroleMetrics
@@ -18,7 +18,7 @@ from tryst.common.versions import STORE, WIRE
 def observe(
     settings: Observability,
     service: ServiceContext,
-    supervisor: Supervisor,
+    supervisors: Sequence[Supervisor],
     trust: Trust,
     check_keys: Callable[[], None],
 ) -> Observation:
@@ -52,6 +52,7 @@ def observe(
     versions = {"wire": WIRE, "store": str(STORE)}
     made = Observation(settings, readiness, versions, callers_requests=settings.share_request_ids)
     label_projects = settings.label_projects
-    metrics = CaroleMetrics(monitoring, readiness, trust, supervisor.health, label_projects=label_projects)
+    workers = [supervisor.health for supervisor in supervisors]
+    metrics = CaroleMetrics(monitoring, readiness, trust, workers, label_projects=label_projects)
     made.registry.register(metrics)
     return made

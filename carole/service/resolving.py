@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from tryst.carole.assessment import combine_coded, near_copies_warnings
-from tryst.carole.engine import BlockKeyedRows, compare, rows_of_sets
+from tryst.carole.engine import Contribution, compare
 from tryst.carole.engine.coded_links import Expected
 from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.request_order import request_order
@@ -113,15 +113,11 @@ def _request_resolution(
     )
 
 
-def _parts(store: Store, lease: Lease, progress: Progress) -> tuple[BlockKeyedRows, BlockKeyedRows]:
-    """The rows of all rules that Alice has contributed, and Bob's."""
-    parts: list[BlockKeyedRows] = []
-    for side in Side:
-        progress("read", len(parts) / 2)
-        sets = store.uploads.read(lease.project, side)
-        parts.append(rows_of_sets(sets, store.uploads.records(lease.project, side)))
-        del sets
-    return parts[0], parts[1]
+def _parts(store: Store, lease: Lease, progress: Progress) -> tuple[Contribution, Contribution]:
+    """What Alice has contributed, and what Bob has: both are read set by set."""
+    progress("read", 0.0)
+    alice, bob = (Contribution(store.uploads.open(lease.project, side)) for side in Side)
+    return alice, bob
 
 
 def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> bytes | None:

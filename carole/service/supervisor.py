@@ -38,7 +38,7 @@ _CAUSES = {STORAGE_FAILED: Interruption.STORAGE_FAILED}
 
 
 class Supervisor:
-    """Runs the worker of one Carole.
+    """Runs one worker of a Carole.
 
     Parameters
     ----------
@@ -83,13 +83,19 @@ class Supervisor:
         self._launch()
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the worker. An active run goes back to the queue, and the attempt does not count."""
+    def terminate(self) -> None:
+        """Begin to end the worker, without waiting for it."""
         self._stopping.set()
         with self._lock:
             process = self._process
         if process is not None:
             process.terminate()
+
+    def stop(self) -> None:
+        """End the worker. An active run goes back to the queue, and the attempt does not count."""
+        self.terminate()
+        process = self._process
+        if process is not None:
             try:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:

@@ -1,8 +1,9 @@
 """The process that works on runs: ``python -m tryst.carole.service.worker``, started and watched by `supervisor`.
 
-It takes runs from the database by lease, one at a time, and erases what is due in between. It calls no service: it
-reads its input from the database and writes its results there. It ends when its parent does: the parent holds the
-other end of its standard input, which closes with the parent.
+It takes runs from the database by lease, one at a time, and erases what is due in between. There are as many workers as
+`limits.workers`; a project has one active run at most, so that none ever has two of them, and runs are taken in the
+order in which they were requested. It calls no service: it reads its input from the database and writes its results
+there. It ends when its parent does: the parent holds the other end of its standard input, which closes with the parent.
 """
 
 from __future__ import annotations
@@ -112,10 +113,10 @@ class Worker:
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         identity = open_identity(configuration.identity, folder.identity)
         places = configuration.store
-        self._store = Store(places.database, places.blobs, vault, identity, holder=holder)
+        self._store = Store(places.database, places.place, vault, identity, holder=holder)
         self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
-        self._resources = Resources(configuration.limits.memory_bytes, configuration.limits.worker_threads)
+        self._resources = Resources(configuration.limits.worker_bytes, configuration.limits.worker_threads)
         self._owner = owner
         self._label_projects = configuration.observability.label_projects
 

@@ -1,4 +1,4 @@
-"""What Carole keeps: projects, uploads, runs, results and the audit log, in a database and a folder of blobs.
+"""What Carole keeps: projects, uploads, runs, results and the audit log, in a database and a folder or bucket of blobs.
 
 The database is authoritative. A blob is on the disk, whole, before the row that names it; so a row never names a
 missing blob, and a blob that no row names was left by a crash and is swept (`sweeping`). Everything uploaded is

@@ -17,7 +17,8 @@ from tryst.carole.projects.operations import Outcome, require_waiting
 from tryst.carole.projects.restoration import refuse_standstill
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, chunk_conflict
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads, chunk_conflict
+from tryst.carole.store.payload_reader import PayloadReader
 from tryst.carole.store.tables import artifacts, payloads
 from tryst.carole.store.view import not_found, read_project
 from tryst.carole.store.writing import Owned, writing
@@ -86,7 +87,8 @@ class Artifacts:
                 return None
             chunks = self._payloads.chunks(connection, row.payload)
             key = self._payloads.key(connection, row.payload)
-        return PayloadReader(self._payloads, key, row.payload, chunks).take(sum(chunk.size for chunk in chunks))
+        size, where = sum(chunk.size for chunk in chunks), f"run {run}, {artifact}"
+        return PayloadReader(self._payloads, key, row.payload, chunks, size, where).read(0, size)
 
     def put(
         self,

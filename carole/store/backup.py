@@ -1,9 +1,10 @@
 """Backup and restore: the whole store as of one moment, taken while Carole serves, and put back into an empty place.
 
 A backup is a folder with the database's rows, in a database of SQLite whatever they came from, the files of blobs that
-these rows name, and a manifest that is written last. What it holds is as unreadable as the store, for `wrapping.key` is
-not in it. The rows are read in one transaction; a chunk is on the disk before its row, so every file they name is
-there, unless its content was erased since, and then the backup is refused: it would hold a key that was destroyed.
+these rows name, from a folder or a bucket, and a manifest that is written last. What it holds is as unreadable as the
+store, for `wrapping.key` is not in it. The rows are read in one transaction; a chunk is on the disk before its row, so
+every file they name is there, unless its content was erased since, and then the backup is refused: it would hold a key
+that was destroyed. Chunks that were packed since are in another file; then it is made again too.
 
 What is restored ends with an entry of the audit log. Whoever has seen a longer log notices, as they must, and decides
 (see `restoring`). A backup of an older version is put back as it is and then upgraded, in the same transaction; the
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, MetaData, select, text
 
+from tryst.carole.bucket import Bucket
 from tryst.carole.store import audit, audit_check
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.clock_guard import believe
@@ -65,14 +67,14 @@ class Manifest:
     files: int
 
 
-def back_up(url: str, folder: Path, target: Path, clock: Clock) -> Manifest:
+def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manifest:
     """Write a backup of a store, which may be in use, into a new folder.
 
     Raises
     ------
     TrystError
-        EXISTS if the folder exists; BUSY if content was erased meanwhile, CONFIGURATION if it cannot be written: then
-        nothing of it is left.
+        EXISTS if the folder exists; BUSY if content was erased or packed meanwhile, CONFIGURATION if it cannot be
+        written, DATABASE if blobs cannot be read now: then nothing of it is left.
     """
     try:
         target.mkdir(mode=0o700, parents=True)
@@ -90,13 +92,9 @@ def back_up(url: str, folder: Path, target: Path, clock: Clock) -> Manifest:
             Database(f"sqlite:///{target / DATABASE}", prepare=prepare, create=True).close()
             files = _files(connection)
             manifest = Manifest(audit.log_name(connection), audit.last(connection), clock(), len(files))
-        _copy_files(folder, target / BLOBS, files)
+        _copy_files(Blobs(place), target / BLOBS, files)
         with whole_file(target / MANIFEST) as file:
             file.write(json.dumps(asdict(manifest)).encode())
-    except FileNotFoundError as error:
-        shutil.rmtree(target)
-        what = "content was erased while the backup was made"
-        raise file_error(ErrorCode.BUSY, what, folder, error, "make the backup again") from None
     except OSError as error:
         shutil.rmtree(target, ignore_errors=True)
         raise file_error(ErrorCode.CONFIGURATION, "the backup cannot be written", target, error) from None
@@ -108,7 +106,7 @@ def back_up(url: str, folder: Path, target: Path, clock: Clock) -> Manifest:
     return manifest
 
 
-def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[Manifest, int]:
+def restore(source: Path, url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[Manifest, int]:
     """Put a backup back into an empty database and an empty folder of blobs; its manifest, and its schema's version.
 
     Raises
@@ -120,7 +118,7 @@ def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clo
 
     Notes
     -----
-    The blobs come first, then the database in one transaction, then the folder's identity. The entry about an upgrade
+    The blobs come first, then the database in one transaction, then the blobs' identity. The entry about an upgrade
     follows that about the restoration, which has the log as it was put back.
     """
     with _opened(source) as (manifest, connection, version):
@@ -146,11 +144,12 @@ def restore(source: Path, url: str, folder: Path, identity: Identity, clock: Clo
             if version < STORE:
                 record_upgrade(written, version, clock())
 
-        blobs = Blobs(folder)
+        blobs = Blobs(place)
         blobs.create()
         with claimed(blobs), new_place(url):
             _refuse_missing(source / BLOBS, files)
-            _copy_files(source / BLOBS, folder, files)
+            for payload, name in files:
+                blobs.put(payload, name, (source / BLOBS / payload / name).read_bytes())
             seal = partial(audit.seal, identity=identity, clock=clock)
             Database(url, seal, prepare=prepare, create=True).close()
             blobs.identify(manifest.store)
@@ -216,15 +215,29 @@ def _reflected(connection: Connection) -> MetaData:
 
 
 def _files(connection: Connection) -> list[tuple[str, str]]:
-    return [(row.payload, row.file) for row in connection.execute(select(chunks.c.payload, chunks.c.file))]
+    """Every file that a row names, once: several chunks may be in one."""
+    query = select(chunks.c.payload, chunks.c.file).distinct().order_by(chunks.c.payload, chunks.c.file)
+    return [(row.payload, row.file) for row in connection.execute(query)]
 
 
-def _copy_files(source: Path, target: Path, files: list[tuple[str, str]]) -> None:
+def _copy_files(source: Blobs, target: Path, files: list[tuple[str, str]]) -> None:
     target.mkdir(mode=0o700, exist_ok=True)
     for payload, name in files:
+        try:
+            content = source.read(payload, name)
+        except TrystError as error:
+            if error.code is not ErrorCode.VAULT:
+                raise
+            raise TrystError(
+                ErrorCode.BUSY,
+                "content was erased while the backup was made, or an upload was completed",
+                where=error.where,
+                got=error.got,
+                remedy="make the backup again",
+            ) from None
         (target / payload).mkdir(mode=0o700, exist_ok=True)
-        with (source / payload / name).open("rb") as content, whole_file(target / payload / name) as file:
-            shutil.copyfileobj(content, file, 1 << 20)
+        with whole_file(target / payload / name) as file:
+            file.write(content)
     sync_folder(target)
 
 

@@ -1,102 +1,131 @@
-"""Encrypted chunks as files: written under a temporary name, synced, renamed, and the folder synced.
+"""Encrypted chunks as files: in a folder, or as objects of a store such as S3; one protocol, two places.
 
-A file's name is random and never used again, so an existing file is whole, and writing never changes one. The database
-determines which files count; `sweep` removes the others, at a start and while others are written.
+A file's name is random and never used again, so a file that exists is whole, and writing never changes one. The
+database determines which files count; `sweep` removes the others, at a start and while others are written.
+
+No place is ever listed as a whole. A payload's identifier begins with its number, which the database counts: what an
+old copy of the database does not know therefore comes after all that it knows (`require_known`), and a sweep lists the
+payloads that the database names to it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import secrets
-import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from tryst.common.durable import sync_folder, whole_file
-from tryst.common.errors import FULL, ErrorCode, TrystError, code_of, file_error
-from tryst.common.folder_lock import lock_folder
-
-IDENTITY = "identity"
-"""The file in the folder with the name of the store that the folder belongs to."""
+from tryst.carole.bucket import Bucket
+from tryst.carole.store.blob_bucket import BlobBucket
+from tryst.carole.store.blob_folder import BlobFolder
+from tryst.common.errors import ErrorCode, TrystError
 
 _MISPLACED = (
-    "find out where it is: a volume that is not mounted or a mistyped path looks like this; the folder and the "
-    "database of one store belong together"
+    "find out where it is: a volume that is not mounted or a mistyped path looks like this; blobs and database of one "
+    "store belong together"
 )
 _PAYLOAD = re.compile(r"[0-9a-f]{32}")
+_NUMBER_DIGITS = 12
+
+
+class BlobPlace(Protocol):
+    """Where files are. A file belongs to a payload; what a method raises is clear to Carole's operator."""
+
+    name: str
+    """What it is, in errors."""
+    where: str
+    """Which one it is, in errors: never with a credential."""
+    folder: Path | None
+    """Whose disk can be full; None of an object store."""
+
+    def create(self) -> None:
+        """Make it, unless it exists or only its operator can make it."""
+
+    def claim(self) -> str:
+        """Refuse it where another process has it; a token of whoever has it, the same for the next one who may."""
+
+    def release(self) -> None:
+        """Let another process have it."""
+
+    def identity(self) -> str | None:
+        """The store that it belongs to; None if it belongs to none."""
+
+    def identify(self, store: str) -> None:
+        """Record the store that it belongs to."""
+
+    def payloads(self, after: str) -> Iterator[str]:
+        """What has files, from the first identifier after `after` on; some may be named more than once."""
+
+    def files(self, payload: str) -> set[str]:
+        """The files of a payload."""
+
+    def put(self, payload: str, file: str, content: bytes) -> None:
+        """Write a file; when this returns, it outlasts a crash. STORAGE_FULL or DATABASE if it cannot."""
+
+    def get(self, payload: str, file: str, start: int, length: int | None) -> bytes:
+        """Bytes of a file, from `start` on; fewer where it ends before. VAULT if it is missing."""
+
+    def remove(self, payload: str, files: Collection[str]) -> None:
+        """Remove files of a payload. Missing ones are no error."""
+
+    def remove_empty(self, payload: str) -> None:
+        """Remove what stands for a payload without files, if anything does."""
+
+    def remove_all(self, payload: str) -> None:
+        """Remove whatever a payload has."""
+
+    def check(self) -> None:
+        """Refuse it if nothing can be written to it now; nothing is left in it."""
+
+
+@dataclass(frozen=True)
+class SweptFiles:
+    """What a sweep removed, and the payloads that it looked at and no writer of this process had."""
+
+    removed: int
+    seen: set[str]
 
 
 class Blobs:
-    """A folder with one folder per payload, and in it one file per chunk.
+    """The files of a store.
+
+    Parameters
+    ----------
+    at
+        A folder, or a bucket.
 
     Attributes
     ----------
     place
-        Of the locked folder, on this machine since it was started: two that are equal cannot both have the lock.
+        Of a claimed place: two that are equal cannot both have it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lock: int | None = None
+    def __init__(self, at: Path | Bucket) -> None:
+        self._at: BlobPlace = BlobFolder(at) if isinstance(at, Path) else BlobBucket(at)
+        self.folder = self._at.folder
+        self.create, self.identity, self.identify = self._at.create, self._at.identity, self._at.identify
+        self.release, self.check = self._at.release, self._at.check
         self.place = ""
         self._guard = threading.Lock()
         self._writing: Counter[str] = Counter()
 
-    def create(self) -> None:
-        """Make the folder, unless it exists.
-
-        Raises
-        ------
-        TrystError
-            CONFIGURATION.
-        """
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            what = "the folder for blobs cannot be created"
-            raise file_error(ErrorCode.CONFIGURATION, what, self._folder, error) from None
-
     def claim(self) -> None:
-        """Lock the folder for the lifetime of this process.
+        """Have the place for the lifetime of this process, as far as the place can tell (see `tenure`).
 
         Raises
         ------
         TrystError
-            BUSY if another process has it; DATABASE if there is no such folder.
+            BUSY if another process has it; DATABASE if there is no such place.
         """
-        try:
-            self._lock = lock_folder(self._folder)
-            held, boot = os.fstat(self._lock), Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
-        except OSError as error:
-            what = "the folder of blobs cannot be used"
-            raise file_error(ErrorCode.DATABASE, what, self._folder, error, _MISPLACED) from None
-        self.place = hashlib.sha256(f"{boot}{held.st_dev}:{held.st_ino}".encode()).hexdigest()[:32]
-
-    def release(self) -> None:
-        """Unlock the folder."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def identity(self) -> str | None:
-        """The store that the folder belongs to; None if it belongs to none."""
-        try:
-            return (self._folder / IDENTITY).read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            return None
-
-    def identify(self, store: str) -> None:
-        """Record the store that the folder belongs to."""
-        with whole_file(self._folder / IDENTITY) as file:
-            file.write(f"{store}\n".encode())
+        self.place = self._at.claim()
 
     def require(self, store: str) -> None:
-        """Refuse a folder of another store, or of none.
+        """Refuse the blobs of another store, or of none.
 
         Raises
         ------
@@ -107,63 +136,73 @@ class Blobs:
         if found != store:
             raise TrystError(
                 ErrorCode.DATABASE,
-                "the folder of blobs does not belong to this database",
-                where=str(self._folder),
-                got=f"the store {found}, and the database is of {store}" if found else "a folder of no store",
+                f"{self._at.name} does not belong to this database",
+                where=self._at.where,
+                got=f"the store {found}, and the database is of {store}" if found else "those of no store",
                 remedy=_MISPLACED,
             )
 
-    def payloads(self) -> set[str]:
-        """The payloads that have a folder."""
-        return {path.name for path in self._folder.iterdir() if path.is_dir() and _PAYLOAD.fullmatch(path.name)}
+    def require_known(self, known: Collection[str], newest: int) -> None:
+        """Refuse blobs with a payload that the database has never heard of.
 
-    def require_known(self, known: Collection[str]) -> None:
-        """Refuse a folder with a payload that the database has never heard of.
+        A payload's row is committed before its first file is written, and stays when it is erased. So the database is
+        an old copy, or of another store, and removing what it does not name would destroy what the right one names.
 
-        A payload's row is committed before its folder is made, and stays when it is erased. So the database is an old
-        copy, or of another store, and removing what it does not name would destroy what the right one names.
+        Parameters
+        ----------
+        known
+            Every payload of the database.
+        newest
+            Number of the newest one (`new_payload`); those that a store made before payloads had numbers are known.
 
         Raises
         ------
         TrystError
             DATABASE.
         """
-        unknown = sorted(self.payloads() - set(known))
+        unknown = sorted(set(self._payloads(f"{newest:0{_NUMBER_DIGITS}x}g")) - set(known))
         if unknown:
             raise TrystError(
                 ErrorCode.DATABASE,
-                "the database does not know all payloads in the folder of blobs: it is older, or another store's",
-                where=str(self._folder),
+                f"the database does not know all payloads in {self._at.name}: it is older, or another store's",
+                where=self._at.where,
                 got=f"{len(unknown)} unknown, such as {unknown[0]}",
-                remedy="give Carole the newest database; if it is lost for good, move the unknown folders elsewhere",
+                remedy="give Carole the newest database; if it is lost for good, move the unknown payloads elsewhere",
             )
 
+    def missing(self, payloads: Collection[str]) -> set[str]:
+        """Those of the payloads that have no file."""
+        return {payload for payload in payloads if not self._at.files(payload)}
+
+    def is_unused(self, ours: Collection[str] = ()) -> bool:
+        """Whether it has no identity, and no payload that is not ours."""
+        return self.identity() is None and all(payload in ours for payload in self._payloads(""))
+
     def write(self, payload: str, content: bytes) -> str:
-        """Write one chunk; when the name is returned, the chunk is on the disk.
+        """Write one file under a new name; when that is returned, the file outlasts a crash.
 
         Raises
         ------
         TrystError
-            STORAGE_FULL if the disk is full, DATABASE if it refuses otherwise; no file is then left.
+            STORAGE_FULL if there is no room, DATABASE if it is refused otherwise; what is left then, a sweep removes.
         """
-        folder = self._folder / payload
         name = secrets.token_hex(16)
-        try:
-            if not folder.is_dir():
-                folder.mkdir(mode=0o700, exist_ok=True)
-                sync_folder(self._folder)
-            with whole_file(folder / name) as file:
-                file.write(content)
-        except OSError as error:
-            full = error.errno in FULL
-            raise file_error(
-                code_of(error, ErrorCode.DATABASE),
-                "a chunk cannot be stored",
-                self._folder,
-                error,
-                "make room on this disk; nothing was lost" if full else "check that the service may write there",
-            ) from None
+        self._at.put(payload, name, content)
         return name
+
+    def put(self, payload: str, file: str, content: bytes) -> None:
+        """Put a file back that a backup has; errors as `write`."""
+        self._at.put(payload, file, content)
+
+    def read(self, payload: str, file: str, start: int = 0, length: int | None = None) -> bytes:
+        """Read bytes of a file, all of them by default; fewer than `length` where it ends before.
+
+        Raises
+        ------
+        TrystError
+            VAULT if the file is missing; DATABASE where it cannot be reached now.
+        """
+        return self._at.get(payload, file, start, length)
 
     @contextmanager
     def writing(self, payload: str) -> Iterator[None]:
@@ -181,37 +220,20 @@ class Blobs:
                 if not self._writing[payload]:
                     del self._writing[payload]
 
-    def read(self, payload: str, name: str) -> bytes:
-        """Read one chunk.
+    def remove(self, payload: str, files: Collection[str] | None = None) -> None:
+        """Remove files, or all of a payload. Missing files are no error."""
+        if files is None:
+            self._at.remove_all(payload)
+        elif files:
+            self._at.remove(payload, files)
 
-        Raises
-        ------
-        TrystError
-            VAULT if the file is missing.
-        """
-        try:
-            return (self._folder / payload / name).read_bytes()
-        except OSError as error:
-            raise file_error(
-                ErrorCode.VAULT,
-                "a stored chunk cannot be read",
-                self._folder,
-                error,
-                "restore the folder of blobs from the backup that belongs to the database, or upload again",
-            ) from None
-
-    def remove(self, payload: str, name: str | None = None) -> None:
-        """Remove one chunk, or all of a payload. Missing files are no error."""
-        if name is not None:
-            (self._folder / payload / name).unlink(missing_ok=True)
-        else:
-            shutil.rmtree(self._folder / payload, ignore_errors=True)
-
-    def sweep(self, stored: Callable[[], Mapping[str, Collection[str] | None]]) -> int:
-        """Remove the files that no row names; returns how many.
+    def sweep(self, payloads: Iterable[str], stored: Callable[[], Mapping[str, Collection[str] | None]]) -> SweptFiles:
+        """Remove the files of payloads that no row names.
 
         Parameters
         ----------
+        payloads
+            Where such files may be.
         stored
             Reads the database: by payload the files that are named, none of an erased one, and None for a payload that
             another process may be writing.
@@ -223,25 +245,27 @@ class Blobs:
         removed, before the third; one that is written later is not in the list. A payload that the database does not
         know is left alone.
         """
-        found = {payload: self._files(payload) for payload in self.payloads()}
+        found = {payload: self._at.files(payload) for payload in payloads}
         with self._guard:
             busy = set(self._writing)
         known = stored()
-        removed = 0
+        removed, seen = 0, set()
         for payload, files in found.items():
             named = None if payload in busy else known.get(payload)
             if named is None:
                 continue
-            for file in files - set(named):
-                self.remove(payload, file)
-                removed += 1
+            unnamed = files - set(named)
+            self.remove(payload, unnamed)
             if not named:
-                with suppress(OSError):  # a writer that came since
-                    (self._folder / payload).rmdir()
-        return removed
+                self._at.remove_empty(payload)  # a writer that came since makes it again
+            removed += len(unnamed)
+            seen.add(payload)
+        return SweptFiles(removed, seen)
 
-    def _files(self, payload: str) -> set[str]:
-        try:
-            return {file.name for file in (self._folder / payload).iterdir()}
-        except FileNotFoundError:
-            return set()
+    def _payloads(self, after: str) -> Iterator[str]:
+        return (found for found in self._at.payloads(after) if _PAYLOAD.fullmatch(found))
+
+
+def new_payload(number: int) -> str:
+    """The identifier of a new payload: its number, and chance."""
+    return f"{number:0{_NUMBER_DIGITS}x}{secrets.token_hex(16 - _NUMBER_DIGITS // 2)}"

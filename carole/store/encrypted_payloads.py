@@ -7,19 +7,18 @@ A payload is received from its sender chunk by chunk, in any order (`receiving`)
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 
-from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.blobs import Blobs, new_payload
 from tryst.carole.store.database import Database
 from tryst.carole.store.resting_digests import DIGEST_BYTES, digest_of, resting, resting_root, root_of
-from tryst.carole.store.tables import artifacts, chunks, payloads, results
+from tryst.carole.store.tables import artifacts, chunks, meta, payloads, results
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import DataKey, Vault
+from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey, Vault
 from tryst.common.parties import CUSTODIANS
 from tryst.common.wire.chunks import Chunk, root_digest
 
@@ -29,12 +28,18 @@ Clock = Callable[[], int]
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """A stored chunk: its place, the digest of its plaintext as it rests, its size and its file."""
+    """A stored chunk: its place, the digest of its plaintext as it rests, its size, its file, and its place in that."""
 
     position: int
     digest: bytes
     size: int
     file: str
+    start: int = 0
+
+    @property
+    def encrypted_bytes(self) -> int:
+        """Bytes that it takes in its file."""
+        return self.size + OVERHEAD_BYTES
 
 
 class EncryptedPayloads:
@@ -46,7 +51,8 @@ class EncryptedPayloads:
 
     def create(self, connection: Connection, project: int, writer: str | None = None) -> str:
         """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
-        payload = secrets.token_hex(16)
+        connection.execute(_COUNT)
+        payload = new_payload(newest(connection))
         _, wrapped = self._vault.create(_subject(payload))
         values = {"id": payload, "project": project, "wrapped_key": wrapped, "complete": 0, "writer": writer}
         connection.execute(insert(payloads).values(values))
@@ -152,7 +158,7 @@ class EncryptedPayloads:
             raise
         finally:
             if stored is not None and not named:
-                self._blobs.remove(payload, stored.file)
+                self._blobs.remove(payload, [stored.file])
 
     def _has(self, connection: Connection, key: DataKey, payload: str, chunk: Chunk, where: str) -> bool:
         """Whether a payload has this chunk; CHUNK_CONFLICT if it has another, or other content."""
@@ -173,21 +179,28 @@ class EncryptedPayloads:
         row = connection.execute(_chunks(payload).where(chunks.c.position == position)).first()
         return None if row is None else _chunk(row)
 
-    def read(self, key: DataKey, payload: str, chunk: StoredChunk) -> bytes:
-        """Decrypt one chunk and compare it with its digest.
+    def read_run(self, payload: str, run: Sequence[StoredChunk]) -> memoryview:
+        """The bytes of chunks that follow each other in a file, still encrypted, by one request.
 
         Raises
         ------
         TrystError
-            VAULT if the file is missing or has changed.
+            VAULT if the file is missing; DATABASE where it cannot be reached now.
         """
-        return self._read(key, payload, chunk)[0]
+        first, last = run[0], run[-1]
+        length = last.start + last.encrypted_bytes - first.start
+        return memoryview(self._blobs.read(payload, first.file, first.start, length))
 
-    def _read(self, key: DataKey, payload: str, chunk: StoredChunk) -> tuple[bytes, bytes]:
-        """As `read`, with the digest."""
-        content = key.decrypt(chunk.position, self._blobs.read(payload, chunk.file))
+    def decrypt(self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview) -> bytes:
+        """Decrypt one chunk and compare it with its digest; VAULT if it has changed."""
+        return self._decrypted(key, payload, chunk, encrypted)[0]
+
+    def _decrypted(
+        self, key: DataKey, payload: str, chunk: StoredChunk, encrypted: bytes | memoryview
+    ) -> tuple[bytes, bytes]:
+        content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
-        if digest != digest_of(key, chunk.position, chunk.digest):
+        if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
             raise TrystError(ErrorCode.VAULT, "a stored chunk does not match its database row", where=_subject(payload))
         return content, digest
 
@@ -206,7 +219,7 @@ class EncryptedPayloads:
         key = self.key(connection, payload)
         if chunk is None:
             raise erased()
-        content, digest = self._read(key, payload, chunk)
+        content, digest = self._decrypted(key, payload, chunk, self.read_run(payload, [chunk]))
         return Chunk(index, row.chunks, root_of(key, row.root) or b"", digest, content)
 
     def erase(self, connection: Connection, which: ColumnElement[bool]) -> dict[str, str]:
@@ -221,7 +234,7 @@ class EncryptedPayloads:
         query = select(payloads.c.id, payloads.c.wrapped_key).where(payloads.c.wrapped_key.is_not(None), which)
         found = {row.id: hashlib.sha256(row.wrapped_key).hexdigest() for row in connection.execute(query)}
         for payload in found:
-            gone = {"wrapped_key": None, "writer": None}
+            gone = {"wrapped_key": None, "swept": 0}
             connection.execute(update(payloads).where(payloads.c.id == payload).values(gone))
             encrypted = payloads.c.id == payload, func.length(payloads.c.root) > DIGEST_BYTES
             connection.execute(update(payloads).where(*encrypted).values(root=None))
@@ -232,22 +245,6 @@ class EncryptedPayloads:
         """Remove the files of payloads whose erasure is committed. Without a key they are already unreadable."""
         for payload in erased:
             self._blobs.remove(payload)
-
-    def sweep(self, database: Database) -> int:
-        """Remove the files that no row names, also while others are written; returns how many."""
-
-        def stored() -> dict[str, set[str] | None]:
-            with database.read() as connection:
-                # A worker writes in a process of its own; what it has left is erased first (see `sweeping`).
-                rows = connection.execute(select(payloads.c.id, payloads.c.writer)).all()
-                found = {row.id: set[str]() if row.writer is None else None for row in rows}
-                for row in connection.execute(select(chunks.c.payload, chunks.c.file)):
-                    named = found.get(row.payload)
-                    if named is not None:
-                        named.add(row.file)
-                return found
-
-        return self._blobs.sweep(stored)
 
     def rewrap(self, connection: Connection) -> int:
         """Wrap every data key by the current wrapping key; returns how many were under another one.
@@ -285,43 +282,6 @@ class EncryptedPayloads:
             connection.execute(update(payloads).where(payloads.c.id == row.id).values(root=sealed))
 
 
-class PayloadReader:
-    """Reads a payload's bytes in order, with one chunk in memory at a time."""
-
-    def __init__(self, payloads: EncryptedPayloads, key: DataKey, payload: str, chunks: Sequence[StoredChunk]) -> None:
-        self._content = self._decrypted(payloads, key, payload, chunks)
-        self._held = memoryview(b"")
-
-    def take(self, size: int) -> memoryview:
-        """The next `size` bytes.
-
-        Raises
-        ------
-        TrystError
-            UPLOAD_CORRUPT if the payload is shorter; VAULT.
-        """
-        taken = memoryview(bytearray(size))
-        filled = 0
-        while filled < size:
-            if not self._held:
-                chunk = next(self._content, None)
-                if chunk is None:
-                    raise TrystError(ErrorCode.UPLOAD_CORRUPT, "the payload is shorter than its layout")
-                self._held = memoryview(chunk)
-            part = self._held[: size - filled]
-            taken[filled : filled + len(part)] = part
-            filled += len(part)
-            self._held = self._held[len(part) :]
-        return taken
-
-    @staticmethod
-    def _decrypted(
-        payloads: EncryptedPayloads, key: DataKey, payload: str, chunks: Sequence[StoredChunk]
-    ) -> Iterator[bytes]:
-        for chunk in chunks:
-            yield payloads.read(key, payload, chunk)
-
-
 def chunk_conflict(what: str, where: str) -> TrystError:
     """The error for content other than what was sent before."""
     return TrystError(
@@ -345,9 +305,17 @@ def _subject(payload: str) -> str:
     return f"payload {payload}"
 
 
-def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str]]:
+def _chunks(payload: str) -> Select[tuple[str, int, bytes, int, str, int]]:
     return select(chunks).where(chunks.c.payload == payload)
 
 
+def newest(connection: Connection) -> int:
+    """Number of the newest payload (see `blobs.new_payload`)."""
+    return int(connection.execute(select(meta.c.value).where(meta.c.key == "payloads")).scalar_one())
+
+
+_COUNT = update(meta).where(meta.c.key == "payloads").values(value=meta.c.value + 1)
+
+
 def _chunk(row: object) -> StoredChunk:
-    return StoredChunk(row.position, row.digest, row.size, row.file)  # type: ignore[attr-defined]
+    return StoredChunk(row.position, row.digest, row.size, row.file, row.start)  # type: ignore[attr-defined]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
-from tryst.carole.store.encrypted_payloads import PayloadReader
-from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+import numpy as np
+
+from tryst.carole.store.payload_reader import PayloadReader
+from tryst.common.encoding.intervals import WHOLE, Interval
+from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout, where_of
 from tryst.common.encoding.payload import from_bytes, variable_bytes, variable_from_bytes
+from tryst.common.encoding.signature_sets import check_interval
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.chunks import Chunk, chunk_count, chunk_size
 
@@ -19,10 +23,13 @@ def validate_payload(layout: Layout, reader: PayloadReader) -> None:
     layout.validate()
     for part in layout.sets:
         for field in part.fields:
-            alone = Layout((SetLayout(part.rule, part.rows, (field,), ()),))
-            from_bytes(alone, reader.take(alone.total_bytes))
-        for _ in part.blocks:
-            reader.take(part.rows * 8)  # any 64-bit number is a blocking key
+            if field.content != "fixed":
+                alone = Layout((SetLayout(part.rule, part.rows, (field,), ()),))
+                from_bytes(alone, reader.take(alone.total_bytes))
+        for rule in part.blocks:
+            keys = reader.take(part.rows * 8)  # any 64-bit number is a blocking key
+            if rule == part.rule:
+                check_interval(np.frombuffer(keys, dtype="<u8"), part.interval, where_of(rule))
         for variable in part.variables:
             variable_from_bytes(part, variable, reader.take(variable_bytes(part)))
 
@@ -61,7 +68,8 @@ def layout_to_text(layout: Layout) -> str:
             part.rows,
             [[f.name, f.bits, f.distinct, *([f.content] * (f.content != "signatures"))] for f in part.fields],
             list(part.blocks),
-            *([[[v.name, v.categories] for v in part.variables]] if part.variables else []),
+            *([[[v.name, v.categories] for v in part.variables]] if part.variables or part.interval != WHOLE else []),
+            *([list(part.interval)] if part.interval != WHOLE else []),
         ]
         for part in layout.sets
     ]
@@ -80,9 +88,10 @@ def layout_from_text(text: str) -> Layout:
                 rows,
                 tuple(FieldLayout(*field) for field in fields),
                 tuple(blocks),
-                tuple(VariableLayout(*variable) for listed in variables for variable in listed),
+                tuple(VariableLayout(*variable) for listed in rest[:1] for variable in listed),
+                *(Interval(*interval) for interval in rest[1:]),
             )
-            for rule, rows, fields, blocks, *variables in sets
+            for rule, rows, fields, blocks, *rest in sets
         ),
         records,
     )

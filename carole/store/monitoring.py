@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 
 from tryst.carole.projects import RunState, State
 from tryst.carole.store.audit import last
+from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.releases import counts_due
@@ -99,19 +100,20 @@ class Monitoring:
     ----------
     url
         Of the database.
-    folder
-        Of the encrypted chunks.
+    blobs
+        The encrypted chunks.
 
     Attributes
     ----------
     disks
-        The folders that the store writes to: of the blobs, and of a SQLite database.
+        The folders that the store writes to: of the blobs, unless they are in a bucket, and of a SQLite database.
     """
 
-    def __init__(self, database: Database, url: str, folder: Path, clock: Clock) -> None:
+    def __init__(self, database: Database, url: str, blobs: Blobs, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self.disks = {"blobs": folder}
+        self._blobs = blobs
+        self.disks = {} if blobs.folder is None else {"blobs": blobs.folder}
         if database.is_sqlite:
             self.disks["database"] = Path(make_url(url).database or "").absolute().parent
 
@@ -190,14 +192,14 @@ class Monitoring:
             )
 
     def check_blobs(self) -> None:
-        """Refuse a folder of blobs that cannot be written to now; no file is left in it.
+        """Refuse blobs that cannot be written to now; no file is left.
 
         Raises
         ------
         TrystError
-            DATABASE.
+            DATABASE, or STORAGE_FULL of an object store.
         """
-        check_writable(self.disks["blobs"], "the folder of blobs")
+        self._blobs.check()
 
 
 def _counts(connection: Connection, column: Any) -> dict[int, int]:

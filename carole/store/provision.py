@@ -15,13 +15,14 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import make_url
 
+from tryst.carole.bucket import Bucket
 from tryst.carole.projects.operations import Entry
 from tryst.carole.projects.operations.outcome import Detail
 from tryst.carole.projects.transitions import SYSTEM, Action
 from tryst.carole.store import audit, clock_guard, tenure
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database, Prepare, newest_schema
-from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.encrypted_payloads import Clock, newest
 from tryst.carole.store.migrations import migrate, schema_version
 from tryst.carole.store.tables import chunks, payloads
 from tryst.common.errors import ErrorCode, TrystError, file_error
@@ -29,7 +30,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.versions import STORE
 
 
-def initialise(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[str, bool]:
+def initialise(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[str, bool]:
     """Make a new store; its identity, and whether it was made. An existing one, complete, is left as it is.
 
     Raises
@@ -43,7 +44,7 @@ def initialise(url: str, folder: Path, identity: Identity, clock: Clock) -> tupl
     The database is made first, in one transaction, then the folder gets the identity. What was interrupted between the
     two is completed when it is called again.
     """
-    blobs = Blobs(folder)
+    blobs = Blobs(place)
     if blobs.identity() is None:
         with new_place(url):
             return _founded(url, blobs, identity, clock)
@@ -85,7 +86,7 @@ def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None
     TrystError
         DATABASE.
     """
-    if blobs.identity() is not None or blobs.payloads() - set(ours):
+    if not blobs.is_unused(ours):
         raise TrystError(
             ErrorCode.DATABASE,
             "the database is empty, and the folder of blobs is that of a store",
@@ -94,7 +95,7 @@ def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None
         )
 
 
-def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[int, int]:
+def upgrade(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[int, int]:
     """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
 
     A store made before stores had an identity gets one.
@@ -105,7 +106,7 @@ def upgrade(url: str, folder: Path, identity: Identity, clock: Clock) -> tuple[i
         DATABASE for an empty or a newer database, or where folder and database are not of one store; BUSY while a
         Carole holds it.
     """
-    blobs, before = Blobs(folder), STORE
+    blobs, before = Blobs(place), STORE
 
     def prepare(connection: Connection, where: str) -> None:
         nonlocal before
@@ -137,7 +138,7 @@ def record_upgrade(connection: Connection, before: int, at: int) -> None:
     audit.append(connection, at, "", [Entry(SYSTEM, Action.UPGRADE, details)])
 
 
-def confirm_clock(url: str, folder: Path, identity: Identity, clock: Clock) -> int:
+def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> int:
     """Believe the machine's clock, which had moved far; the days by which it had, as `clock_guard.confirm`.
 
     Raises
@@ -145,7 +146,7 @@ def confirm_clock(url: str, folder: Path, identity: Identity, clock: Clock) -> i
     TrystError
         BUSY while a Carole holds the store; DATABASE.
     """
-    blobs, days = Blobs(folder), 0
+    blobs, days = Blobs(place), 0
 
     def prepare(connection: Connection, where: str) -> None:
         nonlocal days
@@ -158,10 +159,11 @@ def confirm_clock(url: str, folder: Path, identity: Identity, clock: Clock) -> i
 
 def _require_pair(connection: Connection, blobs: Blobs, store: str) -> None:
     """Refuse a folder and a database that cannot be of one store, even where the folder has no identity yet."""
+    blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
     if blobs.identity() is not None:
         blobs.require(store)
-    blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
-    missing = set(connection.execute(select(chunks.c.payload)).scalars()) - blobs.payloads()
+        return
+    missing = blobs.missing(set(connection.execute(select(chunks.c.payload)).scalars()))
     if missing:
         raise TrystError(
             ErrorCode.DATABASE,

@@ -106,7 +106,7 @@ class Releases:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            return _of_custodians(connection, read_project(connection, name).project)
+            return of_custodians(connection, read_project(connection, name).project)
 
     def held_counts(self, name: str, run: str) -> bytes | None:
         """The counts of the run that a project holds for a steward; None if it does not hold it, or there are none.
@@ -130,7 +130,7 @@ class Releases:
             NOT_FOUND.
         """
         with self._database.read() as connection:
-            made = _of_custodians(connection, read_project(connection, name).project)
+            made = of_custodians(connection, read_project(connection, name).project)
             ended = connection.execute(select(runs.c.ended_at).where(runs.c.run == run)).scalar()
         return [one for one in made if one.run != run and one.kept is Kept.COUNTS and ended and one.at >= ended]
 
@@ -148,7 +148,8 @@ class Releases:
             return first.data + b"".join(chunk.data for chunk in rest)
 
 
-def _of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace]:
+def of_custodians(connection: Connection, project: Project) -> list[ReleaseTrace]:
+    """As `Releases.earlier`, within a transaction."""
     present = {role: approval.member for role, approval in project.approvals.items()}
     members = {present.get(role, "") for role in CUSTODIANS}
     made = list(_traces(connection))

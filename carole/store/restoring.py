@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, delete, insert, select
 
+from tryst.carole.bucket import Bucket
 from tryst.carole.projects import Project, RestoreDecision
 from tryst.carole.projects.operations import Entry, decide_restore
 from tryst.carole.projects.operations.outcome import Detail
@@ -23,7 +24,7 @@ from tryst.carole.store import audit, tenure
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.database import Database, newest_schema
-from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.encrypted_payloads import Clock, newest
 from tryst.carole.store.provision import claimed
 from tryst.carole.store.tables import audit as entries
 from tryst.carole.store.tables import audit_checkpoints, meta, payloads, projects, results
@@ -56,7 +57,7 @@ def record_restoration(connection: Connection, made_at: int, at: int) -> int:
     return was.size
 
 
-def declare_restored(url: str, folder: Path, identity: Identity, clock: Clock) -> int:
+def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> int:
     """Record that a store in place is one put back by other means than `backup.restore`: a copy of files, `pg_dump`.
 
     Returns the number of entries of its log.
@@ -66,7 +67,7 @@ def declare_restored(url: str, folder: Path, identity: Identity, clock: Clock) -
     TrystError
         DATABASE where database and folder are not of one store, or of another version; BUSY while a Carole holds it.
     """
-    blobs = Blobs(folder)
+    blobs = Blobs(place)
     size = 0
 
     def prepare(connection: Connection, where: str) -> None:
@@ -74,7 +75,7 @@ def declare_restored(url: str, folder: Path, identity: Identity, clock: Clock) -
         newest_schema(connection, where)
         holder = tenure.take(connection, blobs.place, where)
         blobs.require(audit.log_name(connection))
-        blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
+        blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
         size = record_restoration(connection, audit.newest(connection).at, clock())
         tenure.release(connection, holder)
 

@@ -7,7 +7,7 @@ anything, even if it is still alive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.changes import Change, Changes
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.releases import of_custodians
 from tryst.carole.store.results import Results
 from tryst.carole.store.tables import projects, run_figures, runs
 from tryst.carole.store.view import not_found, read_project, run_of
@@ -45,6 +46,10 @@ class Lease:
     attempt: int
     call: str = ""
     """As `Run.call`: the worker's log names it."""
+
+
+class OvertakenError(Exception):
+    """Others were released while a run was assessed: it has to be assessed beside them."""
 
 
 class Runs:
@@ -176,6 +181,7 @@ class Runs:
         links: int,
         shares: Mapping[str, Iterable[bytes]],
         policy_decision: PolicyDecision | None = None,
+        compared: Collection[str] | None = None,
     ) -> None:
         """Store every recipient's share, end the run, and release, hold or refuse it, in one transaction.
 
@@ -185,16 +191,25 @@ class Runs:
             By recipient, the share's bytes in parts of any length; with a policy decision also the report, as `REPORT`.
         policy_decision
             The result of the assessment, where the specification requests one.
+        compared
+            The runs whose releases it was assessed beside.
 
         Raises
         ------
         TrystError
             WRONG_STATE if the run is no longer this worker's, or lacks a required policy decision; nothing is stored
             then.
+        OvertakenError
+            If the same custodians have another release meanwhile, of which the assessment knows nothing: nothing is
+            stored. The log's lock, which every release takes, makes one of two the first.
         """
         owned = partial(self._own, lease)
         with self._results.writing(owned, lease.owner, shares) as write, owned() as change:
             change.apply(operations.finish_run(change.project, lease.run, links, policy_decision))
+            if compared is not None:
+                made = {trace.run for trace in of_custodians(change.connection, change.project)}
+                if made - {lease.run, *compared}:
+                    raise OvertakenError
             write(change.connection, lease.run)
 
     def override(self, name: str, given: ReleaseSignature, reason: str, stewards: Mapping[str, str]) -> Project:

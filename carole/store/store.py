@@ -9,13 +9,14 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from tryst.carole.bucket import Bucket
 from tryst.carole.store import audit
 from tryst.carole.store.artifacts import Artifacts
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.clock_guard import ClockGuard
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads
+from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads, newest
 from tryst.carole.store.monitoring import Monitoring
 from tryst.carole.store.ownership import Ownership
 from tryst.carole.store.registry import Registry
@@ -24,7 +25,7 @@ from tryst.carole.store.restoring import Restorations
 from tryst.carole.store.results import Results
 from tryst.carole.store.retention import Retention
 from tryst.carole.store.runs import Runs
-from tryst.carole.store.sweeping import Sweeping, Swept
+from tryst.carole.store.sweeping import Sweeping, Swept, forget_writers
 from tryst.carole.store.tables import payloads
 from tryst.carole.store.tenure import Renewal, Standing
 from tryst.carole.store.uploads import Uploads
@@ -44,8 +45,8 @@ class Store:
     ----------
     url
         Of the database: ``sqlite:///path`` or ``postgresql+psycopg://...``.
-    folder
-        For encrypted chunks.
+    blobs
+        For encrypted chunks: a folder, or a bucket.
     vault
         Wraps their keys.
     identity
@@ -72,7 +73,7 @@ class Store:
     def __init__(
         self,
         url: str,
-        folder: Path,
+        blobs: Path | Bucket,
         vault: Vault,
         identity: Identity,
         clock: Clock = milliseconds,
@@ -82,10 +83,10 @@ class Store:
         self._database = Database(url, partial(audit.seal, identity=identity, clock=clock))
         self._database.holder = holder
         self._renewal: Renewal | None = None
-        self._blobs = Blobs(folder)
+        self._blobs = Blobs(blobs)
         self._payloads = EncryptedPayloads(self._blobs, vault)
         changes = Changes(self._database, self._payloads, clock)
-        self.uploads = Uploads(self._database, self._payloads, changes)
+        self.uploads = Uploads(self._database, self._blobs, self._payloads, changes)
         self.results = Results(self._database, self._payloads, changes)
         self.releases = Releases(self._database, self._payloads)
         self.artifacts = Artifacts(self._database, self._payloads, changes)
@@ -94,10 +95,10 @@ class Store:
         self.ownership = Ownership(self._database, changes)
         self.clock_guard = ClockGuard(self._database, clock)
         self.retention = Retention(self._database, changes, self.clock_guard, clock)
-        self.sweep = Sweeping(self._database, self._payloads, changes).sweep
+        self.sweep = Sweeping(self._database, self._blobs, changes).sweep
         self.audit = audit.Log(self._database)
         self.restorations = Restorations(self._database, changes, clock)
-        self.monitoring = Monitoring(self._database, url, folder, clock)
+        self.monitoring = Monitoring(self._database, url, self._blobs, clock)
 
     @property
     def holder(self) -> str:
@@ -108,7 +109,7 @@ class Store:
         """Take hold of the store and sweep what a crash has left.
 
         Call once, before anything is served or any run taken. Nothing is changed before it is certain that database
-        and folder belong together and that no other Carole uses them. Runs of former workers are freed first: a worker
+        and blobs belong together and that no other Carole uses them. Runs of former workers are freed first: a worker
         that outlived its Carole can then no longer name the files that are removed here.
 
         Parameters
@@ -120,14 +121,14 @@ class Store:
         Raises
         ------
         TrystError
-            BUSY if another Carole uses the store; DATABASE if database and folder are not of one store, or the
-            database is older than the folder.
+            BUSY if another Carole uses the store; DATABASE if database and blobs are not of one store, or the
+            database is older than the blobs.
         """
         self._blobs.claim()
         try:
             with self._database.read() as connection:
                 self._blobs.require(audit.log_name(connection))
-                self._blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all())
+                self._blobs.require_known(connection.execute(select(payloads.c.id)).scalars().all(), newest(connection))
             self._database.hold(self._blobs.place)
         except BaseException:
             self._blobs.release()
@@ -138,6 +139,7 @@ class Store:
         self.runs.abandon()
         with self._database.write() as connection:
             self._payloads.rewrap(connection)
+            forget_writers(connection)
         return self.sweep()
 
     def _renew(self) -> bool:

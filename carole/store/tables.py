@@ -31,7 +31,7 @@ meta = Table(
     Column("value", BigInteger, nullable=False),
 )
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
-transaction which writes draws; `schema` is for old releases."""
+transaction which writes draws; `payloads` the number of the newest payload; `schema` is for old releases."""
 
 tenure = Table(
     "tenure",
@@ -148,12 +148,14 @@ payloads = Table(
     Column("root", LargeBinary(60)),
     Column("complete", Integer, nullable=False),
     Column("writer", String(64)),
+    Column("swept", Integer, nullable=False, default=0),
 )
 """What is encrypted under one key: an upload, an artifact or a share of a result. Without its wrapped key it is erased.
 
 How many chunks it has and their root digest are known from its first chunk on; `complete` is 1 once all are there.
 Digests rest encrypted (`resting_digests`), but for the roots of artifacts and of custodians' shares.
-`writer` is the worker that writes it, until a row of a result or of an artifact names it.
+`writer` is the worker that writes it, until a row of a result or of an artifact names it. `swept` is 1 once no file can
+be left of it that no row names.
 """
 
 chunks = Table(
@@ -164,7 +166,9 @@ chunks = Table(
     Column("digest", LargeBinary(60), nullable=False),
     Column("size", Integer, nullable=False),
     Column("file", String(64), nullable=False),
+    Column("start", BigInteger, nullable=False, default=0),
 )
+"""Chunks of a payload: `size` bytes of plaintext each, encrypted in a file from `start` on. A file may have several."""
 
 uploads = Table(
     "uploads",

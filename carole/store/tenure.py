@@ -1,10 +1,11 @@
 """Which Carole holds the store: a row of the database, renewed while she runs, and checked by whatever is written.
 
-The folder of blobs has a lock too, but two folders, or two machines, can point to one database. So the database has
-one row with the holder's random name and the time until which she holds it. Every writing transaction of server and
-worker looks for its own name there (`require`); one that was taken over can write nothing, even if she was only
-suspended for a while. A holder that was killed is followed at once by a Carole that has the same folder's lock, since
-the lock proves that she is dead; by any other when the time is over.
+A folder of blobs has a lock too, but two folders, or two machines, can point to one database, and a bucket has none.
+So the database has one row with the holder's random name and the time until which she holds it. Every writing
+transaction of server and worker looks for its own name there (`require`); one that was taken over can write nothing,
+even if she was only suspended for a while. A holder that was killed is followed at once by a Carole that has the same
+folder's lock, since the lock proves that she is dead; by any other, and where blobs are in a bucket, when the time is
+over.
 
 The time is that of the database's machine. On SQLite that is this machine, whose clock may be set: forward, and a
 second Carole may take over early, which ends the first one; backward, and a time further ahead than any tenure lasts

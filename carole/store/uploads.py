@@ -9,16 +9,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, select
 
 from tryst.carole.projects import Project, Upload, operations
 from tryst.carole.projects.operations.outcome import Detail, Outcome
+from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
+from tryst.carole.store.chunk_packing import pack
 from tryst.carole.store.database import Database
-from tryst.carole.store.encrypted_payloads import EncryptedPayloads, PayloadReader, StoredChunk, erased
+from tryst.carole.store.encrypted_payloads import EncryptedPayloads, erased
 from tryst.carole.store.integrity import (
     MAX_RANGES,
     check_place,
@@ -27,16 +33,16 @@ from tryst.carole.store.integrity import (
     layout_to_text,
     validate_payload,
 )
+from tryst.carole.store.payload_reader import PayloadReader
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.tables import uploads
 from tryst.carole.store.view import not_found, number, read_project, upload_of
 from tryst.common.encoding.layout import CODES, Layout
-from tryst.common.encoding.payload import from_bytes
+from tryst.common.encoding.payload import from_bytes, set_from_bytes
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.vault import DataKey
 from tryst.common.parties import Side
-from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, missing_ranges, root_digest
+from tryst.common.wire.chunks import Chunk, chunk_count, missing_ranges, root_digest
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,38 @@ class UploadProgress:
     committed: bool
 
 
+@dataclass(frozen=True)
+class StoredContribution:
+    """A committed contribution: the sizes of its arrays, and a reader of its bytes (see `common.encoding.payload`)."""
+
+    layout: Layout
+    payload: PayloadReader
+
+    def read(self, number: int) -> SignatureSet:
+        """Decrypt and check one set; VAULT, UPLOAD_CORRUPT if it has changed on the disk."""
+        part, start = self.layout.sets[number], self._starts[number]
+        return set_from_bytes(part, self.payload.read(start, start + part.total_bytes))
+
+    def digests(self, number: int) -> NDArray[np.uint64]:
+        """The digests of the blocks of a set's rows: nothing else of it is read, as far as chunks allow."""
+        part = self.layout.sets[number]
+        start = self._starts[number] + part.fields_bytes + 8 * part.rows * part.blocks.index(part.rule)
+        return np.frombuffer(self.payload.read(start, start + 8 * part.rows), dtype="<u8").astype(np.uint64)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return list(accumulate((part.total_bytes for part in self.layout.sets), initial=0))
+
+
 class Uploads:
     """Receives contributions and reads them for a run."""
 
-    def __init__(self, database: Database, payloads: EncryptedPayloads, changes: Changes) -> None:
+    def __init__(self, database: Database, blobs: Blobs, payloads: EncryptedPayloads, changes: Changes) -> None:
         self._database = database
+        self._blobs = blobs
         self._payloads = payloads
         self._changes = changes
-        # Validation holds one field of an upload in memory; one at a time keeps that bounded.
+        # Validation holds one field of an upload in memory, packing a file; one at a time keeps that bounded.
         self._validating = threading.Lock()
 
     def begin(
@@ -149,13 +179,35 @@ class Uploads:
                 remedy="start a new upload",
             )
         if row.committed_at is None:
+            reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
             with self._validating:
-                validate_payload(layout_from_text(row.layout), PayloadReader(self._payloads, key, row.payload, chunks))
+                validate_payload(layout_from_text(row.layout), reader)
+                pack(self._database, self._blobs, self._payloads, row.payload)
         with self._changes.of(name) as change:
             row = _living(change.connection, change.id, side, upload)
             if not layout_from_text(row.layout).former_sample:
                 change.apply(_without_former_sample(change.project, side.other))
             change.apply(operations.commit_upload(change.project, side, member, upload_of(row, 0)))
+
+    def open(self, name: str, side: Side) -> StoredContribution:
+        """The layout of one side's contribution, and a reader of any range of its bytes.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if there is none; VAULT if the database does not name all its chunks.
+        """
+        with self._database.read() as connection:
+            held = read_project(connection, name)
+            there = held.project.uploads.get(side)
+            if there is None or not held.project.contributed(side):
+                raise erased()
+            row = _living(connection, held.id, side, there.upload)
+            chunks = self._payloads.chunks(connection, row.payload)
+            key = self._payloads.key(connection, row.payload)
+        where = f"{name}, contribution of {side}"
+        reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
+        return StoredContribution(layout_from_text(row.layout), reader)
 
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
         """Decrypt and check the contribution of one side: as many bytes of memory as it has.
@@ -165,9 +217,8 @@ class Uploads:
         TrystError
             WRONG_STATE if there is none; VAULT, UPLOAD_CORRUPT if it has changed on the disk.
         """
-        row, chunks, key = self._committed(name, side)
-        payload = PayloadReader(self._payloads, key, row.payload, chunks).take(row.total_bytes)
-        return from_bytes(layout_from_text(row.layout), payload)
+        there = self.open(name, side)
+        return from_bytes(there.layout, there.payload.read(0, there.payload.total_bytes))
 
     def codes(self, name: str, side: Side) -> SignatureSet:
         """Decrypt and check the set of codes alone, which comes last in a contribution of mode block_keyed.
@@ -177,41 +228,13 @@ class Uploads:
         TrystError
             NOT_FOUND if the contribution has none; otherwise as `read`.
         """
-        row, chunks, key = self._committed(name, side)
-        layout = layout_from_text(row.layout)
-        last = layout.sets[-1]
+        there = self.open(name, side)
+        layout, last = there.layout, there.layout.sets[-1]
         if last.rule != CODES:
             raise not_found()
-        first, skipped = divmod(layout.total_bytes - last.total_bytes, CHUNK_BYTES)
-        reader = PayloadReader(self._payloads, key, row.payload, chunks[first:])
-        reader.take(skipped)
-        (only,) = from_bytes(Layout((last,), layout.records), reader.take(last.total_bytes))
+        content = there.payload.read(layout.total_bytes - last.total_bytes, layout.total_bytes)
+        (only,) = from_bytes(Layout((last,), layout.records), content)
         return only
-
-    def records(self, name: str, side: Side) -> int:
-        """Records of the file that a side contributed in mode block_keyed.
-
-        Raises
-        ------
-        TrystError
-            WRONG_STATE if there is none.
-        """
-        with self._database.read() as connection:
-            held = read_project(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None:
-                raise erased()
-            return layout_from_text(_living(connection, held.id, side, there.upload).layout).records
-
-    def _committed(self, name: str, side: Side) -> tuple[Row[Any], list[StoredChunk], DataKey]:
-        """The contribution of one side, with its chunks and their key."""
-        with self._database.read() as connection:
-            held = read_project(connection, name)
-            there = held.project.uploads.get(side)
-            if there is None or not held.project.contributed(side):
-                raise erased()
-            row = _living(connection, held.id, side, there.upload)
-            return row, self._payloads.chunks(connection, row.payload), self._payloads.key(connection, row.payload)
 
 
 def _without_former_sample(project: Project, side: Side) -> Outcome:

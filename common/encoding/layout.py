@@ -11,16 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.errors import ErrorCode, TrystError
 
-Content = Literal["signatures", "values"]
-"""The content of a field's table: keyed signatures, or in trusted mode the values."""
+Content = Literal["signatures", "values", "fixed"]
+"""The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has
+the whole value, which is therefore equal wherever rows are compared."""
 
 WORD_BITS = 64
 MIN_BITS = 64
 MAX_BITS = 8192
 MAX_ROWS = 2**31 - 1
-MAX_SETS = 64
+MAX_SETS = 1 << 14
 MAX_FIELDS = 256
 MAX_RULES = 64
 MAX_VARIABLES = 64
@@ -44,7 +46,7 @@ _ALIGNMENT = 8
 
 @dataclass(frozen=True)
 class FieldLayout:
-    """Size of one field of a set: its name, bits per signature or value, their number, and which of the two."""
+    """Size of one field of a set: its name, bits per signature or value, their number, and the content."""
 
     name: str
     bits: int
@@ -62,20 +64,53 @@ class VariableLayout:
 
 @dataclass(frozen=True)
 class SetLayout:
-    """Sizes of one set: its rule ("" in open mode, or `CODES`), rows, fields, rules with blocking keys, variables."""
+    """Sizes of one set: its rule ("" in open mode, or `CODES`), rows, fields, rules with blocking keys, variables.
+
+    In mode block_keyed the rows of a rule are in one set, or in several by the `interval` that their block is in.
+    """
 
     rule: str
     rows: int
     fields: tuple[FieldLayout, ...]
     blocks: tuple[str, ...] = ()
     variables: tuple[VariableLayout, ...] = ()
+    interval: Interval = WHOLE
+
+    @property
+    def fields_bytes(self) -> int:
+        """Bytes of the fields, which come first."""
+        sent = [field for field in self.fields if field.content != "fixed"]
+        return sum(field.distinct * (field.bits // 8) for field in sent) + len(sent) * padded(self.rows * 4)
 
     @property
     def total_bytes(self) -> int:
         """Bytes of this set in the payload."""
-        signatures = sum(field.distinct * (field.bits // 8) for field in self.fields)
-        codes = len(self.fields) * padded(self.rows * 4) + len(self.variables) * padded(self.rows * 2)
-        return signatures + codes + len(self.blocks) * self.rows * 8
+        return self.fields_bytes + len(self.blocks) * self.rows * 8 + len(self.variables) * padded(self.rows * 2)
+
+    def validate(self, records: int) -> None:
+        """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution, of so many records, may have such a set."""
+        where, codes = where_of(self.rule), self.rule == CODES
+        own = records > 0 and self.rule not in ("", SAMPLES, CODES)  # rows of a rule
+        _limit(self.rows, records if codes else 0, records if codes else MAX_ROWS, "rows", where)
+        _limit(len(self.fields), 0 if codes else 1, 0 if codes else MAX_FIELDS, "fields", where)
+        _limit(len(self.blocks), 0, 0 if codes else MAX_RULES, "blocking rules", where)
+        _limit(self.interval.of, 1, MAX_SETS if own else 1, "intervals", where)
+        if self.interval.of & (self.interval.of - 1):
+            raise _limits("the number of intervals must be a power of two", where, str(self.interval.of))
+        _distinct_names([field.name for field in self.fields], where, "field")
+        _distinct_names(self.blocks, where, "blocking rule")
+        # Beside signatures of a block, codes that hold for the whole file would join rows that must stay separate.
+        _limit(len(self.variables), 0, 0 if records and not codes else MAX_VARIABLES, "variables", where)
+        _distinct_names([variable.name for variable in self.variables], where, "variable")
+        for variable in self.variables:
+            _limit(variable.categories, 2, MAX_CATEGORIES, "categories", f"{where}, variable {variable.name}")
+        for field in self.fields:
+            inside = f"{where}, field {field.name}"
+            _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
+            if field.content not in ("signatures", "values", *(["fixed"] if own else [])):
+                raise _limits("a field must hold signatures or values", inside, "something else")
+            distinct = 0 if field.content == "fixed" else self.rows
+            _limit(field.distinct, 0, distinct, "distinct signatures (no more than rows)", inside)
 
 
 @dataclass(frozen=True)
@@ -100,6 +135,14 @@ class Layout:
         return self.records > 0 and any(part.rule == FORMER_SAMPLE for part in self.sets)
 
     @property
+    def rule_rows(self) -> dict[str, int]:
+        """Rows of each rule, in all of its intervals; of the other sets by their names."""
+        rows: dict[str, int] = {}
+        for part in self.sets:
+            rows[part.rule] = rows.get(part.rule, 0) + part.rows
+        return rows
+
+    @property
     def total_bytes(self) -> int:
         """Bytes of the payload."""
         return sum(part.total_bytes for part in self.sets)
@@ -109,26 +152,25 @@ class Layout:
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, 0, MAX_ROWS, "records", "layout")
         reserved = ("", SAMPLES, CODES) if self.records else ("", SAMPLES)
-        _distinct_names([part.rule for part in self.sets], "layout", "rule", reserved=reserved)
+        rules = [part.rule for part in self.sets if part.interval.number == 0]
+        _limit(len(rules), 1, MAX_RULES, "signature sets for rules", "layout")
+        _distinct_names(rules, "layout", "rule", reserved=reserved)
+        _whole_rules(self.sets)
+        _limit(sum(part.rows for part in self.sets), 0, MAX_ROWS, "rows in all sets", "layout")
         for part in self.sets:
-            where = where_of(part.rule)
-            codes = part.rule == CODES
-            _limit(part.rows, self.records if codes else 0, self.records if codes else MAX_ROWS, "rows", where)
-            _limit(len(part.fields), 0 if codes else 1, 0 if codes else MAX_FIELDS, "fields", where)
-            _limit(len(part.blocks), 0, 0 if codes else MAX_RULES, "blocking rules", where)
-            _distinct_names([field.name for field in part.fields], where, "field")
-            _distinct_names(part.blocks, where, "blocking rule")
-            # Beside signatures of a block, codes that hold for the whole file would join rows that must stay separate.
-            _limit(len(part.variables), 0, 0 if self.records and not codes else MAX_VARIABLES, "variables", where)
-            _distinct_names([variable.name for variable in part.variables], where, "variable")
-            for variable in part.variables:
-                _limit(variable.categories, 2, MAX_CATEGORIES, "categories", f"{where}, variable {variable.name}")
-            for field in part.fields:
-                inside = f"{where}, field {field.name}"
-                _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
-                _limit(field.distinct, 0, part.rows, "distinct signatures (no more than rows)", inside)
-                if field.content not in ("signatures", "values"):
-                    raise _limits("a field must hold signatures or values", inside, "something else")
+            part.validate(self.records)
+
+
+def _whole_rules(sets: Sequence[SetLayout]) -> None:
+    """The sets of a rule follow each other, one for each interval."""
+    expected, previous = 0, None
+    for part in sets:
+        where, (number, count) = where_of(part.rule), part.interval
+        if number != expected or (number and (part.rule, count) != previous):
+            raise _limits(f"interval {expected} of the rule before expected", where, f"interval {number} of {count}")
+        expected, previous = (number + 1) % max(1, count), (part.rule, count)
+    if expected:
+        raise _limits("a set for each interval expected", where_of(sets[-1].rule), f"{expected} sets")
 
 
 def where_of(rule: str) -> str:

@@ -7,6 +7,7 @@ zero bytes to a multiple of 8 so that the receiver can use the arrays in place:
         for each field    signatures   distinct x bits/64   uint64     strictly ascending as byte strings; in trusted
                                                                        mode the values themselves (`values`)
                           codes        rows                 int32      index into signatures, -1 = missing
+                          (neither of a fixed field, whose whole value is in the key of the set's blocks)
         for each rule     keys         rows                 uint64     0 = the row has no blocking key
         for each variable codes        rows                 int16      keyed code of the row's category, -1 = missing
 
@@ -36,8 +37,9 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
     """
     for part in sets:
         for field in part.fields.values():
-            yield from _chunks(field.signatures)
-            yield from _chunks(field.codes)
+            if field.content != "fixed":
+                yield from _chunks(field.signatures)
+                yield from _chunks(field.codes)
         for keys in part.blocks.values():
             yield from _chunks(keys)
         for variable in part.variables.values():
@@ -75,24 +77,37 @@ def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple
             got=f"{view.nbytes} bytes",
             remedy="upload the contribution again",
         )
-    reader = _Reader(view)
-    sets = []
+    reader, sets = _Reader(view), []
     for part in layout.sets:
-        fields = {}
-        for field in part.fields:
-            where = f"{where_of(part.rule)}, field {field.name}"
-            words = field.bits // WORD_BITS
-            signatures = reader.take(field.distinct * words, np.uint64, where).reshape(field.distinct, words)
-            codes = reader.take(part.rows, np.int32, where)
-            fields[field.name] = FieldSignatures(field.bits, signatures, codes, field.content)
-        blocks = {rule: reader.take(part.rows, np.uint64, where_of(part.rule)) for rule in part.blocks}
-        variables = {}
-        for variable in part.variables:
-            where = f"{where_of(part.rule)}, variable {variable.name}"
-            variables[variable.name] = VariableCodes(variable.categories, reader.take(part.rows, np.int16, where))
-        sets.append(SignatureSet(part.rule, part.rows, fields, blocks, variables))
+        sets.append(_read_set(part, reader))
         sets[-1].validate()
     return tuple(sets)
+
+
+def set_from_bytes(part: SetLayout, payload: bytes | bytearray | memoryview) -> SignatureSet:
+    """Read and check one set of a contribution by itself: errors as for `from_bytes`, which has the layout checked."""
+    found = _read_set(part, _Reader(memoryview(payload).cast("B").toreadonly()))
+    found.validate()
+    return found
+
+
+def _read_set(part: SetLayout, reader: _Reader) -> SignatureSet:
+    fields = {}
+    for field in part.fields:
+        if field.content == "fixed":
+            fields[field.name] = FieldSignatures.fixed(field.bits, part.rows)
+            continue
+        where = f"{where_of(part.rule)}, field {field.name}"
+        words = field.bits // WORD_BITS
+        signatures = reader.take(field.distinct * words, np.uint64, where).reshape(field.distinct, words)
+        codes = reader.take(part.rows, np.int32, where)
+        fields[field.name] = FieldSignatures(field.bits, signatures, codes, field.content)
+    blocks = {rule: reader.take(part.rows, np.uint64, where_of(part.rule)) for rule in part.blocks}
+    variables = {}
+    for variable in part.variables:
+        where = f"{where_of(part.rule)}, variable {variable.name}"
+        variables[variable.name] = VariableCodes(variable.categories, reader.take(part.rows, np.int16, where))
+    return SignatureSet(part.rule, part.rows, fields, blocks, variables, part.interval)
 
 
 def variable_bytes(part: SetLayout) -> int:

@@ -23,6 +23,8 @@ from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
 from tryst.common.encoding.blocks import blocks_and_tags
 from tryst.common.encoding.categories import coded_variables
 from tryst.common.encoding.columns import check_columns, check_variables, distinct_values, random_order
+from tryst.common.encoding.fixed_fields import fixed_fields
+from tryst.common.encoding.intervals import WHOLE, Interval, in_intervals
 from tryst.common.encoding.layout import CODES, SAMPLES, Layout
 from tryst.common.encoding.padding import RuleRows, rows_of_rules
 from tryst.common.encoding.row_order import Drawing, in_content_order
@@ -38,6 +40,12 @@ from tryst.common.specification import BlockingRule, FieldSpec, Specification
 
 Jobs = dict[str, Callable[[], None]]
 
+Place = tuple[str, Interval]
+"""The set that rows are in: its rule, and the interval of the rule's blocks."""
+
+_PREPARED = 0.1
+"""Share of the work that is done when values are split into tokens and blocking keys made."""
+
 
 @dataclass(frozen=True)
 class Encoded:
@@ -46,10 +54,11 @@ class Encoded:
     Attributes
     ----------
     sets
-        In block-keyed mode one set per rule, in the specification's order, then the samples, then the codes where the
-        specification has variables; otherwise one set.
+        In block-keyed mode one set per rule and interval of its blocks, in the specification's order, then the samples,
+        then the codes where the specification has variables; otherwise one set.
     orders
-        By set, for each row (its pseudonym) the row of the file; the samples have none. It never leaves the custodian.
+        By rule, for each row (its pseudonym) of its sets, one after the other, the row of the file; `CODES` has one
+        too, the samples have none. It never leaves the custodian.
         Row numbers past the file's rows are decoys, and those past the decoys dummies.
     records
         Records of the file in block-keyed mode, 0 otherwise: then the one set has a row for each.
@@ -70,7 +79,8 @@ class Encoded:
     @property
     def order(self) -> NDArray[np.int64]:
         """The row of the file for each row of all sets but the samples, one set after the other; codes come last."""
-        return np.concatenate([self.orders[part.rule] for part in self.sets if part.rule in self.orders])
+        names = dict.fromkeys(part.rule for part in self.sets)
+        return np.concatenate([self.orders[name] for name in names if name in self.orders])
 
     @property
     def n_signed(self) -> int:
@@ -115,7 +125,8 @@ def encode_records(
     decoys
         How many of the last rows are decoys, which have no categories.
     shuffle
-        Makes the order of a given number of rows, for fixed test records; by default the order of their content.
+        Makes the order of a given number of rows, for fixed test records, and each rule then has one set; by default
+        rows are in the order of their content, in intervals.
     threads
         Fields and rules encoded at the same time.
     progress
@@ -187,10 +198,10 @@ def encode_rows(
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
     block_keyed = specification.mode == "block_keyed"
-    withheld = {rule.name: rule.withheld for rule in rules} if block_keyed else {}
+    of_rule = {rule.name: rule for rule in rules} if block_keyed else {}
     prepared: dict[str, PreparedField] = {}
     digests: dict[str, NDArray[np.uint64]] = {}
-    signed: dict[tuple[str, str], FieldSignatures] = {}
+    signed: dict[tuple[Place, str], FieldSignatures] = {}
 
     def prepare(field: FieldSpec) -> None:
         prepared[field.name] = signer.prepare(field, sent.columns)
@@ -199,16 +210,18 @@ def encode_rows(
         key = signer.key(Purpose.BLOCKING, rule=rule.name)
         digests[rule.name] = blocking_keys(sent.columns, specification, rule, key, split=block_keyed)
 
-    def sign(part: str, name: str) -> None:
-        rows = orders[part]
-        blocks = digests[part][rows] if block_keyed else None
-        if name in withheld.get(part, ()):
-            signed[part, name] = unsigned(prepared[name], len(rows))
+    def sign(place: Place, name: str) -> None:
+        part, rows = place[0], orders[place]
+        if name in (of_rule[part].withheld if part in of_rule else ()):
+            signed[place, name] = unsigned(prepared[name], len(rows))
+        elif part in of_rule and name in fixed_fields(of_rule[part], specification):
+            signed[place, name] = FieldSignatures.fixed(prepared[name].spec.bits, len(rows))
         else:
-            signed[part, name] = signer.sign(prepared[name], rows, blocks, rule=part)
+            blocks = digests[part][rows] if block_keyed else None
+            signed[place, name] = signer.sign(prepared[name], rows, blocks, rule=part)
 
     def pack(field: FieldSpec) -> None:
-        signed["", field.name] = _packed(sent.columns[field.name], field, orders[""])
+        signed[("", WHOLE), field.name] = _packed(sent.columns[field.name], field, orders["", WHOLE])
 
     def draw(name: str) -> None:
         if shuffle is None:
@@ -218,40 +231,57 @@ def encode_rows(
             )
         else:
             drawn = grouped(sent.n_records, lambda _: shuffle(sent.n_records))
-        signed[SAMPLES, name] = signer.sign_groups(prepared[name], drawn)
+        signed[(SAMPLES, WHOLE), name] = signer.sign_groups(prepared[name], drawn)
 
     drawing = Drawing(specification.project, noise, specification.suite)
-    orders = {part: rows if shuffle is None else rows[shuffle(len(rows))] for part, rows in sent.rows.items()}
     first: Jobs = {f"blocking keys {rule.name}": partial(block, rule) for rule in rules}
-    then: Jobs
-    if specification.mode == "trusted":
-        then = {f"packed {field.name}": partial(pack, field) for field in specification.fields}
-    else:
+    if specification.mode != "trusted":
         first |= {f"prepared {field.name}": partial(prepare, field) for field in specification.fields}
-        of = {part: f" for rule {part}" if part else "" for part in orders}
-        then = {f"signed {name}{of[part]}": partial(sign, part, name) for part in orders for name in names}
+    _run(first, threads, progress, 0.0, _PREPARED)
+    orders: dict[Place, NDArray[np.int64]] = {}
+    for part, rows in sent.rows.items():
+        if block_keyed and shuffle is None:
+            orders |= {(part, interval): own for interval, own in in_intervals(rows, digests[part][rows])}
+        else:
+            orders[part, WHOLE] = rows if shuffle is None else rows[shuffle(len(rows))]
+    if specification.mode == "trusted":
+        then: Jobs = {f"packed {field.name}": partial(pack, field) for field in specification.fields}
+    else:
+        then = {f"signed {name}{_of(place)}": partial(sign, place, name) for place in orders for name in names}
     if block_keyed and samples:
         then |= {f"sampled {name}": partial(draw, name) for name in names}
-    _run((first, then), threads, progress)
+    _run(then, threads, progress, _PREPARED, 1.0)
 
     by_rule = {rule.name: digests[rule.name] for rule in rules}  # jobs end in any order
     sets = []
-    for part, order in list(orders.items()):
+    for place, order in list(orders.items()):
+        part, interval = place
         if block_keyed:
             blocks = blocks_and_tags(part, order, by_rule, signer)
         else:
             blocks = {name: digest[order] for name, digest in by_rule.items()}
         codes = {name: VariableCodes(each.categories, each.codes[order]) for name, each in variables.items()}
-        made = SignatureSet(part, len(order), {name: signed[part, name] for name in names}, blocks, codes)
+        fields = {name: signed.pop((place, name)) for name in names}
+        made = SignatureSet(part, len(order), fields, blocks, codes, interval)
         if shuffle is None:
             # Carole is to know which rows of a whole file are decoys, and to link without them.
             last = (order >= sent.n_records) & (not block_keyed)
-            made, orders[part] = in_content_order(made, order, last, drawing)
+            made, orders[place] = in_content_order(made, order, last, drawing)
         sets.append(made)
+    of_parts = {
+        part: np.concatenate([order for (rule, _), order in orders.items() if rule == part]) for part in sent.rows
+    }
     if block_keyed and samples:
-        of_fields = {name: signed[SAMPLES, name] for name in names}
+        of_fields = {name: signed[(SAMPLES, WHOLE), name] for name in names}
         sets.append(SignatureSet(SAMPLES, len(of_fields[names[0]].codes), of_fields, {}))
-    return Encoded(tuple(sets), orders, sent.n_records if block_keyed else 0, sent.decoys)
+    return Encoded(tuple(sets), of_parts, sent.n_records if block_keyed else 0, sent.decoys)
+
+
+def _of(place: Place) -> str:
+    part, (number, count) = place
+    if not part:
+        return ""
+    return f" for rule {part}" if count == 1 else f" for rule {part}, {number + 1} of {count}"
 
 
 def _packed(column: pl.Series, field: FieldSpec, order: NDArray[np.int64]) -> FieldSignatures:
@@ -261,18 +291,15 @@ def _packed(column: pl.Series, field: FieldSpec, order: NDArray[np.int64]) -> Fi
     return FieldSignatures(field.bits, packed, np.append(ranks, np.int32(MISSING))[codes[order]], "values")
 
 
-def _run(stages: tuple[Jobs, ...], threads: int, progress: Progress | None) -> None:
-    """Run the jobs of each stage in some threads; the first error cancels jobs that have not begun."""
-    n_jobs, done = sum(map(len, stages)), 0
+def _run(jobs: Jobs, threads: int, progress: Progress | None, begin: float, end: float) -> None:
+    """Run jobs in some threads, which are a share of all work; the first error cancels those that have not begun."""
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        for jobs in stages:
-            running = {pool.submit(job): name for name, job in jobs.items()}
-            try:
-                for ended in as_completed(running):
-                    ended.result()
-                    done += 1
-                    if progress is not None:
-                        progress(running[ended], done / n_jobs)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        running = {pool.submit(job): name for name, job in jobs.items()}
+        try:
+            for done, ended in enumerate(as_completed(running), 1):
+                ended.result()
+                if progress is not None:
+                    progress(running[ended], begin + (end - begin) * done / len(jobs))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -83,4 +83,4 @@ def in_content_order(
     }
     blocks = {name: keys[order] for name, keys in part.blocks.items()}
     variables = {name: VariableCodes(each.categories, each.codes[order]) for name, each in part.variables.items()}
-    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables), rows[order]
+    return SignatureSet(part.rule, part.n_rows, fields, blocks, variables, part.interval), rows[order]

@@ -14,6 +14,7 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.encoding.layout import (
     CODES,
     WORD_BITS,
@@ -51,13 +52,20 @@ class FieldSignatures:
     codes
         int32, shape (n_rows,): row of `signatures`, or ``MISSING``.
     content
-        Content of `signatures`: in trusted mode the values, as `values.pack_values` writes them.
+        Content of `signatures`: in trusted mode the values, as `values.pack_values` writes them. A fixed field has one
+        signature of zeros, which all rows have, and nothing of it is sent.
     """
 
     bits: int
     signatures: NDArray[np.uint64] = dataclass_field(repr=False)
     codes: NDArray[np.int32] = dataclass_field(repr=False)
     content: Content = "signatures"
+
+    @classmethod
+    def fixed(cls, bits: int, n_rows: int) -> FieldSignatures:
+        """A field whose whole value is in the blocking key of the rows, and therefore equal within a block."""
+        none = np.zeros((1, bits // WORD_BITS), dtype=np.uint64)
+        return cls(bits, none, np.zeros(n_rows, dtype=np.int32), "fixed")
 
     @property
     def n_distinct(self) -> int:
@@ -99,6 +107,8 @@ class SignatureSet:
         ``NO_KEY`` where it has none.
     variables
         Category codes of the variables that this custodian holds, in the order of the specification.
+    interval
+        Of the rule's blocks: the rows of these, and no others, are in the set.
     """
 
     rule: str
@@ -106,15 +116,17 @@ class SignatureSet:
     fields: dict[str, FieldSignatures]
     blocks: dict[str, NDArray[np.uint64]]
     variables: dict[str, VariableCodes] = dataclass_field(default_factory=dict)
+    interval: Interval = WHOLE
 
     @property
     def layout(self) -> SetLayout:
         """The set's sizes."""
         fields = tuple(
-            FieldLayout(name, field.bits, field.n_distinct, field.content) for name, field in self.fields.items()
+            FieldLayout(name, field.bits, 0 if field.content == "fixed" else field.n_distinct, field.content)
+            for name, field in self.fields.items()
         )
         variables = tuple(VariableLayout(name, variable.categories) for name, variable in self.variables.items())
-        return SetLayout(self.rule, self.n_rows, fields, tuple(self.blocks), variables)
+        return SetLayout(self.rule, self.n_rows, fields, tuple(self.blocks), variables, self.interval)
 
     def validate(self) -> None:
         """Check everything that can be checked without the key.
@@ -138,8 +150,13 @@ class SignatureSet:
             _array(keys, np.uint64, (self.n_rows,), f"{where}, blocking rule {rule}")
         for name, variable in self.variables.items():
             _array(variable.codes, np.int16, (self.n_rows,), f"{where}, variable {name}, codes")
-        Layout((self.layout,), self.n_rows if self.rule == CODES else 0).validate()
+        fixed = any(field.content == "fixed" for field in self.fields.values())
+        separate = self.rule == CODES or fixed or self.interval != WHOLE
+        self.layout.validate((self.n_rows or 1) if separate else 0)
+        check_interval(self.blocks.get(self.rule), self.interval, where)
         for name, field in self.fields.items():
+            if field.content == "fixed":
+                continue
             inside = f"{where}, field {name}"
             _check_codes(field, f"{inside}, codes")
             _check_order(field.signatures, f"{inside}, signatures")
@@ -152,6 +169,14 @@ class SignatureSet:
 def layout_of(sets: Sequence[SignatureSet], records: int = 0) -> Layout:
     """Sizes of the contribution made of `sets`; in mode block_keyed with its number of records."""
     return Layout(tuple(part.layout for part in sets), records)
+
+
+def check_interval(digests: NDArray[np.uint64] | None, interval: Interval, where: str) -> None:
+    """Every row is in a block of the interval: of the digests that rows have under the rule of their set."""
+    if interval.of > 1 and digests is not None:
+        outside = int(np.count_nonzero(~interval.holds(digests) | (digests == NO_KEY)))
+        if outside:
+            raise corrupt("each row must be in the set of the interval of its block", where, f"{outside} in another")
 
 
 def check_range(codes: NDArray[np.int32] | NDArray[np.int16], n: int, where: str) -> None:

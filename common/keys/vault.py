@@ -53,7 +53,7 @@ class DataKey:
         nonce = index.to_bytes(4, "big") + secrets.token_bytes(NONCE_BYTES - 4)
         return nonce + AESGCM(self._key).encrypt(nonce, content, self._associated(index))
 
-    def decrypt(self, index: int, encrypted: bytes) -> bytes:
+    def decrypt(self, index: int, encrypted: bytes | memoryview) -> bytes:
         """Decrypt the chunk `index`.
 
         Raises

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -23,9 +24,17 @@ VERSION_GROUPED = 5
 VERSION_GROUPED_WITH_CODES = 6
 """For one that also has a set of codes."""
 
+VERSION_IN_INTERVALS = 7
+"""For a contribution of mode block_keyed in which rules have a set for each interval of their blocks, or fields that
+they fix are left out. Where neither is so, 5 is written."""
+
+VERSION_IN_INTERVALS_WITH_CODES = 8
+"""For one that also has a set of codes."""
+
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
     "values": contribution_pb2.FIELD_CONTENT_VALUES,
+    "fixed": contribution_pb2.FIELD_CONTENT_FIXED,
 }
 _CONTENT_OF = {number: content for content, number in _CONTENT.items()}
 
@@ -71,6 +80,8 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
                 contribution_pb2.VariableLayout(name=variable.name, categories=variable.categories)
                 for variable in part.variables
             ],
+            interval=part.interval.number,
+            intervals=part.interval.of if part.interval.of > 1 else 0,
         )
         for part in manifest.layout.sets
     ]
@@ -90,6 +101,9 @@ def _version(layout: Layout) -> int:
     if layout.records:
         names = {part.rule for part in layout.sets}
         grouped = SAMPLES in names
+        fixed = any(field.content == "fixed" for part in layout.sets for field in part.fields)
+        if grouped and (fixed or any(part.interval != WHOLE for part in layout.sets)):
+            return VERSION_IN_INTERVALS_WITH_CODES if CODES in names else VERSION_IN_INTERVALS
         if CODES in names:
             return VERSION_GROUPED_WITH_CODES if grouped else VERSION_WITH_CODES
         return VERSION_GROUPED if grouped else VERSION_BLOCK_KEYED
@@ -118,10 +132,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if not VERSION <= message.version <= VERSION_GROUPED_WITH_CODES:
+    if not VERSION <= message.version <= VERSION_IN_INTERVALS_WITH_CODES:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests must be of versions {VERSION} to {VERSION_GROUPED_WITH_CODES}",
+            f"manifests must be of versions {VERSION} to {VERSION_IN_INTERVALS_WITH_CODES}",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -141,6 +155,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
                 tuple(FieldLayout(field.name, field.bits, field.distinct, _content(field)) for field in part.fields),
                 tuple(part.block_rules),
                 tuple(VariableLayout(variable.name, variable.categories) for variable in part.variables),
+                Interval(part.interval, part.intervals or 1),
             )
             for part in message.sets
         ),
@@ -156,7 +171,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
         )
-    rows = max(layout.records, *(part.rows for part in layout.sets))
+    rows = max(layout.records, *layout.rule_rows.values())
     if rows > max_rows or layout.total_bytes > max_bytes:
         raise TrystError(
             ErrorCode.UPLOAD_LIMIT,

@@ -63,7 +63,8 @@ _MODE = (
 )
 _MODE_BLOCK_KEYED = (
     "block_keyed: who receives the signatures can compare two values inside a block of a blocking rule only. `tryst"
-    " spec check` explains it, and `tryst alice leakage` measures what is left."
+    " spec check` explains it, and `tryst alice leakage` measures what is left. A record is signed for every rule: its"
+    " signatures have 256 bits or 128, with which it is linked as with 1024 (`python -m benchmarks bits`)."
 )
 _RETENTION_COMMENT = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
 
@@ -105,8 +106,8 @@ def draft(
     mode
         open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
     bits, randomised_response
-        Length of the signatures of names and texts (None: as their kind has it) and the probability with which their
-        bits are inverted. Their levels are those that can then be distinguished.
+        Length of the signatures of names and texts (None: as their kind has it, and shorter in mode block_keyed) and
+        the probability with which their bits are inverted. Their levels are those that can then be distinguished.
     truth
         The columns that name the person, where the files have any: nothing of the draft is made of them.
     gate
@@ -137,7 +138,10 @@ def draft(
     ours = {column: text_of(alice[column]) for column in alice.columns}
     theirs = {column: text_of(bob[column]) for column in bob.columns}
     identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
-    drafted = propose_fields(ours, theirs, identifiers, bits, randomised_response)
+    pairs = alice.height * bob.height
+    blocked = (pairs > ALL_PAIRS or mode == "block_keyed") if block is None else block
+    separate = blocked and mode != "open"
+    drafted = propose_fields(ours, theirs, identifiers, bits, randomised_response, separate=separate)
     if truth is not None:
         drafted.left_out.insert(0, f"{' and '.join(dict.fromkeys((truth.alice, truth.bob)))}: names the person.")
     if not drafted.fields:
@@ -154,8 +158,7 @@ def draft(
     cleaned = {side: clean(frame, unblocked, side).columns for side, frame in ((Side.ALICE, alice), (Side.BOB, bob))}
     copies = {side: own_copies(columns) for side, columns in cleaned.items()}
     comments = _comments(drafted, identifiers)
-    pairs = alice.height * bob.height
-    if not (pairs > ALL_PAIRS or mode == "block_keyed" if block is None else block):
+    if not blocked:
         why = f"up to {ALL_PAIRS:,} that is quick" if pairs <= ALL_PAIRS else "that takes long"
         comments["blocking"] = (
             f"No rules: all {pairs:,} pairs are compared; {why}, and loses no match. `tryst spec draft --block`"

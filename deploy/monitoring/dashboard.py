@@ -60,7 +60,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         (
             "Worker",
             "short",
-            {"alive": "tryst_worker_up", "started in an hour": "increase(tryst_worker_starts_total[1h])"},
+            {
+                "there should be": "tryst_workers",
+                "all alive": "tryst_worker_up",
+                "started in an hour": "increase(tryst_worker_starts_total[1h])",
+            },
         ),
     ),
     "Calls": (

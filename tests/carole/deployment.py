@@ -94,7 +94,7 @@ class Deployment:
         self.configuration.write_text(text)
         places = load_carole(self.configuration).store
         identity = open_identity(None, parties.parties["carole"].identity)
-        initialise(places.database, places.blobs, identity, milliseconds)
+        initialise(places.database, places.place, identity, milliseconds)
         self._application: Application | None = None
         self._elsewhere = ""
         self._connections: list[Connection] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tryst.carole.bucket import Bucket
 from tryst.carole.configuration import load_carole, size_in_bytes, template
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.fairness import MemberLimits
@@ -44,6 +45,56 @@ def test_what_a_member_may_use_is_set_one_by_one(tmp_path: Path) -> None:
     found = load_carole(written(tmp_path, GOOD.replace("max_stored: 32GiB", "member: {working: 6}"))).limits
     assert found.member.limits == replace(MemberLimits(), working=6)
     assert (found.max_stored_bytes, found.new_uploads) == (32 << 30, 20)
+
+
+OBJECTS = """blobs: s3://linkage/carole
+  objects:
+    endpoint: https://objects.example.org:9000
+    region: eu-central-1
+    credentials: object-store.credentials
+    authorities: /etc/ssl/own.pem
+"""
+
+
+def test_blobs_may_be_in_a_bucket(tmp_path: Path) -> None:
+    found = load_carole(written(tmp_path, GOOD.replace("blobs: store/blobs", OBJECTS))).store
+    assert found.place == Bucket(
+        "s3://linkage/carole",
+        "https://objects.example.org:9000",
+        "eu-central-1",
+        tmp_path / "object-store.credentials",
+        Path("/etc/ssl/own.pem"),
+    )
+    assert load_carole(written(tmp_path, GOOD.replace("store/blobs", "s3://linkage"))).store.place == Bucket(
+        "s3://linkage"
+    )
+    assert load_carole(written(tmp_path, GOOD)).store.place == tmp_path / "store" / "blobs"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("s3://linkage/carole", "https://linkage/carole", "expected a folder, or s3://bucket/prefix"),
+        ("s3://linkage/carole", "s3://key:secretword@linkage/carole", "expected a folder, or s3://bucket/prefix"),
+        ("s3://linkage/carole", "s3://linkage/../x/", "expected a folder, or s3://bucket/prefix"),
+        ("s3://linkage/carole", "store/blobs", "`objects` is for blobs at s3://bucket/prefix"),
+        ("https://objects.example.org:9000", "http://objects.example.org:9000", "without TLS only a service on this"),
+        ("https://objects.example.org:9000", "https://key:secretword@objects.example.org", "expected https://host"),
+        ("https://objects.example.org:9000", "objects.example.org", "expected https://host"),
+        ("region: eu-central-1", "secret_access_key: secretword", "secret_access_key"),
+    ],
+)
+def test_a_bucket_by_a_wrong_url_or_without_tls_is_refused(tmp_path: Path, old: str, new: str, match: str) -> None:
+    with pytest.raises(TrystError, match=match) as caught:
+        load_carole(written(tmp_path, GOOD.replace("blobs: store/blobs", OBJECTS.replace(old, new))))
+    assert caught.value.code is ErrorCode.CONFIGURATION
+    assert "secretword" not in str(caught.value)
+
+
+def test_an_object_store_on_this_machine_may_do_without_tls(tmp_path: Path) -> None:
+    for endpoint in ("http://127.0.0.1:9000", '"http://[::1]:9000"', "http://localhost:9000"):
+        text = GOOD.replace("blobs: store/blobs", OBJECTS.replace("https://objects.example.org:9000", endpoint))
+        assert load_carole(written(tmp_path, text)).store.place.endpoint == endpoint.strip('"')  # type: ignore[union-attr]
 
 
 def test_postgresql_takes_no_password_from_the_file(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class Deployment:
         self.carole_yaml.write_text(template(self.address).replace("level: info", "level: debug"))
         configured = load_carole(self.carole_yaml).store
         identity = open_identity(None, self.made.parties["carole"].identity)
-        initialise(configured.database, configured.blobs, identity, milliseconds)
+        initialise(configured.database, configured.place, identity, milliseconds)
         self.coordinator_yaml = self.client_yaml("coordinator")
         digests = tuple(digest_of(text).hex() for text in specifications)
         self.configs = {side: self.folders[side] / f"{side}.yaml" for side in Side}

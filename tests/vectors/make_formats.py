@@ -35,6 +35,7 @@ from tryst.common.audit.resolver_result import sign_result
 from tryst.common.audit.restoration import RestorationDecision
 from tryst.common.audit.signed_note import Cosignature
 from tryst.common.audit.steward_decision import sign_decision
+from tryst.common.encoding.intervals import Interval
 from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.keys.agreement import Agreement
 from tryst.common.keys.agreement_messages import Terms, read_confirmation, read_offer
@@ -148,6 +149,8 @@ def _layouts() -> dict[int, Layout]:
     variables = (VariableLayout("age", 5),)
     samples, grouped = SetLayout("", 3, fields, (), ()), SetLayout("+samples", 1000, fields, (), ())
     rule = SetLayout("born", 4, fields, ("born", "names"), ())
+    fixed = (FieldLayout("surname", 128, 1), FieldLayout("sex", 64, 0, "fixed"))
+    cut = [SetLayout("born", 1 + number, fixed, ("born", "names"), (), Interval(number, 2)) for number in range(2)]
     return {
         1: Layout((SetLayout("", 4, fields, ("born",), ()),)),
         2: Layout((SetLayout("", 4, fields, ("born",), variables),)),
@@ -155,6 +158,8 @@ def _layouts() -> dict[int, Layout]:
         4: Layout((rule, samples, SetLayout("+codes", 4, (), (), variables)), 4),
         5: Layout((rule, grouped), 4),
         6: Layout((rule, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
+        7: Layout((*cut, grouped), 4),
+        8: Layout((*cut, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
     }
 
 
@@ -172,6 +177,7 @@ def _read_manifest(content: bytes) -> object:
             "fields": [[each.name, each.bits, each.distinct, each.content] for each in part.fields],
             "blocks": list(part.blocks),
             "variables": [[each.name, each.categories] for each in part.variables],
+            **({"interval": list(part.interval)} if part.interval.of > 1 else {}),
         }
         for part in read.layout.sets
     ]
@@ -370,8 +376,7 @@ FIXED: Mapping[str, Format] = {
     "noise keys, approved": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname", Suite.APPROVED).k1, _hex),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
-        f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
-        for version in (1, 2, 3, 4, 5, 6)
+        f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest) for version in range(1, 9)
     },
     "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
     "counts of a release": (lambda: pack(COUNTED), lambda content: _counted(unpack(content))),

@@ -13,8 +13,10 @@ class FieldContent(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FIELD_CONTENT_UNSPECIFIED: _ClassVar[FieldContent]
     FIELD_CONTENT_VALUES: _ClassVar[FieldContent]
+    FIELD_CONTENT_FIXED: _ClassVar[FieldContent]
 FIELD_CONTENT_UNSPECIFIED: FieldContent
 FIELD_CONTENT_VALUES: FieldContent
+FIELD_CONTENT_FIXED: FieldContent
 
 class FieldLayout(_message.Message):
     __slots__ = ("name", "bits", "distinct", "content")
@@ -37,18 +39,22 @@ class VariableLayout(_message.Message):
     def __init__(self, name: _Optional[str] = ..., categories: _Optional[int] = ...) -> None: ...
 
 class SetLayout(_message.Message):
-    __slots__ = ("rule", "rows", "fields", "block_rules", "variables")
+    __slots__ = ("rule", "rows", "fields", "block_rules", "variables", "interval", "intervals")
     RULE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
     BLOCK_RULES_FIELD_NUMBER: _ClassVar[int]
     VARIABLES_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    INTERVALS_FIELD_NUMBER: _ClassVar[int]
     rule: str
     rows: int
     fields: _containers.RepeatedCompositeFieldContainer[FieldLayout]
     block_rules: _containers.RepeatedScalarFieldContainer[str]
     variables: _containers.RepeatedCompositeFieldContainer[VariableLayout]
-    def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ..., variables: _Optional[_Iterable[_Union[VariableLayout, _Mapping]]] = ...) -> None: ...
+    interval: int
+    intervals: int
+    def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ..., variables: _Optional[_Iterable[_Union[VariableLayout, _Mapping]]] = ..., interval: _Optional[int] = ..., intervals: _Optional[int] = ...) -> None: ...
 
 class Manifest(_message.Message):
     __slots__ = ("version", "project", "side", "encoding_digest", "epoch", "sets", "key_check_value", "records")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import febrl, judged, link_in, people
 from tests.specifications import heading
-from tryst.carole.engine import BlockKeyedRows, LinkagePlan, Resources, compare, rows_of_sets
+from tryst.carole.engine import Contribution, LinkagePlan, Resources, compare, shards
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan_parts import FieldPlan, RulePlan
+from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.specified import plan_of
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.errors import ErrorCode, TrystError
@@ -56,34 +59,38 @@ def columns(n: int, rng: np.random.Generator, women: float = 0.5) -> dict[str, p
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
 
 
-def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, BlockKeyedRows]:
+def quiet(fraction: float) -> None:
+    pass
+
+
+def contribution(given: dict[str, pl.Series]) -> tuple[Encoded, Contribution]:
     made = encode_records(given, SPEC, SEED, 1)
-    return made, rows_of_sets(made.sets, len(given["sex"]))
+    return made, contribution_of(made.sets, len(given["sex"]))
 
 
-def records(made: Encoded, part: BlockKeyedRows, rows: np.ndarray) -> np.ndarray:
-    order = np.concatenate([made.orders[rule.name] for rule in SPEC.blocking])
-    rule, place = part.place(rows)
-    names = [SPEC.blocking[r].name for r in rule]
-    assert order[rows].tolist() == [made.orders[name][at] for name, at in zip(names, place, strict=True)]
-    return order[rows]
+def records(made: Encoded, part: Contribution, rows: np.ndarray) -> np.ndarray:
+    assert part.starts[-1] == sum(len(made.orders[rule.name]) for rule in SPEC.blocking)
+    return made.order[rows]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(seed: int) -> None:
+def test_every_pair_of_records_is_compared_once_with_all_rules_it_satisfies(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(seed)
     mine, theirs = columns(40, rng), columns(30, rng)
     (made_a, a), (made_b, b) = contribution(mine), contribution(theirs)
-    source = BlockKeyedFiles(a, b).source(PLAN, MemoryBudget(1 << 30), lambda done: None).pairs
+    monkeypatch.setattr(shards, "UNIT_PAIRS", 97)
+    with ThreadPoolExecutor(2) as pool:
+        pairs = BlockKeyedFiles(a, b).pairs(RunContext.of(PLAN, MemoryBudget(1 << 30), pool, 2), quiet)
+        code, mask, count = pairs.count(quiet)
+        kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
+    assert np.array_equal(np.bincount(kept.pattern), count)
+    in_a, in_b = records(made_a, a, kept.row_a), records(made_b, b, kept.row_b)
     found: dict[tuple[int, int], int] = {}
-    for part in source.parts(97):
-        row_a, row_b = np.empty(97, np.int32), np.empty(97, np.int32)
-        mask = np.empty(97, np.uint32)
-        n = source.write(part, row_a, row_b, mask)
-        in_a, in_b = records(made_a, a, row_a[:n]), records(made_b, b, row_b[:n])
-        for pair in zip(in_a.tolist(), in_b.tolist(), mask[:n].tolist(), strict=True):
-            assert pair[:2] not in found
-            found[pair[:2]] = pair[2]
+    for pair in zip(in_a.tolist(), in_b.tolist(), mask[kept.pattern].tolist(), strict=True):
+        assert pair[:2] not in found
+        found[pair[:2]] = pair[2]
     expected = {}
     for i in range(40):
         for j in range(30):

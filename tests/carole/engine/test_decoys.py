@@ -12,9 +12,10 @@ import pytest
 
 from benchmarks import claimed
 from benchmarks._built_files import BuiltFiles, built_files, built_plan, with_built_decoys
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tests.carole.engine.test_block_keyed import SEED
-from tryst.carole.engine import Linkage, LinkagePlan, Resources, compare, link, rows_of_sets
+from tryst.carole.engine import Linkage, LinkagePlan, Resources, compare, link
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.decoy_pairs import DecoyPairs, records_and_decoys
 from tryst.carole.engine.decoys import count_linked, of_one
@@ -177,7 +178,7 @@ def block_keyed(padding: Padding | None, decoys: int | None) -> Linkage:
             columns = with_decoys(columns, spec, noise)
         made.append(encode_records(columns, spec, SEED, 1, noise=noise, decoys=decoys or 0))
     plan = plan_of(spec)
-    parts = [rows_of_sets(encoded.sets, encoded.records) for encoded in made]
+    parts = [contribution_of(encoded.sets, encoded.records) for encoded in made]
     found, kept = compare(parts[0], parts[1], plan, ENOUGH, quiet)
     a, b = (e.order[r].astype(np.int32) for e, r in zip(made, (kept.row_a, kept.row_b), strict=True))
     n = decoys or 0

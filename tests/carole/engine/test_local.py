@@ -120,7 +120,7 @@ def test_threads_and_storage_change_nothing(files, blocked, monkeypatch):
     plan = files.plan(blocked=blocked)
     first = link(files.a, files.b, plan, Resources(2**28, 1), silent)
     same(first, link(files.a, files.b, plan, Resources(2**28, 3), silent))
-    monkeypatch.setattr("tryst.carole.engine.local.STORED_SHARE", 0.0)
+    monkeypatch.setattr("tryst.carole.engine.whole_pairs.STORED_SHARE", 0.0)
     same(first, link(files.a, files.b, plan, Resources(2**28, 2), silent))
 
 
@@ -180,7 +180,7 @@ def test_too_little_memory_is_refused_with_a_remedy(files, monkeypatch):
     with pytest.raises(TrystError, match=r"grant .* or more, or link smaller files") as caught:
         link(files.a, files.b, files.plan(blocked=False), Resources(1000, 1), silent)
     assert caught.value.code == ErrorCode.MEMORY
-    monkeypatch.setattr("tryst.carole.engine.local.PATTERNS_SHARE", 1e-5)
+    monkeypatch.setattr("tryst.carole.engine.run_context.PATTERNS_SHARE", 1e-5)
     with pytest.raises(TrystError, match="distinct comparison vectors") as caught:
         link(files.a, files.b, files.plan(blocked=False), ENOUGH, silent)
     assert caught.value.code == ErrorCode.MEMORY

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import Linked, judged, people
 from tests.carole.engine.test_block_keyed import SEED
-from tryst.carole.engine import Linkage, Resources, compare, conclude, rows_of_sets
-from tryst.carole.engine.block_keyed_files import check_pairs
+from tryst.carole.engine import Linkage, Resources, compare, conclude
 from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.local import check_pairs
 from tryst.carole.engine.padded import conclude_padded, without
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.specified import plan_of
@@ -39,7 +40,7 @@ def compared(padding: Padding | None) -> tuple[LinkagePlan, Candidates, KeptPair
         for side in Side
     }
     plan = plan_of(spec)
-    parts = [rows_of_sets(encoded.sets, N) for encoded in made.values()]
+    parts = [contribution_of(encoded.sets, N) for encoded in made.values()]
     found, kept = compare(parts[0], parts[1], plan, Resources(2 << 30, 2), quiet)
     rows = [
         encoded.order[row].astype(np.int32)

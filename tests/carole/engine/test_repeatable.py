@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
-from tryst.carole.engine import Resources, block_keyed_rows, compare, link, rows_of_sets
-from tryst.carole.engine.block_keyed_rows import BlockKeyedRows
+from tryst.carole.engine import Contribution, Resources, compare, contribution, link
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
@@ -29,6 +29,7 @@ from tryst.common.custodian.steps.handle_submission import handles_of
 from tryst.common.encoding import samples, to_bytes
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import Encoded, encode_records
+from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
@@ -75,7 +76,7 @@ def linked(spec: Specification, files: Files, threads: int) -> Pairs:
     if spec.mode == "open":
         found = link(sent[Side.ALICE].sets[0], sent[Side.BOB].sets[0], plan, resources, quiet)
         return by_records(files, sent, found.pairs, found.links)
-    parts = [rows_of_sets(sent[side].sets, files[side].height) for side in Side]
+    parts = [contribution_of(sent[side].sets, files[side].height) for side in Side]
     candidates, kept = compare(parts[0], parts[1], plan, resources, quiet)
     order = request_order(parts[0], parts[1], kept)
     request = unpack_request(pack_request(ResolutionRequest(candidates, (bytes(32), bytes(32)), threads), order), plan)
@@ -117,7 +118,7 @@ def test_a_run_is_the_same_to_the_last_bit_in_any_order_of_the_files_and_with_an
     mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(samples, "GROUPS", 10)  # of fewer records than there are, as in large files
-    monkeypatch.setattr(block_keyed_rows, "GROUPS", 10)
+    monkeypatch.setattr(contribution, "GROUPS", 10)
     spec, files = made(600, mode)
     first = linked(spec, files, threads=1)
     assert sum(is_link for *_, is_link in first.values()) > 250
@@ -151,7 +152,8 @@ def test_the_same_file_is_sent_as_the_same_bytes(mode: str) -> None:
 
 def test_the_order_of_a_request_follows_from_both_files_and_the_pairs_and_shows_no_block() -> None:
     spec, files = made(300, "block_keyed")
-    parts = [rows_of_sets(encoded(spec, files[side], side, 1).sets, files[side].height) for side in Side]
+    sent = [encoded(spec, files[side], side, 1).sets for side in Side]
+    parts = [contribution_of(sets, 300) for sets in sent]
     _, kept = compare(parts[0], parts[1], plan_of(spec), Resources(1 << 30, 1), quiet)
     n = len(kept.pattern)
     order = request_order(parts[0], parts[1], kept)
@@ -164,14 +166,13 @@ def test_the_order_of_a_request_follows_from_both_files_and_the_pairs_and_shows_
     # Neither file alone gives it.
     for side in range(2):
         changed = list(parts)
-        changed[side] = other_keys(parts[side])
+        changed[side] = other_keys(sent[side])
         assert not np.array_equal(order, request_order(changed[0], changed[1], kept))
 
 
-def other_keys(part: BlockKeyedRows) -> BlockKeyedRows:
-    blocks = {name: keys ^ np.uint64(1) for name, keys in part.rows.blocks.items()}
-    rows = type(part.rows)(part.rows.rule, part.rows.n_rows, part.rows.fields, blocks)
-    return BlockKeyedRows(rows, part.starts, part.sample, part.n_records)
+def other_keys(sets: tuple[SignatureSet, ...]) -> Contribution:
+    changed = [replace(part, blocks={name: keys ^ np.uint64(1) for name, keys in part.blocks.items()}) for part in sets]
+    return contribution_of(changed, 300)
 
 
 def test_handles_are_numbered_as_they_appear_within_their_kind() -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, rows_of_sets
+from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare
 from tryst.carole.engine.request_check import check_request
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
@@ -31,7 +32,7 @@ def compared() -> tuple[Candidates, LinkagePlan]:
     spec = spec.model_copy(update={"mode": "block_keyed"})
     plan = plan_of(spec)
     parts = [
-        rows_of_sets(
+        contribution_of(
             encode_records(
                 clean(files[side], spec, side).columns, spec, Seed(bytes(range(32))), 1, noise=NOISE[side]
             ).sets,

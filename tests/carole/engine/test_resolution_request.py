@@ -8,8 +8,9 @@ import zipfile
 import numpy as np
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude, rows_of_sets
+from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
 from tryst.carole.engine.specified import plan_of
@@ -37,7 +38,7 @@ def requested() -> Asked:
     seed = Seed(bytes(range(32)))
     made = {side: encode_records(clean(files[side], spec, side).columns, spec, seed, 1) for side in Side}
     plan = plan_of(spec)
-    parts = [rows_of_sets(made[side].sets, 300) for side in Side]
+    parts = [contribution_of(made[side].sets, 300) for side in Side]
     found, kept = compare(parts[0], parts[1], plan, RESOURCES, quiet)
     return plan, found, kept, made
 

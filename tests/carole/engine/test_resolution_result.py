@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, people
-from tryst.carole.engine import Resources, compare, rows_of_sets
+from tryst.carole.engine import Resources, compare
 from tryst.carole.engine.archive import packed, unpacked
 from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide, sealed_result
@@ -75,7 +76,7 @@ def case() -> Case:
         side: encode_records(clean(files[side], spec, side).columns, spec, Seed(bytes(range(32))), 1, noise=NOISE[side])
         for side in Side
     }
-    parts = [rows_of_sets(made[side].sets, N) for side in Side]
+    parts = [contribution_of(made[side].sets, N) for side in Side]
     found, kept = compare(parts[0], parts[1], plan, Resources(1 << 30, 1), quiet)
     order = np.random.default_rng(1).permutation(len(kept.pattern))
     rows = {

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
-from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, rows_of_sets
+from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolution_result import ResolutionResult
@@ -56,7 +57,7 @@ def case(request: pytest.FixtureRequest) -> Case:
         )
         for side in Side
     }
-    parts = [rows_of_sets(made[side].sets, files[side].height) for side in Side]
+    parts = [contribution_of(made[side].sets, files[side].height) for side in Side]
     found, kept = compare(parts[0], parts[1], plan, Resources(1 << 30, 1), quiet)
     content = pack_request(ResolutionRequest(found, (bytes(32), bytes(32)), 1), np.arange(len(kept.pattern)))
     asked = unpack_request(content, plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -10,13 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks._held_sets import contribution_of
 from tests.specifications import heading
-from tryst.carole.engine import BlockKeyedRows, Resources, compare, rows_of_sets
+from tryst.carole.engine import Contribution, Resources, compare
 from tryst.carole.engine.outside_blocks import RandomPairs
-from tryst.carole.engine.preparation import all_pairs_levels, input_bytes
+from tryst.carole.engine.preparation import all_pairs_levels
 from tryst.carole.engine.sample_groups import grouped_levels, pairs_in_groups
 from tryst.carole.engine.specified import plan_of
-from tryst.common.encoding import from_bytes, layout_of, to_bytes
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.layout import FORMER_SAMPLE, SAMPLES
 from tryst.common.encoding.records import encode_records
@@ -59,17 +58,17 @@ def columns(n: int, seed: int) -> dict[str, pl.Series]:
     return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
 
 
-def contribution(n: int, seed: int) -> BlockKeyedRows:
-    return rows_of_sets(encode_records(columns(n, seed), SPEC, SEED, 1).sets, n)
+def contribution(n: int, seed: int) -> Contribution:
+    return contribution_of(encode_records(columns(n, seed), SPEC, SEED, 1).sets, n)
 
 
-def former(n: int, seed: int) -> BlockKeyedRows:
+def former(n: int, seed: int) -> Contribution:
     """As a release before groups sends it: the sample under one key."""
     given = columns(n, seed)
     sets = encode_records(given, SPEC, SEED, 1, shuffle=file_order).sets
     signer, rows = Signer(SPEC, SEED, 1), np.arange(min(n, 2_000))
     fields = {f.name: signer.sign(signer.prepare(f, given), rows, rule="a former sample") for f in SPEC.fields}
-    return rows_of_sets((sets[0], SignatureSet(FORMER_SAMPLE, len(rows), fields, {})), n)
+    return contribution_of((sets[0], SignatureSet(FORMER_SAMPLE, len(rows), fields, {})), n)
 
 
 def rows_to(part: SignatureSet, stop: int, start: int = 0) -> SignatureSet:
@@ -135,19 +134,3 @@ def test_samples_in_groups_and_a_former_releases_are_not_compared() -> None:
         with pytest.raises(TrystError, match="samples must be in the same groups") as caught:
             compare(a, b, PLAN, Resources(2 << 30, 1), lambda stage, done: None)
         assert caught.value.code is ErrorCode.ENCODING_MISMATCH
-
-
-def test_a_contribution_is_held_once_when_its_payload_is_given_up() -> None:
-    sets = encode_records(columns(20_000, 3), SPEC, SEED, 1).sets
-    layout, payload = layout_of(sets, 20_000), b"".join(to_bytes(sets))
-    del sets
-    tracemalloc.start()
-    try:
-        before, _ = tracemalloc.get_traced_memory()
-        held = rows_of_sets(from_bytes(layout, bytearray(payload)), 20_000)
-        after, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    counted = input_bytes(held.rows, held.sample)
-    assert counted > 0.95 * len(payload)
-    assert after - before < 1.05 * counted

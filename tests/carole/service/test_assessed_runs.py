@@ -22,7 +22,7 @@ from tests.carole.deployment import SEED, Deployment, people
 from tests.specifications import heading
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
-from tryst.carole.projects import Grant, Policy, RunState, State
+from tryst.carole.projects import Grant, KeyReport, Policy, RunState, State
 from tryst.carole.service.linking import carry_out
 from tryst.carole.store.registry import NewProject
 from tryst.carole.store.runs import Lease
@@ -198,6 +198,48 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
         earlier = document["measures"][name]["judged"] if MEASURES[name].accumulates else None
         assert entry["earlier"] == earlier
         assert entry["judged"] == max(earlier or 0.0, entry["value"] if entry["upper"] is None else entry["upper"])
+
+
+def released_beside(carole: Deployment) -> str:
+    """Another worker releases a result of another project of the same custodians; its run."""
+    new = replace(trial.NEW, name="beside", policy=Policy.NONE)
+    carole.store.projects.create(new, "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        carole.store.projects.approve(new.name, role, str(role), new.specification_digest, b"s" * 64)
+    for side in Side:
+        carole.store.projects.report_keys(new.name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+    for side in Side:
+        given = trial.Contribution(1, rows=20, bits=64)
+        upload = trial.UPLOADS[side]
+        carole.store.uploads.begin(new.name, side, str(side), upload, given.layout)
+        carole.store.uploads.put(new.name, side, upload, given.chunk(0))
+        carole.store.uploads.commit(new.name, side, str(side), upload, 1, len(given.payload), given.root)
+    carole.store.runs.start(new.name, "coordinator", "r", "f" * 32)
+    taken = carole.store.runs.take("another worker")
+    assert taken is not None
+    assert taken.project == new.name
+    carole.store.runs.finish(taken, 1, {str(Role.COORDINATOR): [b"{}"]})
+    return taken.run
+
+
+def test_what_another_worker_releases_during_the_assessment_is_in_the_report(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = load_specification(contributed(carole, "0.9", monkeypatch))
+    run = lease(carole, "a")
+    stages: list[str] = []
+    beside: list[str] = []
+
+    def progress(stage: str, fraction: float) -> None:
+        stages.append(stage)
+        if stage == "seal" and not beside:
+            beside.append(released_beside(carole))
+
+    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, progress) == COMMON
+    assert stages.count("seal") == 2, "assessed and sealed again"
+    document = report(carole, run.run)
+    assert [unseen["run"] for unseen in document["differences"]["unseen"]] == beside
+    assert carole.store.projects.get("trial").state is State.RELEASED
 
 
 def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_a_run_waits_for_the_wrapping_key_that_was_moved_away(carole: Deployment
     former = application.worker_pid
     os.kill(former, signal.SIGKILL)
     run = carole.coordinator().start("trial").run
-    eventually(lambda: application._supervisor.health()[1] > 1, 600)
+    eventually(lambda: application._supervisors[0].health()[1] > 1, 600)
     status, found = get(application.observability, "/readyz")
     assert (status, found["checks"]["keys"]) == (503, "failed")
     assert carole.store.runs.get("trial", run).state is RunState.QUEUED

@@ -107,7 +107,7 @@ def test_a_run_whose_worker_is_killed_is_taken_up_again(carole: Deployment) -> N
     with carole.store.runs._database.write():  # the worker is in no write of its own, which would lock the database
         os.kill(former, signal.SIGSTOP)  # so that it is surely killed before it ends the run
     run = carole.coordinator().start("trial").run
-    lease_owner = application._supervisor._owner
+    lease_owner = application._supervisors[0]._owner
     stolen = carole.store.runs.take(lease_owner)
     assert stolen is not None
     os.kill(former, signal.SIGKILL)
@@ -163,7 +163,7 @@ def test_the_worker_ends_with_its_carole(carole: Deployment) -> None:
     application = carole.start(Supervisor)
     pid = application.worker_pid
     assert pid is not None
-    process = application._supervisor._process
+    process = application._supervisors[0]._process
     assert process is not None
     assert process.stdin is not None
     process.stdin.close()  # as it is when Carole is killed

@@ -94,7 +94,7 @@ def test_a_database_that_fails_during_a_run_costs_it_no_attempt(failing: tuple[D
     application = carole.start(lambda store, path: Supervisor(store, path, (sys.executable, str(program))))
     contribute(carole)
     run = carole.coordinator().start("trial").run
-    process = application._supervisor._process
+    process = application._supervisors[0]._process
     eventually(lambda: marker.exists() and stands_still(process.pid), 600)
     with fails():
         os.kill(process.pid, signal.SIGCONT)

@@ -291,7 +291,7 @@ def test_the_command_upgrades_what_serve_refuses_and_not_below_a_running_carole(
         with pytest.raises(TrystError) as caught:
             former.upgrade()
         assert caught.value.code is ErrorCode.BUSY
-        assert blobs.payloads()
+        assert not blobs.is_unused()
     finally:
         process.popen.terminate()
         assert process.popen.wait(60) == 0

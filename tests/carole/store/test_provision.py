@@ -15,7 +15,8 @@ from tests.carole.store.test_migrations import transaction
 from tests.carole.trial import DIGEST, NEW, PROJECT, Contribution, contributed
 from tryst.carole.projects import RunState
 from tryst.carole.store import Store, tenure
-from tryst.carole.store.blobs import IDENTITY, Blobs
+from tryst.carole.store.blob_folder import IDENTITY
+from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.database import Database
 from tryst.carole.store.provision import initialise
 from tryst.carole.store.store import milliseconds
@@ -115,7 +116,7 @@ def anothers(blobs: Path, other: str) -> None:
 
 @pytest.mark.parametrize(
     ("slip", "match"),
-    [(unmounted, "got a folder of no store"), (missing, "cannot be used"), (anothers, "got the store 0123")],
+    [(unmounted, "got those of no store"), (missing, "cannot be used"), (anothers, "got the store 0123")],
 )
 def test_blobs_of_another_store_or_of_none_are_refused(
     full: Callable[[], Store],

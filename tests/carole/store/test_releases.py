@@ -12,13 +12,14 @@ from sqlalchemy import text
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_migrations import Former, transaction
 from tests.carole.store.test_sweeping import SHARES
-from tests.carole.trial import NEW, PROJECT, Contribution, contributed
-from tryst.carole.projects import Policy, PolicyDecision, ReleaseSignature, State
+from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed
+from tryst.carole.projects import KeyReport, Policy, PolicyDecision, ReleaseSignature, RunState, State
 from tryst.carole.store import Store
 from tryst.carole.store.clock_guard import DAY_MS
 from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.releases import Kept
 from tryst.carole.store.results import REPORT
+from tryst.carole.store.runs import OvertakenError
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 
@@ -101,6 +102,36 @@ def test_what_is_refused_leaves_no_trace_and_no_counts(store: Store, url: str) -
     assert store.releases.earlier(PROJECT) == []
     store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
     assert keys(url) == 0
+
+
+def test_of_two_runs_that_were_assessed_at_a_time_the_second_is_assessed_again(store: Store, url: str) -> None:
+    """Each was assessed when the other was not released yet: what they tell together is in neither's report."""
+    leases = {}
+    for number, name in enumerate(("first", "second")):
+        store.projects.create(replace(NEW, name=name, policy=Policy.HOLD, releases_days=DAYS), "coordinator")
+        for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+            store.projects.approve(name, role, str(role), DIGEST, b"s" * 64)
+        for side in Side:
+            store.projects.report_keys(name, side, str(side), 1, KeyReport(b"k" * 8, b"c" * 32))
+        for side in Side:
+            given = Contribution(number, rows=20, bits=64)
+            store.uploads.begin(name, side, str(side), UPLOADS[side], given.layout)
+            store.uploads.put(name, side, UPLOADS[side], given.chunk(0))
+            store.uploads.commit(name, side, str(side), UPLOADS[side], 1, len(given.payload), given.root)
+        store.runs.start(name, "coordinator", "r", str(number) * 32)
+        lease = store.runs.take(f"worker {number}")
+        assert lease is not None
+        assert lease.project == name
+        leases[name] = lease
+    within = replace(BREACH, breaches=())
+    before = keys(url)
+    store.runs.finish(leases["first"], 5, COUNTED, within, [])
+    with pytest.raises(OvertakenError):
+        store.runs.finish(leases["second"], 5, COUNTED, within, [])
+    assert store.projects.get("second").newest_run.state is RunState.RUNNING  # type: ignore[union-attr]
+    assert keys(url) == before + len(COUNTED), "nothing of the second is left"
+    store.runs.finish(leases["second"], 5, COUNTED, within, [leases["first"].run])
+    assert [trace.project for trace in store.releases.earlier("first")] == ["first", "second"]
 
 
 def test_releases_are_those_of_the_same_custodians_in_all_their_projects(store: Store, url: str) -> None:

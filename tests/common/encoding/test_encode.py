@@ -165,7 +165,9 @@ def test_progress_runs_to_the_end_and_threads_change_nothing(threads: int) -> No
         [f"{what} {field.name}" for what in ("prepared", "signed") for field in SPEC.fields]
         + [f"blocking keys {rule.name}" for rule in SPEC.blocking]
     )
-    assert [done for _, done in reported] == pytest.approx([i / 12 for i in range(1, 13)])
+    shares = [done for _, done in reported]
+    assert shares == sorted(set(shares))
+    assert shares[-1] == 1
 
 
 def refused(columns: dict[str, pl.Series]) -> TrystError:

@@ -1,0 +1,33 @@
+"""A contribution of mode block_keyed whose sets are in memory, as benchmarks and tests make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine import Contribution
+from tryst.common.encoding.signature_sets import SignatureSet, layout_of
+
+
+class HeldSets:
+    """Sets that are in memory."""
+
+    def __init__(self, sets: Sequence[SignatureSet], n_records: int) -> None:
+        self._sets = tuple(sets)
+        self.layout = layout_of(self._sets, n_records)
+
+    def read(self, number: int) -> SignatureSet:
+        """The set itself."""
+        return self._sets[number]
+
+    def digests(self, number: int) -> NDArray[np.uint64]:
+        """The set's own."""
+        part = self._sets[number]
+        return part.blocks[part.rule]
+
+
+def contribution_of(sets: Sequence[SignatureSet], n_records: int) -> Contribution:
+    """A contribution whose sets are in memory."""
+    return Contribution(HeldSets(sets, n_records))

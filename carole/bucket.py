@@ -1,0 +1,31 @@
+"""Where an object store is, and how it is reached: what a configuration states of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Where an object store is. No credential is in it: these are in a file, or in the environment.
+
+    Attributes
+    ----------
+    url
+        ``s3://bucket/prefix``.
+    endpoint
+        URL of the service; empty for Amazon's of the region.
+    region
+        As the service names it.
+    credentials
+        A file in the form of AWS' own, of which the section `default` is read; None for those in the environment.
+    authorities
+        Certificates, in PEM, of the authorities of the service's own certificate, if not those that everyone trusts.
+    """
+
+    url: str
+    endpoint: str = ""
+    region: str = "us-east-1"
+    credentials: Path | None = None
+    authorities: Path | None = None

@@ -1,0 +1,161 @@
+"""The units of work of a run in mode block_keyed: functions of two contributions and a place in them.
+
+Each reads the two sets of its shard, keeps nothing, and returns numbers that do not depend on how the pairs are cut:
+counts of comparison vectors, or the kept pairs by their rows' numbers in the contributions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_blocks
+from tryst.carole.blocking.candidates import Block
+from tryst.carole.comparison.counting import Counts
+from tryst.carole.engine.check_agreement import agreement
+from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.duplicates import equal_records
+from tryst.carole.engine.packing import Packing
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.shards import Shard, Unit
+from tryst.carole.engine.stream import KeptPairs, PairStream
+from tryst.carole.engine.unlinkable import FieldsPresent, fields_present
+from tryst.carole.engine.vectors import ComparisonVectors
+from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
+
+
+@dataclass(frozen=True)
+class ShardSize:
+    """The pairs within the blocks of a shard, and its blocks of many pairs."""
+
+    pairs: int
+    large: list[Block] = dataclass_field(repr=False)
+
+
+@dataclass(frozen=True)
+class RecordFacts:
+    """Of the rows of a set: which fields they lack, and how many equal another."""
+
+    present: FieldsPresent
+    equal: int
+
+
+def shard_size(a: Contribution, b: Contribution, shard: Shard, above: int) -> ShardSize:
+    """Count the pairs of a shard; only digests are read."""
+    return ShardSize(*shared_blocks(shard.rule, a.digests(shard.set_a), b.digests(shard.set_b), above))
+
+
+def digest_of_blocks(part: Contribution, number: int) -> bytes:
+    """SHA-256 of the digests of the blocks of a set's rows."""
+    return hashlib.sha256(np.ascontiguousarray(part.digests(number), dtype="<u8").tobytes()).digest()
+
+
+def record_facts(part: Contribution, number: int, plan: LinkagePlan) -> RecordFacts:
+    """Of a set of the rule with most rows, in which each row is a different record."""
+    rows = part.read(number)
+    # Of a field that the rule fixes all rows have the same code, whatever their block: the block tells them apart.
+    return RecordFacts(fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule]))
+
+
+def count_unit(
+    a: Contribution, b: Contribution, unit: Unit, plan: LinkagePlan, packing: Packing, max_patterns: int
+) -> Counts:
+    """Count the comparison vectors of a unit's pairs.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if there are more distinct vectors than memory allows; UPLOAD_CORRUPT, VAULT if a set cannot be read, or
+        is not the one that the plan was made of.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        stream, _ = _stream(a, b, unit, plan, packing, pool, max_patterns)
+        return stream.count(_quiet)
+
+
+def keep_unit(
+    a: Contribution,
+    b: Contribution,
+    unit: Unit,
+    plan: LinkagePlan,
+    packing: Packing,
+    selected: tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]],
+) -> KeptPairs:
+    """Find those of a unit's pairs that have one of some comparison vectors.
+
+    Parameters
+    ----------
+    selected
+        Packed vectors, masks, and the number of each in the result.
+
+    Raises
+    ------
+    TrystError
+        As `count_unit`.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        stream, (in_a, in_b) = _stream(a, b, unit, plan, packing, pool, 1)
+        kept = stream.keep(*selected, _quiet)
+    agrees = None
+    if plan.check_field is not None:
+        agrees = agreement(in_a, in_b, plan.check_field, kept.row_a, kept.row_b)
+    before_a, before_b = a.starts[unit.shard.set_a], b.starts[unit.shard.set_b]
+    return replace(kept, row_a=kept.row_a + np.int32(before_a), row_b=kept.row_b + np.int32(before_b), agrees=agrees)
+
+
+def _stream(
+    a: Contribution,
+    b: Contribution,
+    unit: Unit,
+    plan: LinkagePlan,
+    packing: Packing,
+    pool: ThreadPoolExecutor,
+    max_patterns: int,
+) -> tuple[PairStream, tuple[SignatureSet, SignatureSet]]:
+    shard = unit.shard
+    in_a, in_b = _alike(a.read(shard.set_a), b.read(shard.set_b))
+    keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in (in_a, in_b))
+    pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, unit.start, unit.stop)
+    if pairs.of_blocks != unit.pairs:
+        raise TrystError(
+            ErrorCode.UPLOAD_CORRUPT,
+            f"the plan of the run has {unit.pairs:,} pairs for this shard",
+            where=f"rule {plan.rules[shard.rule].name}, sets {shard.set_a} and {shard.set_b}",
+            got=f"{pairs.of_blocks:,} pairs",
+            remedy="start the run again; if that fails too, check the store's disk and contribute again",
+        )
+    vectors = ComparisonVectors(in_a, in_b, plan, packing, _fixed_levels(in_a, plan))
+    return PairStream(pairs, vectors, pool, 1, max_patterns=max_patterns, store=False), (in_a, in_b)
+
+
+def _alike(a: SignatureSet, b: SignatureSet) -> tuple[SignatureSet, SignatureSet]:
+    """Fields of which either side has sent nothing are fixed on both: a release before this one sends all of them."""
+    fixed = {name for part in (a, b) for name, field in part.fields.items() if field.content == "fixed"}
+
+    def with_fixed(part: SignatureSet) -> SignatureSet:
+        fields = {
+            name: FieldSignatures.fixed(field.bits, part.n_rows) if name in fixed else field
+            for name, field in part.fields.items()
+        }
+        return replace(part, fields=fields)
+
+    return with_fixed(a), with_fixed(b)
+
+
+def _fixed_levels(part: SignatureSet, plan: LinkagePlan) -> dict[str, NDArray[np.int8]]:
+    """Level tables of fixed fields: every pair has the highest level."""
+    return {
+        field.name: np.full((1, 1), len(field.bounds) - 1, dtype=np.int8)
+        for field in plan.fields
+        if part.fields[field.name].content == "fixed"
+    }
+
+
+def _quiet(fraction: float) -> None:
+    """No progress: a unit takes a second."""

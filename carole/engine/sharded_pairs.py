@@ -1,0 +1,202 @@
+"""The pairs of a run in mode block_keyed, compared shard by shard, in memory that does not grow with the files.
+
+Nothing of a contribution is held but the sets of the units under way. What needs a whole file is summed over its sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.blocking.block_size_cap import Skew
+from tryst.carole.blocking.candidates import Block
+from tryst.carole.comparison.counting import Counts, Tally
+from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.parallel import in_order
+from tryst.carole.engine.plan_parts import RulePlan
+from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.run_warnings import LARGE_BLOCK
+from tryst.carole.engine.shard_work import count_unit, keep_unit, record_facts, shard_size
+from tryst.carole.engine.shards import Shard, Unit, shards_of, units_of
+from tryst.carole.engine.stream import KeptPairs, PairStream, joined
+from tryst.carole.engine.unlinkable import FieldsPresent, summed_fields_present
+from tryst.common.encoding.layout import SetLayout
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class ShardedPairs:
+    """The pairs within the blocks of each rule of two contributions.
+
+    Parameters
+    ----------
+    a, b : Contribution
+    context : RunContext
+    progress : callable
+        Called with the fraction done of counting the shards' pairs.
+
+    Attributes
+    ----------
+    tables
+        None: the samples have separate signatures.
+    n_rows
+        Rows of A and of B, of all rules.
+    skews
+        None: blocks that are too large are refused.
+    pairs_per_rule
+        Pairs that satisfy each rule; a pair may satisfy several.
+    rows_without_key
+        None: a record without a key under a rule has no row there.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if a block has more pairs than its rule allows: no rule can take over the pairs another leaves out,
+        since the other rule's rows do not show which block they were in. MEMORY if the largest shard does not fit.
+    """
+
+    def __init__(self, a: Contribution, b: Contribution, context: RunContext, progress: StageProgress) -> None:
+        self._a, self._b, self._context = a, b, context
+        self.tables: dict[str, NDArray[np.int8]] = {}
+        self.skews: tuple[Skew, ...] = ()
+        self.n_rows = a.starts[-1], b.starts[-1]
+        self.rows_without_key = (0, 0)
+        shards = list(shards_of(a, b, [rule.name for rule in context.plan.rules]))
+        self._in_flight = self._room_for(shards)
+        above = min(LARGE_BLOCK, *(rule.limit for rule in context.plan.rules))
+        sizes = list(self._each(lambda shard: shard_size(a, b, shard, above), shards, progress))
+        self._large = [block for size in sizes for block in size.large]
+        for block in self._large:
+            _refuse_above_limit(block, context.plan.rules[block.rule])
+        self._units = [unit for shard, size in zip(shards, sizes, strict=True) for unit in units_of(shard, size.pairs)]
+        per_rule = [0] * len(context.plan.rules)
+        for shard, size in zip(shards, sizes, strict=True):
+            per_rule[shard.rule] += size.pairs
+        self.pairs_per_rule = tuple(per_rule)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all rules, those that satisfy several counted several times."""
+        return sum(self.pairs_per_rule)
+
+    def blocks_above(self, pairs: int) -> list[Block]:
+        """Blocks of more than `pairs` pairs, `LARGE_BLOCK` at the least, the largest first."""
+        blocks = [block for block in self._large if block.pairs > pairs]
+        return sorted(blocks, key=lambda block: (-block.pairs, block))
+
+    @property
+    def blocked(self) -> ShardedPairs:
+        """These."""
+        return self
+
+    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+        """No rule: it is not known which rules pairs of the samples satisfy."""
+        mask[:n] = 0
+
+    def count(self, progress: StageProgress) -> Counts:
+        """Count the comparison vectors of all pairs.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if there are more distinct vectors than memory allows; as `shard_work.count_unit`.
+        """
+        a, b, context = self._a, self._b, self._context
+        maximum = context.max_patterns(self.n_pairs)
+        tally = Tally()
+
+        def count(unit: Unit) -> Counts:
+            return count_unit(a, b, unit, context.plan, context.packing, maximum)
+
+        for counts in self._each(count, self._units, progress, _pairs):
+            tally.add(counts)
+        counted = tally.total()
+        if len(counted[0]) > maximum:
+            raise PairStream.too_many_patterns(maximum)
+        return counted
+
+    def keep(
+        self,
+        code: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        pattern: NDArray[np.int64],
+        progress: StageProgress,
+    ) -> KeptPairs:
+        """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
+        a, b, context = self._a, self._b, self._context
+
+        def keep(unit: Unit) -> KeptPairs:
+            return keep_unit(a, b, unit, context.plan, context.packing, (code, mask, pattern))
+
+        return joined(list(self._each(keep, self._units, progress, _pairs)))
+
+    def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
+        """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
+        plan, found = self._context.plan, []
+        for part in (self._a, self._b):
+            numbers = part.sets_of(part.largest_rule)
+            found.append(list(self._each(partial(record_facts, part, plan=plan), numbers, _quiet)))
+        present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
+        equal = [sum(facts.equal for facts in of_file) for of_file in found]
+        return (present[0], present[1]), (equal[0], equal[1])
+
+    def _room_for(self, shards: list[Shard]) -> int:
+        """Reserve the memory of as many units as fit, one for each thread at most; their number."""
+        budget, plan = self._context.budget, self._context.plan
+        rules, work = len(plan.rules), PairStream.workspace_bytes(1)
+        largest = max(
+            (_bytes(self._a.sets[one.set_a], rules) + _bytes(self._b.sets[one.set_b], rules) for one in shards),
+            default=0,
+        )
+        for in_flight in range(self._context.threads, 1, -1):
+            if budget.try_take(in_flight * (largest + work), 0.5):
+                return in_flight
+        budget.take(largest + work, "the largest shard of both files", "block more finely, or use fewer bits")
+        return 1
+
+    def _each(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        progress: StageProgress,
+        size: Callable[[Task], int] = lambda _: 1,
+    ) -> Iterator[Result]:
+        """The results of `function` for each task, in their order; `size` is a task's share of the work."""
+        total, done = max(1, sum(map(size, tasks))), 0
+        results = in_order(self._context.pool, function, tasks, self._in_flight)
+        for task, result in zip(tasks, results, strict=True):
+            yield result
+            done += size(task)
+            progress(done / total)
+
+
+def _bytes(part: SetLayout, n_rules: int) -> int:
+    """Memory of a set while its pairs are compared: its arrays, keys row by row, and the index of its blocks."""
+    fixed = sum(field.content == "fixed" for field in part.fields)
+    return part.total_bytes + part.rows * (4 * fixed + 8 * n_rules + 56)
+
+
+def _pairs(unit: Unit) -> int:
+    return unit.stop - unit.start
+
+
+def _quiet(fraction: float) -> None:
+    """No progress."""
+
+
+def _refuse_above_limit(block: Block, rule: RulePlan) -> None:
+    if block.pairs > rule.limit:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a block may have at most {rule.limit:,} pairs",
+            where=f"blocking.{rule.name}",
+            got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
+            remedy="raise its limit, or name a field to split the rule by and contribute again",
+        )

@@ -1,0 +1,60 @@
+"""What a run in mode block_keyed is divided into: shards, which are two sets of a rule, and units of work.
+
+A set has the rows of an interval of a rule's blocks, so that its rows are compared with those of the other file's sets
+whose intervals overlap, and with no others. A unit is a stretch of the pairs of a shard. What is counted and kept in
+the units, one after the other, is what the whole would give, however it is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tryst.carole.engine.contribution import Contribution
+
+UNIT_PAIRS = 1 << 22
+"""Pairs of a unit, at most: about a second of work, so that all threads have some."""
+
+
+class Shard(NamedTuple):
+    """Two sets of a rule, of overlapping intervals: the rule's number, and that of A's and of B's set."""
+
+    rule: int
+    set_a: int
+    set_b: int
+
+
+class Unit(NamedTuple):
+    """A stretch of the pairs of a shard.
+
+    Attributes
+    ----------
+    shard
+    pairs
+        Of the whole shard, as planned: whoever reads other sets than the plan was made of finds another number.
+    start, stop
+        The stretch.
+    """
+
+    shard: Shard
+    pairs: int
+    start: int
+    stop: int
+
+
+def shards_of(a: Contribution, b: Contribution, rules: Sequence[str]) -> Iterator[Shard]:
+    """The shards of two contributions: by rule, and by ascending digests."""
+    for number, rule in enumerate(rules):
+        of_a, of_b = list(a.sets_of(rule)), list(b.sets_of(rule))
+        i = j = 0
+        while i < len(of_a) and j < len(of_b):
+            yield Shard(number, of_a[i], of_b[j])
+            in_a, in_b = a.sets[of_a[i]].interval, b.sets[of_b[j]].interval
+            end_a, end_b = (in_a.number + 1) * in_b.of, (in_b.number + 1) * in_a.of
+            i, j = i + (end_a <= end_b), j + (end_b <= end_a)
+
+
+def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
+    """The units of a shard with so many pairs."""
+    for start in range(0, pairs, UNIT_PAIRS):
+        yield Unit(shard, pairs, start, min(start + UNIT_PAIRS, pairs))

@@ -1,0 +1,233 @@
+"""Shards: counts and kept pairs are the plain definition's, however rows and pairs are cut, in bounded memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks._held_sets import HeldSets, contribution_of
+from tests.carole.engine.whole_rows import whole_comparison
+from tests.specifications import heading
+from tryst.carole.engine import LinkagePlan, Resources, compare, shards
+from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
+from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.request_order import request_order
+from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.shards import shards_of
+from tryst.carole.engine.specified import plan_of
+from tryst.common.encoding import intervals, records
+from tryst.common.encoding.intervals import Interval
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.specification import load_specification
+
+SEED, NOISE = Seed(bytes(range(32))), NoiseKey(bytes(range(1, 33)))
+TEXT = (
+    heading("shards", "block_keyed")
+    + """
+fields:
+  - {name: surname, kind: name, bits: 128, key_domain: name}
+  - {name: given, kind: name, bits: 128, key_domain: name, missing_as: level}
+  - {name: sex, kind: category}
+  - {name: town, kind: category}
+  - {name: born, kind: date, date: {order: ymd}, bits: 128}
+  - {name: eyes, kind: category}
+swaps: [[surname, given]]
+blocking:
+  - {name: town, keys: [{field: town}]}
+  - {name: name, keys: [{field: surname, prefix: 2}], split: sex, withheld: [born]}
+  - {name: born, keys: [{field: born}]}
+quality: {check_field: eyes}
+retention: {uploads_days: 1, results_days: 1, maps_days: 1}
+"""
+)
+SPEC = load_specification(TEXT)
+PLAN = plan_of(SPEC)
+
+
+def quiet(*_: object) -> None:
+    pass
+
+
+def people(n: int, seed: int) -> dict[str, pl.Series]:
+    rng = np.random.default_rng(seed)
+    names = ["smith", "smyth", "jones", "johns", "brown", "bryan", None]
+    drawn: dict[str, list[str | None]] = {
+        "surname": [names[i] for i in rng.integers(0, 7, n)],
+        "given": [names[i] for i in rng.integers(0, 7, n)],
+        "sex": [("f", "m", None)[i] for i in rng.integers(0, 3, n)],
+        "town": [f"town{i}" if i else None for i in rng.integers(0, 9, n)],
+        "eyes": [("blue", "brown", "green", None)[i] for i in rng.integers(0, 4, n)],
+        "born": [f"19{y}0111" if y > 11 else None for y in rng.integers(10, 40, n)],
+    }
+    return {name: pl.Series(name, values, dtype=pl.String) for name, values in drawn.items()}
+
+
+def sets_of(columns: dict[str, pl.Series], rows: int) -> tuple[SignatureSet, ...]:
+    """The sets of a contribution whose intervals have so many rows on average."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "INTERVAL_ROWS", rows)
+        return encode_records(columns, SPEC, SEED, 1, noise=NOISE).sets
+
+
+def in_shards(a: Contribution, b: Contribution, plan: LinkagePlan = PLAN, threads: int = 2) -> tuple[object, ...]:
+    """Counts by vector and mask, and all pairs in the order in which they are kept."""
+    with ThreadPoolExecutor(threads) as pool:
+        pairs = BlockKeyedFiles(a, b).pairs(RunContext.of(plan, MemoryBudget(1 << 30), pool, threads), quiet)
+        code, mask, count = pairs.count(quiet)
+        kept = pairs.keep(code, mask, np.arange(len(code)), quiet)
+    counts = dict(zip(zip(code.tolist(), mask.tolist(), strict=True), count.tolist(), strict=True))
+    of_pairs = [kept.row_a.tolist(), kept.row_b.tolist(), code[kept.pattern].tolist(), mask[kept.pattern].tolist()]
+    return counts, *of_pairs
+
+
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.tuples(st.integers(3, 60), st.integers(3, 60)),
+    unit=st.integers(1, 400),
+    seed=st.integers(0, 1000),
+)
+def test_counts_and_kept_pairs_are_the_definitions_however_they_are_cut(
+    rows: tuple[int, int], unit: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "UNIT_PAIRS", unit)
+    sets = [sets_of(people(50 - 7 * side, seed + side), rows[side]) for side in range(2)]
+    a, b = (contribution_of(of_side, 50) for of_side in sets)
+    whole = whole_comparison(*sets, PLAN)
+    counts, *pairs = in_shards(a, b)
+    assert counts == whole.counts()
+    assert pairs == [column.tolist() for column in whole]
+
+
+def overlap(one: Interval, other: Interval) -> bool:
+    (a, b), (c, d) = ((each.number / each.of, (each.number + 1) / each.of) for each in (one, other))
+    return a < d and c < b
+
+
+def test_any_number_of_intervals_meets_any_other() -> None:
+    for rows_a in (7, 30, 1000):
+        for rows_b in (5, 40, 1000):
+            a, b = (contribution_of(sets_of(people(200, 1), rows), 200) for rows in (rows_a, rows_b))
+            found = list(shards_of(a, b, [rule.name for rule in PLAN.rules]))
+            expected = [
+                (rule, i, j)
+                for rule, plan in enumerate(PLAN.rules)
+                for i in a.sets_of(plan.name)
+                for j in b.sets_of(plan.name)
+                if overlap(a.sets[i].interval, b.sets[j].interval)
+            ]
+            assert found == sorted(expected)
+
+
+def test_the_whole_comparison_is_the_same_to_the_last_bit_in_one_set_or_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that the resolver is sent, but for the rows' numbers, which follow the sets."""
+    columns = [people(400, 3), people(300, 4)]
+    columns[0] = {name: column.append(column[:30]) for name, column in columns[0].items()}
+    found = []
+    for rows, unit, threads in ((10_000, 1 << 22, 1), (40, 1000, 2), (9, 77, 3)):
+        monkeypatch.setattr(shards, "UNIT_PAIRS", unit)
+        a, b = (contribution_of(sets_of(of_side, rows), len(of_side["sex"])) for of_side in columns)
+        candidates, kept = compare(a, b, replace(PLAN, threshold=0.2), Resources(1 << 30, threads), quiet)
+        assert candidates.checked is not None
+        found.append(
+            [
+                candidates.patterns.gamma.tolist(),
+                candidates.patterns.mask.tolist(),
+                candidates.patterns.count.tolist(),
+                sorted(zip(candidates.pattern.tolist(), candidates.checked.agrees.tolist(), strict=True)),
+                candidates.checked.strangers,
+                None if candidates.levels is None else candidates.levels.tolist(),
+                [(part.missing.tolist(), part.records.tolist()) for part in candidates.lacking],
+                candidates.equal,
+                candidates.missing,
+                [warning.plain() for warning in candidates.warnings],
+            ]
+        )
+        assert len(request_order(a, b, kept)) == len(kept.pattern)
+    assert found[0] == found[1] == found[2]
+    assert found[0][7][0] > 0, "equal records are counted across the sets of a rule"
+
+
+def test_a_side_of_the_release_before_sends_what_a_rule_fixes_and_is_compared_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = people(120, 5), people(100, 6)
+    now = [sets_of(of_side, 1000) for of_side in columns]
+    monkeypatch.setattr(records, "fixed_fields", lambda rule, spec: frozenset())
+    before = sets_of(columns[0], 1000)
+    assert before[2].fields["born"].content == "signatures"
+    expected = in_shards(contribution_of(now[0], 120), contribution_of(now[1], 100))[0]
+    assert in_shards(contribution_of(before, 120), contribution_of(now[1], 100))[0] == expected
+
+
+class Elsewhere(HeldSets):
+    """Sets of which one is another contribution's when it is read again."""
+
+    def __init__(self, sets: Sequence[SignatureSet], other: Sequence[SignatureSet]) -> None:
+        super().__init__(sets, 100)
+        self._other = other
+
+    def read(self, number: int) -> SignatureSet:
+        return self._other[number] if number == 1 else super().read(number)
+
+
+def test_a_shard_that_is_not_the_plans_ends_the_run() -> None:
+    sets, other = sets_of(people(100, 1), 30), sets_of(people(100, 2), 30)
+    a, b = Contribution(Elsewhere(sets, other)), contribution_of(other, 100)
+    with pytest.raises(TrystError, match="the plan of the run has") as caught:
+        compare(a, b, PLAN, Resources(1 << 30, 2), quiet)
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    assert caught.value.where == "rule town, sets 1 and 1"
+
+
+class Copied(HeldSets):
+    """Sets that are copied whenever they are read, as from a disk."""
+
+    def read(self, number: int) -> SignatureSet:
+        part = super().read(number)
+        fields = {
+            name: replace(field, signatures=field.signatures.copy(), codes=field.codes.copy())
+            for name, field in part.fields.items()
+        }
+        return replace(part, fields=fields, blocks={name: keys.copy() for name, keys in part.blocks.items()})
+
+
+def test_memory_does_not_grow_with_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight times the records in eight times the sets: the same bytes but for the pairs that are kept."""
+    spec = load_specification(TEXT.replace("swaps: [[surname, given]]\n", ""))
+    rng = np.random.default_rng(1)
+
+    def allocated(n: int) -> tuple[int, int]:
+        columns = people(n, 1)
+        columns["town"] = pl.Series([f"town{i}" for i in rng.integers(0, n // 4, n)])
+        columns["surname"] = pl.Series(["".join(chr(97 + c) for c in row) for row in rng.integers(0, 26, (n, 6))])
+        columns["born"] = pl.Series([f"{i:08}" for i in 19000101 + 10000 * rng.integers(0, 99, n)])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(intervals, "INTERVAL_ROWS", 500)
+            sets = encode_records(columns, spec, SEED, 1, noise=NOISE).sets
+        part, other = Contribution(Copied(sets, n)), Contribution(Copied(sets, n))
+        plan = replace(plan_of(spec), dependence="none")
+        compare(part, other, plan, Resources(1 << 30, 1), quiet)  # compiled
+        tracemalloc.start()
+        try:
+            _, kept = compare(part, other, plan, Resources(1 << 30, 1), quiet)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        return peak - 100 * len(kept.pattern), sum(each.layout.total_bytes for each in sets[:-1])
+
+    small, large = allocated(2000), allocated(16_000)
+    assert large[1] > 6 * small[1]
+    assert large[0] < small[0] + (large[1] - small[1]) / 5

@@ -1,0 +1,320 @@
+"""A store whose blobs are in a bucket of a real S3 server: the same guarantees, and errors that pass."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.carole.store.object_store import ObjectStore, object_store
+from tests.carole.store.test_migrations import transaction
+from tests.carole.store.test_provision import another_database, refused
+from tests.carole.store.test_sweeping import SHARES
+from tests.carole.trial import DIGEST, NEW, PROJECT, UPLOADS, Contribution, contributed, keyed
+from tryst.carole.bucket import Bucket
+from tryst.carole.store import Store, blob_bucket
+from tryst.carole.store.backup import back_up, restore
+from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.provision import initialise
+from tryst.carole.store.store import milliseconds
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.vault import Vault
+from tryst.common.parties import Role, Side
+
+__all__ = ["object_store"]
+
+Open = Callable[[], Store]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blob_bucket, "RETRIES", 1)
+    monkeypatch.setattr(blob_bucket, "TIMEOUT_SECONDS", 5)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def bucket(object_store: ObjectStore) -> Bucket:
+    return object_store.bucket()
+
+
+@pytest.fixture
+def open_here(url: str, bucket: Bucket, vault: Vault, identity: Identity) -> Iterator[Open]:
+    """Opens the store, again and again."""
+    opened: list[Store] = []
+    initialise(url, bucket, identity, milliseconds)
+
+    def open_again() -> Store:
+        if opened:
+            opened[-1].close()
+        opened.append(Store(url, bucket, vault, identity))
+        opened[-1].recover()
+        return opened[-1]
+
+    yield open_again
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def small() -> dict[Side, Contribution]:
+    return {side: Contribution(number, rows=20, bits=64) for number, side in enumerate(Side)}
+
+
+def of_payloads(object_store: ObjectStore) -> dict[str, int]:
+    return {path: size for path, size in object_store.objects().items() if path != "identity"}
+
+
+def test_uploads_runs_and_erasure_in_a_bucket(
+    open_here: Open,
+    object_store: ObjectStore,
+    contributions: dict[Side, Contribution],
+    bucket: Bucket,
+    url: str,
+    identity: Identity,
+) -> None:
+    store = open_here()
+    assert initialise(url, bucket, identity, milliseconds)[1] is False
+    contributed(store, contributions)
+    assert len(of_payloads(object_store)) == 2, "each contribution is packed into one object"
+    store = open_here()
+    for side, given in contributions.items():
+        assert store.uploads.open(PROJECT, side).payload.read(5, 3_000_000) == given.payload[5:3_000_000]
+        assert store.uploads.read(PROJECT, side)
+    store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
+    lease = store.runs.take("worker")
+    assert lease is not None
+    store.runs.finish(lease, 1, SHARES)
+    assert store.results.fetch(PROJECT, Role.CUSTODIAN_A, lease.run, 0).data == b"a" * 100
+    contents = b"".join(object_store.content(path) for path in of_payloads(object_store))
+    assert b"a" * 100 not in contents
+    assert contributions[Side.ALICE].sets[0].fields["surname"].signatures[7].tobytes() not in contents
+    store.monitoring.check_blobs()
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert of_payloads(object_store) == {}
+
+
+def test_what_a_kill_leaves_is_swept_and_nothing_else_is_listed(
+    open_here: Open, object_store: ObjectStore, small: dict[Side, Contribution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_here()
+    contributed(store, small)
+    store.sweep()
+    payloads = sorted({path.partition("/")[0] for path in of_payloads(object_store)})
+    store.projects.create(replace(NEW, name="other"), "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        store.projects.approve("other", role, str(role), DIGEST, b"s" * 64)
+    listed: list[str] = []
+    before = blob_bucket.BlobBucket.files
+    monkeypatch.setattr(
+        blob_bucket.BlobBucket, "files", lambda place, payload: listed.append(payload) or before(place, payload)
+    )
+    assert store.sweep().files == 0
+    assert listed == [], "what is complete has been looked at"
+    object_store.change(f"{payloads[0]}/{'0' * 32}", b"of a writer that was killed before the last sweep")
+    store = open_here()
+    assert f"{payloads[0]}/{'0' * 32}" in of_payloads(object_store), "no writer can have left it"
+    store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert of_payloads(object_store) == {}, "an erasure removes whatever there is"
+
+
+def test_a_kill_between_an_erasure_and_the_removal_of_its_objects(
+    open_here: Open, object_store: ObjectStore, small: dict[Side, Contribution], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_here()
+    contributed(store, small)
+    store.sweep()
+    with monkeypatch.context() as patched:
+        patched.setattr(Blobs, "remove", lambda *_: None)
+        store.projects.erase(PROJECT, Role.COORDINATOR, "coordinator")
+    assert len(of_payloads(object_store)) == 2
+    open_here()
+    assert of_payloads(object_store) == {}
+
+
+def test_an_old_copy_of_the_database_sweeps_nothing(
+    open_here: Open, object_store: ObjectStore, small: dict[Side, Contribution], url: str
+) -> None:
+    store = open_here()
+    contributed(store, small)
+    store.close()
+    before = object_store.objects()
+    with transaction(url) as connection:
+        newest = connection.execute(text("SELECT payload FROM uploads WHERE side = 'bob'")).scalar_one()
+        connection.execute(text("DELETE FROM uploads WHERE side = 'bob'"))
+        connection.execute(text("DELETE FROM chunks WHERE payload = :payload"), {"payload": newest})
+        connection.execute(text("DELETE FROM payloads WHERE id = :payload"), {"payload": newest})
+        connection.execute(text("UPDATE meta SET value = value - 1 WHERE key = 'payloads'"))
+    with refused(ErrorCode.DATABASE, f"got 1 unknown, such as {newest}"):
+        open_here()
+    assert object_store.objects() == before
+
+
+def test_another_stores_bucket_and_an_empty_one_are_refused(
+    open_here: Open,
+    object_store: ObjectStore,
+    bucket: Bucket,
+    url: str,
+    identity: Identity,
+    vault: Vault,
+    small: dict[Side, Contribution],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    store = open_here()
+    contributed(store, small)
+    store.close()
+    elsewhere = Store(url, object_store.bucket(prefix="elsewhere"), vault, identity)
+    with refused(ErrorCode.DATABASE, "got those of no store"):
+        elsewhere.recover()
+    elsewhere.close()
+    place = another_database(url, request, tmp_path)
+    with refused(ErrorCode.DATABASE, "empty|no database"):
+        initialise(place, bucket, identity, milliseconds)
+    object_store.change("identity", b"0123" * 8)
+    with refused(ErrorCode.DATABASE, "the bucket of blobs does not belong to this database"):
+        open_here()
+
+
+def test_a_second_carole_on_the_same_database_and_bucket_is_refused_until_the_tenure_is_over(
+    open_here: Open, bucket: Bucket, url: str, identity: Identity, vault: Vault
+) -> None:
+    first = open_here()
+    second = Store(url, bucket, vault, identity)
+    with refused(ErrorCode.BUSY, "another Carole holds this database"):
+        second.recover()
+    first.projects.create(NEW, "coordinator")
+    with transaction(url) as connection:
+        connection.execute(text("UPDATE tenure SET until = 1"))  # the first one was killed, half a minute ago
+    second.recover()
+    with refused(ErrorCode.BUSY, "does not hold the store"):
+        first.projects.create(replace(NEW, name="next"), "coordinator")
+    second.close()
+
+
+def test_what_fails_is_named_and_goes_on_when_it_is_mended(
+    open_here: Open, object_store: ObjectStore, contributions: dict[Side, Contribution]
+) -> None:
+    store = open_here()
+    keyed(store)
+    given = contributions[Side.ALICE]
+    store.uploads.begin(PROJECT, Side.ALICE, "alice", UPLOADS[Side.ALICE], given.layout)
+    given.put(store, Side.ALICE, UPLOADS[Side.ALICE], 0)
+
+    def fails(match: str) -> None:
+        for attempt in (
+            lambda: given.put(store, Side.ALICE, UPLOADS[Side.ALICE], 1),
+            store.monitoring.check_blobs,
+        ):
+            with refused(ErrorCode.DATABASE, match) as _:
+                attempt()
+
+    object_store.allow("s3:GetObject")
+    fails("the object store refuses these credentials, got 403 AccessDenied")
+    object_store.allow("s3:*")
+    object_store.suspend()
+    fails("the object store cannot be reached")
+    object_store.resume()
+    given.put(store, Side.ALICE, UPLOADS[Side.ALICE])
+    given.commit(store, Side.ALICE, UPLOADS[Side.ALICE])
+    object_store.suspend()
+    with refused(ErrorCode.DATABASE, "contribution of alice, chunk 0 of 6 .*the object store cannot be reached"):
+        store.uploads.read(PROJECT, Side.ALICE)
+    object_store.resume()
+    store.sweep()  # of a request whose answer never came
+    (path,) = (path for path in of_payloads(object_store) if "/" in path)
+    content = object_store.content(path)
+    for spoilt, match in ((None, "no such object"), (content[:100], "does not decrypt|shorter")):
+        object_store.change(path, spoilt)
+        with refused(ErrorCode.VAULT, match):
+            store.uploads.read(PROJECT, Side.ALICE)
+    object_store.change(path, content)
+    assert store.uploads.read(PROJECT, Side.ALICE)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"url": "s3://another-bucket/carole"}, "there is no such bucket, got 404 NoSuchBucket"),
+        ({"endpoint": "http://127.0.0.1:1"}, "the object store cannot be reached"),
+    ],
+)
+def test_a_bucket_that_cannot_be_used_is_refused_at_the_start(
+    bucket: Bucket, url: str, identity: Identity, tmp_path: Path, change: dict[str, str], match: str
+) -> None:
+    with refused(ErrorCode.DATABASE, match):
+        initialise(url, replace(bucket, **change), identity, milliseconds)
+    assert not (tmp_path / "carole.db").exists()
+
+
+def test_wrong_credentials_are_refused_and_never_shown(
+    object_store: ObjectStore, bucket: Bucket, url: str, identity: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, secret in ((object_store.key, "wrong-secret"), ("AKIAUNKNOWN", "wrong-secret")):
+        object_store.write_credentials(key, secret)
+        with pytest.raises(TrystError, match="the object store refuses these credentials") as caught:
+            initialise(url, bucket, identity, milliseconds)
+        assert caught.value.code is ErrorCode.DATABASE
+        assert key not in str(caught.value)
+        assert "wrong-secret" not in str(caught.value)
+    object_store.credentials.write_text("[default]\nsecret = wrong-secret\n")
+    with refused(ErrorCode.CONFIGURATION, "not those of a file of AWS'"):
+        initialise(url, bucket, identity, milliseconds)
+    object_store.credentials.unlink()
+    with refused(ErrorCode.CONFIGURATION, "cannot be read"):
+        initialise(url, bucket, identity, milliseconds)
+    # From the environment instead.
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", object_store.key)
+    with refused(ErrorCode.CONFIGURATION, "of which a part is missing"):
+        initialise(url, replace(bucket, credentials=None), identity, milliseconds)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", object_store.secret)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    assert initialise(url, replace(bucket, credentials=None), identity, milliseconds)[1]
+
+
+def test_a_backup_of_a_bucket_is_put_back_into_a_folder_and_one_of_a_folder_into_a_bucket(
+    open_here: Open,
+    object_store: ObjectStore,
+    bucket: Bucket,
+    contributions: dict[Side, Contribution],
+    url: str,
+    identity: Identity,
+    vault: Vault,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    contributed(open_here(), contributions)
+    made = back_up(url, bucket, tmp_path / "backup", milliseconds)
+    assert made.files == 2
+    for number, place in enumerate((tmp_path / "restored", object_store.bucket(prefix="restored"))):
+        database = request.getfixturevalue("postgres").database()
+        if isinstance(place, Bucket):
+            # One was killed before its end: what is there stays, and the rest is put back.
+            path, *_ = of_payloads(object_store)
+            object_store.change(path, object_store.content(path), "restored/")
+        restore(tmp_path / "backup", database, place, identity, milliseconds)
+        store = Store(database, place, vault, identity)
+        store.recover()
+        for side, given in contributions.items():
+            assert store.uploads.open(PROJECT, side).payload.read(0, len(given.payload)) == given.payload
+        if number == 0:
+            back_up(database, place, tmp_path / "again", milliseconds)
+        store.close()
+    with refused(ErrorCode.DATABASE, "is that of a store"):
+        restore(tmp_path / "again", request.getfixturevalue("postgres").database(), bucket, identity, milliseconds)
+
+
+def test_without_the_extra_a_folder_serves_and_a_bucket_names_the_extra(
+    url: str, tmp_path: Path, identity: Identity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("obstore", "obstore.store", "obstore.exceptions"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with refused(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install 'tryst\[objects\]'"):
+        initialise(url, Bucket("s3://tryst-bucket/carole"), identity, milliseconds)
+    assert initialise(url, tmp_path / "blobs", identity, milliseconds)[1]
