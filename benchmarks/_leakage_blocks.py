@@ -30,7 +30,7 @@ from tryst.risk.leakage import (
     score,
     similarity_graph_alignment,
 )
-from tryst.risk.leakage.block_view import BlockAttack
+from tryst.risk.leakage.block_view import BlockAttack, known_by_block
 from tryst.risk.leakage.chaining import CLASSES, chained_alignment, value_classes
 from tryst.risk.leakage.own_file import truth_of
 from tryst.risk.leakage.pairs import paired_signatures, paired_values
@@ -206,8 +206,8 @@ def padded(
     """A field's padded blocks, what each signature is, and how many records have it, dummies left out."""
     alone = spec.model_copy(update={"padding": "powers_of_two"})
     sent = rows_of_rules(study.columns, alone, study.fresh_noise())
-    made = encode_rows(sent, alone, study.fresh_seed(), 1)
-    part, order = made.sets[0], made.orders[rule.name]
+    made = encode_rows(sent, alone, study.fresh_seed(), 1, shuffle=study.rng.permutation)
+    part, order = known_by_block(made.sets[0]), made.orders[rule.name]
     held = part.fields[field]
     blocks = BlockView.of(held, part.blocks[rule.name])
     blocks = replace(blocks, minimum=min_size(blocks.sizes))

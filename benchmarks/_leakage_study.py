@@ -24,6 +24,7 @@ from tryst.coordinator.demonstration.people import generate
 from tryst.coordinator.demonstration.people.names import name_tables
 from tryst.coordinator.draft.specification_draft import draft
 from tryst.risk.leakage import FieldView, PublicValues, Recovery
+from tryst.risk.leakage.block_view import known_by_block
 
 NAMES = ("surname", "given_name")
 """The attacked fields."""
@@ -187,9 +188,10 @@ class Study:
         return Specification.model_validate(document)
 
     def encoded(self, spec: Specification) -> tuple[list[SignatureSet], dict[str, NDArray[np.int64]]]:
-        """The people as a custodian sends them; the sets that have rows, and the row of the file of each."""
-        sent = encode_records(self.columns, spec, self.fresh_seed(), 1, noise=self.fresh_noise())
-        return [part for part in sent.sets if part.rule in sent.orders], dict(sent.orders)
+        """What Carole knows of the people, a set for each rule in whatever intervals it is sent; the rows' records."""
+        seed, noise = self.fresh_seed(), self.fresh_noise()
+        sent = encode_records(self.columns, spec, seed, 1, noise=noise, shuffle=self.rng.permutation)
+        return [known_by_block(part) for part in sent.sets if part.rule in sent.orders], dict(sent.orders)
 
     def open_view(self, field: str, bits: int, rows: slice = slice(None)) -> tuple[FieldView, NDArray[np.int64]]:
         """A field of open mode, and what each of its signatures is among the public names."""

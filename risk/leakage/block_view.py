@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding import FieldSignatures
+from tryst.common.encoding import FieldSignatures, SignatureSet
+from tryst.common.encoding.layout import WORD_BITS
 from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.recovery import Recovery, score
 from tryst.risk.leakage.view import FieldView
@@ -54,6 +55,25 @@ class BlockView:
         order = np.argsort(self.block, kind="stable")
         ends = np.searchsorted(self.block[order], np.arange(1, len(self.sizes)))
         return np.split(order, ends)
+
+
+def known_by_block(part: SignatureSet) -> SignatureSet:
+    """A rule's set with what the linkage unit knows of the fields that the rule's key fixes.
+
+    Nothing of them is sent, but all rows of a block have the same value, of the other blocks nothing is known: as if
+    each block had a signature of its own.
+    """
+    if not any(field.content == "fixed" for field in part.fields.values()):
+        return part
+    digests, places = np.unique(part.blocks[part.rule], return_inverse=True)
+    codes = places.astype(np.int32)
+
+    def held(field: FieldSignatures) -> FieldSignatures:
+        signatures = np.repeat(digests[:, None], field.bits // WORD_BITS, axis=1)
+        return FieldSignatures(field.bits, signatures, codes)
+
+    fields = {name: held(field) if field.content == "fixed" else field for name, field in part.fields.items()}
+    return replace(part, fields=fields)
 
 
 BlockAttack = Callable[[BlockView, PublicValues, NDArray[np.int64]], NDArray[np.int64]]

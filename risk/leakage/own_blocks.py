@@ -18,7 +18,7 @@ from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import BlockingRule, FieldSpec, Specification
 from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
-from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, size_class_of
+from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, known_by_block, size_class_of
 from tryst.risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
 from tryst.risk.leakage.own_register import by_register
 from tryst.risk.leakage.public import PublicValues
@@ -50,7 +50,7 @@ def in_blocks(
         int(np.searchsorted(used, whole.n_records)),
     )
     sent = encode_rows(some, spec, keys.throw_away_seed("blocks"), 1, noise=noise, samples=False, shuffle=file_order)
-    for part, rule in zip(sent.sets, spec.keyed_rules, strict=True):
+    for part, rule in zip(map(known_by_block, sent.sets), spec.keyed_rules, strict=True):
         order = sent.orders[rule.name]
         if not len(order):
             continue

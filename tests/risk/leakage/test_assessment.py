@@ -12,6 +12,8 @@ from tests.risk.leakage.names import public_surnames
 from tests.specifications import heading
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding import FieldSignatures
+from tryst.common.encoding import records as encoding
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import LeakageReport
 from tryst.common.specification import Specification, load_specification
 from tryst.risk.leakage import own_blocks
@@ -212,3 +214,16 @@ def test_padded_blocks_are_attacked_as_they_are_sent(monkeypatch: pytest.MonkeyP
         assert (blocks.minimum == blocks.sizes // 2 + 1).all()
         assert records.sum() < blocks.view.counts.sum()
         assert (records <= blocks.view.counts).all()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_field_that_the_key_fixes_is_known_as_if_it_were_sent(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is sent; the attacker knows nevertheless which rows have one value, and the report is the same."""
+    keys = AssessmentKeys.of_number(number)
+    columns = people(100, number)
+    found = assess(columns, SPEC_KEYED, keys=keys).as_dict()
+    with monkeypatch.context() as changed:
+        changed.setattr(encoding, "fixed_fields", lambda rule, spec: frozenset())
+        assert found == assess(columns, SPEC_KEYED, keys=keys).as_dict()
+    monkeypatch.setattr(own_blocks, "known_by_block", lambda part: part)
+    assert found != assess(columns, SPEC_KEYED, keys=keys).as_dict()
