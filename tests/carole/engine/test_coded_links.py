@@ -92,8 +92,10 @@ def test_the_assessment_is_that_of_mode_open_but_for_probabilities_and_near_pair
     assert sorted(map(tuple, reported.codes.tolist())) == sorted(map(tuple, whole.codes.tolist()))
     assert reported.disagreements == whole.disagreements
     assert reported.probability.sum() == pytest.approx(whole.probability.sum())
-    assert reported.left_out == pytest.approx(whole.pair_probability.sum() - whole.probability.sum(), abs=0.051)
-    assert reported.left_out > 0
+    # Reported to a tenth of a match: with many fields less than that is left out in some draws of the keys.
+    left_out = whole.pair_probability.sum() - whole.probability.sum()
+    assert left_out > 0
+    assert reported.left_out == pytest.approx(left_out, abs=0.051)
     ours, theirs = measured(reported, case.spec), measured(whole, case.spec)
     for name, value in ours.items():
         if name in COUNTED:
