@@ -83,10 +83,7 @@ class Contribution:
     @property
     def rows_per_rule(self) -> dict[str, int]:
         """Rows of each rule: the records that have a key under it, and dummies."""
-        rows: dict[str, int] = {}
-        for part in self.sets:
-            rows[part.rule] = rows.get(part.rule, 0) + part.rows
-        return rows
+        return Layout(self.sets, self.n_records).rule_rows
 
     @property
     def largest_rule(self) -> str:
