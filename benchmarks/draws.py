@@ -25,7 +25,6 @@ from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.link_rule import assigned
 from tryst.carole.fellegi_sunter.linkage_draws import LinkageDraws, draw_linkages
 from tryst.carole.fellegi_sunter.linkage_sampler import average_links, choices
-from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.model_draws import ModelDraws
 from tryst.carole.fellegi_sunter.propagation import Propagation
 from tryst.coordinator.analysis.linked_regression import combined_slope
@@ -54,7 +53,8 @@ def enumeration(graphs: int, sweeps: int) -> None:
         log = member @ weight
         exact = np.exp(log - log.max()) @ member / np.exp(log - log.max()).sum()
         messages = Propagation(graph, weight)
-        by_propagation = probability(messages.run(0.0).log_odds)
+        messages.run(0.0)
+        by_propagation = messages.beliefs().probability
         given = np.empty(25)
         given[graph.order] = without_cycles(graph, messages.messages()).probability
         pull = np.clip(1.0 - np.bincount(b, by_propagation), 1e-9, 1.0)

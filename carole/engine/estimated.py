@@ -84,7 +84,7 @@ def estimated(
     if posterior is not None:
         # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
         weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
-        posterior = links.probabilities(weight, near=posterior.expected_links)
+        posterior = links.probabilities(weight, near=True)
     decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p, found.counted(plan))
     return Estimated(fitted, links, posterior, scored, decision)
 

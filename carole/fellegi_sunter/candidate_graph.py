@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
@@ -13,26 +14,29 @@ from scipy.sparse.csgraph import connected_components
 class CandidateGraph(NamedTuple):
     """Candidate pairs arranged for passing messages: by component, by record of A, and by record of B.
 
+    Records that may exclude each other are near each other in memory.
+
     Parameters
     ----------
-    order : ndarray of int64, shape (n_pairs,)
+    order : ndarray of int32, shape (n_pairs,)
         Position, in the caller's arrays, of each edge.
     row_first : ndarray of int64, shape (n_rows + 1,)
         Edges of each record of A: consecutive.
-    column_first, column_edge : ndarray of int64
+    column_first : ndarray of int64, shape (n_columns + 1,)
+    column_edge : ndarray of int32, shape (n_pairs,)
         Edges of each record of B: ``column_edge[column_first[j]:column_first[j + 1]]``.
-    edge_row, edge_column : ndarray of int64, shape (n_pairs,)
+    edge_row, edge_column : ndarray of int32, shape (n_pairs,)
         Records of A and of B that each edge joins.
     component_row, component_column : ndarray of int64, shape (n_components + 1,)
         First record of A, and of B, of each component.
     """
 
-    order: NDArray[np.int64]
+    order: NDArray[np.int32]
     row_first: NDArray[np.int64]
     column_first: NDArray[np.int64]
-    column_edge: NDArray[np.int64]
-    edge_row: NDArray[np.int64]
-    edge_column: NDArray[np.int64]
+    column_edge: NDArray[np.int32]
+    edge_row: NDArray[np.int32]
+    edge_column: NDArray[np.int32]
     component_row: NDArray[np.int64]
     component_column: NDArray[np.int64]
 
@@ -43,37 +47,59 @@ class CandidateGraph(NamedTuple):
 
 
 def candidate_graph(a: NDArray[np.integer], b: NDArray[np.integer]) -> CandidateGraph:
-    """Arrange candidate pairs; `a` and `b` are rows of the two files, of shape (n_pairs,), no pair twice."""
-    _, rows = np.unique(a, return_inverse=True)
-    _, columns = np.unique(b, return_inverse=True)
+    """Arrange candidate pairs, fewer than 2^31.
+
+    Parameters
+    ----------
+    a, b : ndarray of int, shape (n_pairs,)
+        Rows of the two files; no pair twice.
+
+    Notes
+    -----
+    O(n_pairs + largest row number); some 20 bytes a pair.
+    """
+    rows, columns = _numbered(a), _numbered(b)
     n_rows, n_columns = int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
     n = n_rows + n_columns
-    edges = csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns + n_rows)), shape=(n, n))
+    edges = csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, columns + np.int32(n_rows))), shape=(n, n))
     n_components, label = connected_components(edges, directed=False)
-    row_label, column_label = label[:n_rows], label[n_rows:]
-    row_rank = _ranks(row_label)
-    column_rank = _ranks(column_label)
-    order = np.lexsort((column_rank[columns], row_rank[rows]))
-    sorted_rows, sorted_columns = row_rank[rows][order], column_rank[columns][order]
-    return CandidateGraph(
-        order=order,
-        row_first=_firsts(sorted_rows, n_rows),
-        column_first=_firsts(sorted_columns, n_columns),
-        column_edge=np.argsort(sorted_columns, kind="stable"),
-        edge_row=sorted_rows,
-        edge_column=sorted_columns,
-        component_row=_firsts(row_label, n_components),
-        component_column=_firsts(column_label, n_components),
-    )
+    component_row, row_rank = _ranks(label[:n_rows], n_components)
+    component_column, column_rank = _ranks(label[n_rows:], n_components)
+    rows, columns = row_rank[rows], column_rank[columns]
+    row_first, order = by_node(rows, n_rows)
+    rows, columns = rows[order], columns[order]
+    column_first, column_edge = by_node(columns, n_columns)
+    return CandidateGraph(order, row_first, column_first, column_edge, rows, columns, component_row, component_column)
 
 
-def _ranks(label: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Position of each item when items are sorted by label."""
-    rank = np.empty(len(label), dtype=np.int64)
-    rank[np.argsort(label, kind="stable")] = np.arange(len(label))
-    return rank
+def by_node(node: NDArray[np.int32], n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The edges of each of `n` nodes, in their order: where each node's begin, and the edges."""
+    first = np.concatenate(([0], np.cumsum(np.bincount(node, minlength=n)))).astype(np.int64)
+    return first, _placed(node, first[:-1].copy())
 
 
-def _firsts(label: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-    """First position of each label 0 to n - 1 among sorted labels, and their number."""
-    return np.concatenate(([0], np.cumsum(np.bincount(label, minlength=n)))).astype(np.int64)
+@njit(nogil=True, cache=True)
+def _placed(node: NDArray[np.int32], following: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Sort by counting: `following` is the next free place of each node."""
+    edges = np.empty(len(node), dtype=np.int32)
+    for e in range(len(node)):
+        edges[following[node[e]]] = e
+        following[node[e]] += 1
+    return edges
+
+
+def _numbered(row: NDArray[np.integer]) -> NDArray[np.int32]:
+    """The rows that occur, numbered in their order."""
+    occurs = np.zeros(int(row.max(initial=-1)) + 1, dtype=np.bool_)
+    occurs[row] = True
+    number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    found: NDArray[np.int32] = number[row]
+    return found
+
+
+def _ranks(label: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Where each label's nodes begin when they are sorted by it, and the position of each node."""
+    first, nodes = by_node(label, n_labels)
+    rank = np.empty(len(label), dtype=np.int32)
+    rank[nodes] = np.arange(len(label), dtype=np.int32)
+    return first, rank

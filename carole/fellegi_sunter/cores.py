@@ -215,7 +215,7 @@ def _cheapest(cost: NDArray[np.float64], budget: float) -> NDArray[np.bool_]:
     return allowed
 
 
-def _cyclic_groups(row: NDArray[np.int64], column: NDArray[np.int64], n_rows: int, n_columns: int) -> _Groups:
+def _cyclic_groups(row: NDArray[np.int32], column: NDArray[np.int32], n_rows: int, n_columns: int) -> _Groups:
     n = n_rows + n_columns
     joined = csr_matrix((np.ones(len(row), dtype=np.int8), (row, column + n_rows)), shape=(n, n))
     n_groups, label = connected_components(joined, directed=False)

@@ -20,28 +20,30 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.model import probability
-from tryst.carole.fellegi_sunter.propagation import Beliefs
+from tryst.carole.fellegi_sunter.propagation import Beliefs, Settled
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.progress import StageProgress
 
 MAX_PRIORS = 200
 """Numbers of links tried on the way to a fixed point."""
 
-ROUNDS_ON_THE_WAY = 8
-"""Rounds of messages between two of these numbers."""
+SWEEPS_ON_THE_WAY = 2
+"""Sweeps of messages between two of these numbers."""
 
-MAX_MESSAGES = 3e9
-"""Messages worked out on the way to a fixed point before giving up, which is reported: about half a minute."""
+MAX_TERMS = 1e8
+"""Terms worked out on the way to a fixed point before giving up, which is reported: a quarter of a second."""
 
-MANY_PAIRS = 1_000_000
+MAX_TERMS_PER_PAIR = 400.0
+"""The same where there are many pairs: about a microsecond a pair."""
+
+MANY_PAIRS = 100_000
 """Pairs above which a solution near a known one is sought and no second one."""
 
 PLAIN_STEPS = 15
 """Numbers of links tried by plain iteration before the fixed point is bracketed."""
 
-ROUNDS_BRACKETED = 16
-"""Rounds of messages between two numbers after that, enough for the sign of a difference."""
+SWEEPS_BRACKETED = 4
+"""Sweeps of messages between two numbers after that, enough for the sign of a difference."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,13 @@ class LinkProbabilities:
 class Marginals(Protocol):
     """Probabilities of links at given prior odds, under some assignment."""
 
-    def run(self, log_prior_odds: float, max_rounds: int = ...) -> Beliefs:
-        """Link odds, every link having these prior odds, after at most so many rounds where they are approximated."""
+    n_pairs: int
+
+    def run(self, log_prior_odds: float, max_sweeps: int = ...) -> Settled:
+        """Give every link these prior odds, and make at most so many sweeps where probabilities take any."""
+
+    def beliefs(self) -> Beliefs:
+        """Probabilities at the prior odds of the last run."""
 
 
 class LinkPrior(Protocol):
@@ -94,6 +101,7 @@ class LinkPrior(Protocol):
 @dataclass(frozen=True)
 class _FixedPoint:
     n: float
+    settled: Settled
     beliefs: Beliefs
     log_prior_odds: float
     log_posterior: float
@@ -125,7 +133,7 @@ def at_implied_number(
         high = _fixed_point(marginals, prior, maximum, tolerance, lambda done: progress(0.5 + 0.5 * done), low.n)
     warnings: list[ResultWarning] = []
     chosen = low
-    converged = low.beliefs.not_converged == 0 == high.beliefs.not_converged
+    converged = low.settled.unsettled == 0 == high.settled.unsettled
     if converged and abs(high.n - low.n) > max(0.5, 10 * tolerance * np.sqrt(high.n)):
         chosen = max(low, high, key=lambda point: point.log_posterior)
         other = high if chosen is low else low
@@ -135,15 +143,14 @@ def at_implied_number(
         chosen = max(low, high, key=lambda point: point.log_posterior)
     if not chosen.converged:
         warnings.append(result_warning("expected_links_not_converged", steps=chosen.steps))
-    if chosen.beliefs.not_converged:
-        groups, rounds = chosen.beliefs.not_converged, chosen.beliefs.rounds
-        warnings.append(result_warning("competing_records_not_converged", groups=groups, rounds=rounds))
+    if chosen.settled.unsettled:
+        warnings.append(result_warning("competing_records_not_converged", records=chosen.settled.unsettled))
     return LinkProbabilities(
-        probability=probability(chosen.beliefs.log_odds),
+        probability=chosen.beliefs.probability,
         expected_links=chosen.n,
         log_prior_odds=chosen.log_prior_odds,
-        converged=chosen.converged and chosen.beliefs.not_converged == 0,
-        rounds=chosen.beliefs.rounds,
+        converged=chosen.converged and chosen.settled.unsettled == 0,
+        rounds=chosen.settled.rounds,
         warnings=tuple(warnings),
     )
 
@@ -158,22 +165,24 @@ def _fixed_point(
     one, and it converges slowly: after `PLAIN_STEPS` the fixed point is bracketed and found by false position.
     """
     n, creeping, worked_out = start, False, 0.0
-    below, above = _Tried(min(start, min_links)), _Tried(float(prior.maximum))
+    maximum, allowed = float(prior.maximum), max(MAX_TERMS, MAX_TERMS_PER_PAIR * marginals.n_pairs)
+    below, above = _Tried(min(start, min_links)), _Tried(maximum)
     for step in range(MAX_PRIORS):
         log_prior_odds = prior.log_odds(n)
         # On the way messages need not converge: the next prior odds change them again, and they are kept.
-        beliefs = marginals.run(log_prior_odds, ROUNDS_BRACKETED if creeping else ROUNDS_ON_THE_WAY)
-        worked_out += beliefs.messages
-        expected = _expected(beliefs, prior)
+        settled = marginals.run(log_prior_odds, SWEEPS_BRACKETED if creeping else SWEEPS_ON_THE_WAY)
+        worked_out += settled.worked_out
+        expected = min(settled.expected_links, maximum)
         near = tolerance * max(1.0, math.sqrt(expected))
         converged = abs(expected - n) <= near or (creeping and above.n - below.n <= near)
-        exhausted = worked_out > MAX_MESSAGES
-        if (converged or exhausted) and beliefs.not_converged:
-            beliefs = marginals.run(log_prior_odds)
-            expected = _expected(beliefs, prior)
+        exhausted = worked_out > allowed
+        if (converged or exhausted) and settled.unsettled:
+            settled = marginals.run(log_prior_odds)
+            worked_out += settled.worked_out
+            expected = min(settled.expected_links, maximum)
             # What has not converged by now will not: this is reported instead of another attempt from nearby.
-            converged = abs(expected - n) <= near or (converged and (creeping or beliefs.not_converged > 0))
-        progress(1.0 if converged or exhausted else max(step / MAX_PRIORS, worked_out / MAX_MESSAGES))
+            converged = abs(expected - n) <= near or (converged and (creeping or settled.unsettled > 0))
+        progress(1.0 if converged or exhausted else max(step / MAX_PRIORS, worked_out / allowed))
         if converged or exhausted:
             break
         tried = _Tried(n, expected - n)
@@ -183,8 +192,9 @@ def _fixed_point(
             above = tried
         creeping = step + 1 >= PLAIN_STEPS
         n = _cut(below, above, prior.maximum, middle=step % 3 == 0) if creeping else expected
+    beliefs = marginals.beliefs()
     log_posterior = beliefs.log_weight_sum - expected * log_prior_odds + prior.log_density(expected)
-    return _FixedPoint(expected, beliefs, log_prior_odds, log_posterior, converged, step + 1)
+    return _FixedPoint(expected, settled, beliefs, log_prior_odds, log_posterior, converged, step + 1)
 
 
 @dataclass(frozen=True)
@@ -193,10 +203,6 @@ class _Tried:
 
     n: float
     gap: float = math.nan
-
-
-def _expected(beliefs: Beliefs, prior: LinkPrior) -> float:
-    return min(float(probability(beliefs.log_odds).sum()), float(prior.maximum))
 
 
 def _cut(below: _Tried, above: _Tried, maximum: int, *, middle: bool) -> float:

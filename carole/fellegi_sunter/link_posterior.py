@@ -21,7 +21,7 @@ from tryst.carole.fellegi_sunter.antecedents import SURE, same_person
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_rule import Assignment
 from tryst.carole.fellegi_sunter.many_to_one import partner_probabilities
-from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.one_to_one import Competition, check_pairs
 from tryst.carole.fellegi_sunter.prior import BetaBipartite, BetaPartners, beta_parameters
 from tryst.common.progress import StageProgress
 
@@ -33,6 +33,26 @@ NO_DOUBT = 10.0
 
 Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
+
+
+class Arranged:
+    """What does not change with the pairs' weights, made when first needed: estimation weighs the same pairs often."""
+
+    def __init__(self) -> None:
+        self._competition: Competition | None = None
+        self._persons: Persons | None = None
+
+    def competition(self, links: LinkPosterior) -> Competition:
+        """Of the pairs, in which each record has one link at most."""
+        if self._competition is None:
+            self._competition = Competition(links.row_a, links.row_b)
+        return self._competition
+
+    def persons(self, links: LinkPosterior) -> Persons:
+        """Of the pairs' records."""
+        if self._persons is None:
+            self._persons = _persons(links)
+        return self._persons
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,8 @@ class LinkPosterior:
     recall : float
         Share of the matches that are among the pairs that could be kept. Links are counted among those, while a match
         weight is of any pair: a pair's odds are 1 / recall times what its weight and the number of links make them.
+    arranged : Arranged
+        Of these pairs; a copy with other weights in view (`replace` of `recall`) shares it.
     """
 
     assignment: Assignment
@@ -69,12 +91,13 @@ class LinkPosterior:
     within: bool = False
     expected_matches: float | None = None
     recall: float = 1.0
+    arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
 
     def probabilities(
         self,
         weight: NDArray[np.float64],
         progress: StageProgress = lambda _: None,
-        near: float | None = None,
+        near: bool = False,
         *,
         cycles: bool = True,
     ) -> LinkProbabilities:
@@ -86,8 +109,9 @@ class LinkPosterior:
             Match weights in bits.
         progress : callable
             Called with the fraction done, never less than before. An exception from it ends the work.
-        near : float, optional
-            Expected links under weights little different: saves work in a large one_to_one linkage.
+        near : bool
+            Whether the weights are little different from the last ones: in a large one_to_one linkage, only the number
+            of links next to the last is sought.
         cycles : bool
             As for `link_probabilities`; False in estimation.
 
@@ -103,7 +127,7 @@ class LinkPosterior:
         links is put at its mode. O(n_pairs), in each round of messages.
         """
         if any(first is not None for first in self.copies):
-            return self._of_persons(weight, progress, cycles=cycles)
+            return self._of_persons(weight, progress, near, cycles=cycles)
         weight = weight - math.log2(self.recall)
         a, b, n_a, n_b = self.row_a, self.row_b, self.n_a, self.n_b
         if self.assignment == "many_to_one":
@@ -115,8 +139,9 @@ class LinkPosterior:
             # Each of all pairs is a record with one candidate, its partner.
             each = np.arange(len(weight))
             return self._partners(each, each, weight, n_a * n_b, 1, progress)
-        prior = self.bipartite_prior
-        return link_probabilities(a, b, weight, n_a, n_b, prior, progress=progress, near=near, cycles=cycles)
+        check_pairs(a, b, weight)
+        competition = self.arranged.competition(self)
+        return competition.probabilities(weight, self.bipartite_prior, progress=progress, near=near, cycles=cycles)
 
     @property
     def bipartite_prior(self) -> BetaBipartite:
@@ -141,22 +166,19 @@ class LinkPosterior:
         same = same_person(self.row_a, self.row_b, found.probability, sure)
         return replace(found, probability=same, expected_links=float(same.sum()))
 
-    def _of_persons(self, weight: NDArray[np.float64], progress: StageProgress, *, cycles: bool) -> LinkProbabilities:
+    def _of_persons(
+        self, weight: NDArray[np.float64], progress: StageProgress, near: bool, *, cycles: bool
+    ) -> LinkProbabilities:
         """Link probabilities of persons, given to all pairs of their records."""
         persons, first, member = self.persons()
-        found = persons.probabilities(group_means(weight, member, len(first)), progress, cycles=cycles)
+        found = persons.probabilities(group_means(weight, member, len(first)), progress, near, cycles=cycles)
         each = found.probability[member]
         return replace(found, probability=each, expected_links=float(each.sum()))
 
-    def persons(self) -> tuple[LinkPosterior, NDArray[np.int64], NDArray[np.int64]]:
+    def persons(self) -> Persons:
         """The same of persons: a pair for all pairs of their records, the first of these, and which one each is of."""
-        a, b = self._persons()
-        first_a, first_b = self.copies
-        n_a = self.n_a if first_a is None else len(np.unique(first_a))
-        n_b = self.n_b if first_b is None else len(np.unique(first_b))
-        _, first, member = np.unique(a.astype(np.int64) * self.n_b + b, return_index=True, return_inverse=True)
-        persons = replace(self, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False)
-        return persons, first, member.ravel()
+        persons, first, member = self.arranged.persons(self)
+        return replace(persons, recall=self.recall), first, member
 
     def _persons(self) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
         """The two persons of each pair, as the first rows of theirs."""
@@ -200,6 +222,23 @@ class LinkPosterior:
                 excluded |= taken[person]
                 free *= 1.0 - float((taken if first is None else taken[first]).mean())
         return excluded & ~linked, 1.0 - free
+
+
+Persons = tuple[LinkPosterior, NDArray[np.int64], NDArray[np.int64]]
+"""Pairs of persons, the first pair of records of each, and of which one each pair of records is."""
+
+
+def _persons(links: LinkPosterior) -> Persons:
+    a, b = of_persons(links.row_a, links.row_b, links.copies)
+    n_a, n_b = (
+        n if copies is None else len(np.unique(copies))
+        for n, copies in zip((links.n_a, links.n_b), links.copies, strict=True)
+    )
+    _, first, member = np.unique(a.astype(np.int64) * links.n_b + b, return_index=True, return_inverse=True)
+    persons = replace(
+        links, row_a=a[first], row_b=b[first], n_a=n_a, n_b=n_b, copies=(None, None), within=False, arranged=Arranged()
+    )
+    return persons, first, member.ravel()
 
 
 def of_persons(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
 from tryst.carole.fellegi_sunter.one_to_one import TOLERANCE, check_pairs
 from tryst.carole.fellegi_sunter.prior import BetaPartners
-from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT, Beliefs
+from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT, Beliefs, Settled
 from tryst.common.progress import StageProgress
 
 
@@ -36,33 +36,24 @@ class Stars:
     """
 
     def __init__(self, record: NDArray[np.integer], log_ratio: NDArray[np.float64]) -> None:
-        _, self._star = np.unique(record, return_inverse=True)
-        self._n = int(self._star.max(initial=-1)) + 1
-        self._log_ratio = log_ratio
+        self._record, self._log_ratio = record, log_ratio
+        self._n = int(record.max(initial=-1)) + 1
+        self.n_pairs = len(log_ratio)
 
-    def run(self, log_prior_odds: float, max_rounds: int = 1) -> Beliefs:
-        """Odds of each link at these prior odds; one pass suffices, whatever `max_rounds`."""
+    def run(self, log_prior_odds: float, max_sweeps: int = 1) -> Settled:
+        """Probability of each link at these prior odds; one pass suffices, whatever `max_sweeps`."""
         log_odds = np.clip(self._log_ratio + log_prior_odds, -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
-        # The heaviest candidate is kept out of the sum: its own rivals are what is left, and nothing is subtracted
-        # from a sum that it dominates.
-        highest = np.full(self._n, -np.inf)
-        np.maximum.at(highest, self._star, log_odds)
-        top = self._first_of(log_odds == highest[self._star])
-        shift = np.maximum(highest, 0.0)
-        odds = np.exp(log_odds - shift[self._star])
-        rest = np.exp(-shift) + np.bincount(self._star, np.where(top, 0.0, odds), minlength=self._n)
-        total = rest + np.exp(highest - shift)
-        rivals = np.where(top, rest[self._star], total[self._star] - odds)
-        log_sum = float((np.log(total) + shift).sum())
-        return Beliefs(log_odds - shift[self._star] - np.log(rivals), log_sum, rounds=1, not_converged=0)
+        # What weighs most, a candidate or none, counts as 1: no sum overflows.
+        highest = np.zeros(self._n)
+        np.maximum.at(highest, self._record, log_odds)
+        odds = np.exp(log_odds - highest[self._record])
+        total = np.exp(-highest) + np.bincount(self._record, odds, minlength=self._n)
+        self._beliefs = Beliefs(odds / total[self._record], float((np.log(total) + highest).sum()))
+        return Settled(float(self._beliefs.probability.sum()), rounds=1)
 
-    def _first_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """The first chosen pair of each star."""
-        places = np.flatnonzero(chosen)
-        _, first = np.unique(self._star[places], return_index=True)
-        found = np.zeros(len(chosen), dtype=np.bool_)
-        found[places[first]] = True
-        return found
+    def beliefs(self) -> Beliefs:
+        """Marginals after `run`."""
+        return self._beliefs
 
 
 def partner_probabilities(

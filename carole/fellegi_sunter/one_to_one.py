@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, candidate_graph
+from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
 from tryst.carole.fellegi_sunter.cores import without_cycles
 from tryst.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
@@ -31,6 +31,76 @@ MAX_CORRECTIONS = 2
 """How often the number of links is put right after groups of records that compete in a cycle are."""
 
 
+class Competition:
+    """Candidate pairs, of which those with a record in common exclude each other.
+
+    Weighed again, as in each round of estimation, the probabilities are found from where they were.
+
+    Parameters
+    ----------
+    a, b : ndarray of int, shape (n_pairs,)
+        Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
+    """
+
+    def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer]) -> None:
+        self._graph = candidate_graph(a, b)
+        self._messages = Propagation(self._graph, np.zeros(len(a)))
+        self._links: float | None = None
+
+    def probabilities(
+        self,
+        weight: NDArray[np.float64],
+        prior: BetaBipartite,
+        tolerance: float = TOLERANCE,
+        progress: StageProgress = lambda _: None,
+        near: bool = False,
+        *,
+        cycles: bool = True,
+    ) -> LinkProbabilities:
+        """Probability that each pair is linked.
+
+        Parameters
+        ----------
+        weight, prior, tolerance, progress
+            As for `link_probabilities`.
+        near : bool
+            Whether the weights are little different from the last ones. Among more than `MANY_PAIRS` pairs only the
+            number of links next to the last is sought.
+        cycles : bool
+            Whether probabilities of records that compete in a cycle are put right; estimation, which needs their sums
+            only, does without.
+        """
+        self._messages.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
+        before = self._links if near and len(weight) > MANY_PAIRS else None
+        posterior = at_implied_number(self._messages, prior, tolerance, progress, before)
+        if cycles:
+            posterior = self._with_cycles(posterior, prior, tolerance)
+        self._links = posterior.expected_links
+        return posterior
+
+    def _with_cycles(self, posterior: LinkProbabilities, prior: BetaBipartite, tolerance: float) -> LinkProbabilities:
+        """Put right the probabilities of records that compete in a cycle, and the number of links with them."""
+        left = 0
+        for _ in range(MAX_CORRECTIONS):
+            self._messages.run(posterior.log_prior_odds)
+            corrected = without_cycles(self._graph, self._messages.messages())
+            if not corrected.groups:
+                return posterior
+            left = corrected.left
+            links = min(float(corrected.probability.sum()), float(prior.maximum))
+            moved = abs(links - posterior.expected_links)
+            found = np.empty(self._graph.n_edges)
+            found[self._graph.order] = corrected.probability
+            odds = prior.log_odds(links)
+            posterior = replace(posterior, probability=found, expected_links=links, log_prior_odds=odds)
+            if moved <= tolerance * max(1.0, math.sqrt(links)):
+                break
+        if left:
+            warning = result_warning("cycles_by_propagation", groups=left)
+            posterior = replace(posterior, warnings=(*posterior.warnings, warning))
+        return posterior
+
+
 def link_probabilities(
     a: NDArray[np.integer],
     b: NDArray[np.integer],
@@ -40,9 +110,6 @@ def link_probabilities(
     prior: BetaBipartite | None = None,
     tolerance: float = TOLERANCE,
     progress: StageProgress = lambda _: None,
-    near: float | None = None,
-    *,
-    cycles: bool = True,
 ) -> LinkProbabilities:
     """Probability that each candidate pair is linked, given that no record is linked twice.
 
@@ -60,12 +127,6 @@ def link_probabilities(
         Change of the expected number of links, relative to its square root, at which it has converged.
     progress : callable
         Called with the fraction done, never less than before. An exception from it ends the work.
-    near : float, optional
-        Expected links under weights little different. Among more than `MANY_PAIRS` pairs only the solution next to it
-        is sought.
-    cycles : bool
-        Whether probabilities of records that compete in a cycle are put right; estimation, which needs their sums
-        only, does without.
 
     Returns
     -------
@@ -78,7 +139,7 @@ def link_probabilities(
 
     Notes
     -----
-    O(n_pairs) per round of messages, of which there are at most `fixed_point.MAX_MESSAGES` from either end. Keep pairs
+    O(n_pairs) a sweep (`Propagation`), and of these no more than `fixed_point.MAX_TERMS_PER_PAIR` allows. Keep pairs
     well below the pairwise threshold, among which are weak pairs that become links (a floor on the pairwise log odds of
     -9 lost none in FEBRL4, -3 one in 5,000).
 
@@ -88,36 +149,7 @@ def link_probabilities(
     .. [2] Huang and Jebara, Approximating the permanent with belief propagation, 2009. arXiv:0908.1769
     """
     check_pairs(a, b, weight)
-    prior = prior or BetaBipartite(n_a, n_b)
-    graph = candidate_graph(a, b)
-    messages = Propagation(graph, np.asarray(weight, dtype=np.float64) * np.log(2.0))
-    near = near if len(weight) > MANY_PAIRS else None
-    posterior = at_implied_number(messages, prior, tolerance, progress, near)
-    return _with_cycles(posterior, graph, messages, prior, tolerance) if cycles else posterior
-
-
-def _with_cycles(
-    posterior: LinkProbabilities, graph: CandidateGraph, messages: Propagation, prior: BetaBipartite, tolerance: float
-) -> LinkProbabilities:
-    """Put right the probabilities of records that compete in a cycle, and the number of links with them."""
-    left = 0
-    for _ in range(MAX_CORRECTIONS):
-        messages.run(posterior.log_prior_odds)
-        corrected = without_cycles(graph, messages.messages())
-        if not corrected.groups:
-            return posterior
-        left = corrected.left
-        links = min(float(corrected.probability.sum()), float(prior.maximum))
-        moved = abs(links - posterior.expected_links)
-        found = np.empty(graph.n_edges)
-        found[graph.order] = corrected.probability
-        posterior = replace(posterior, probability=found, expected_links=links, log_prior_odds=prior.log_odds(links))
-        if moved <= tolerance * max(1.0, math.sqrt(links)):
-            break
-    if left:
-        warning = result_warning("cycles_by_propagation", groups=left)
-        posterior = replace(posterior, warnings=(*posterior.warnings, warning))
-    return posterior
+    return Competition(a, b).probabilities(weight, prior or BetaBipartite(n_a, n_b), tolerance, progress)
 
 
 def check_pairs(a: NDArray[np.integer], b: NDArray[np.integer], weight: NDArray[np.float64]) -> None:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from tryst.carole.fellegi_sunter.estimation_mask import expected_levels, identified_bits, unidentified_fields, worth
 from tryst.carole.fellegi_sunter.kernels import level_counts as counted_levels
@@ -40,7 +41,7 @@ from tryst.carole.fellegi_sunter.u import shares, within_levels
 Floats = NDArray[np.float64]
 
 BATCH = 1 << 13
-"""Patterns, or pairs, whose scores are held in memory at a time."""
+"""Patterns, or records of A, whose scores are held in memory at a time."""
 
 DOUBT = 0.1
 """Share by which doubtful pairs may increase an error where fields depend on each other."""
@@ -201,7 +202,7 @@ def linked_errors(
 
     Notes
     -----
-    O(n_pairs * (n_fields * n_levels)**2) for the uncertain pairs.
+    O(n_pairs * n_fields * n_levels) for the uncertain pairs, and the square of that for their patterns.
     """
     if not model.identified:
         return no_errors(model, "the model is not identified")
@@ -220,20 +221,20 @@ def linked_errors(
     if row is not None:
         # A record of the smaller file has a match or none: the number of matches varies less than a count of pairs.
         complete[-1, -1] /= max(1 - matched / min(model.n_a, model.n_b), 1e-6)
-    missing, own = np.zeros_like(complete), np.zeros_like(complete)
-    for chosen, group in _doubtful(row, probability):
-        m_score, _, odds = layout.scores(gamma[pattern[chosen]])
-        reported = np.hstack([m_score * layout.identifies(identified[pattern[chosen]]), np.ones((len(chosen), 1))])
-        weight = probability[chosen, None]
-        if group is None:
-            scale = patterns.count[pattern[chosen], None] * weight * (1 - weight)
-            missing += (scale * reported).T @ odds
-            own += (scale * reported).T @ reported
-            continue
-        mean_reported = np.add.reduceat(weight * reported, group, axis=0)
-        mean_odds = np.add.reduceat(weight * odds, group, axis=0)
-        missing += (weight * reported).T @ odds - mean_reported.T @ mean_odds
-        own += (weight * reported).T @ reported - mean_reported.T @ mean_reported
+    doubtful_pairs = _doubtful(row, probability)
+    weight = probability[doubtful_pairs]
+    if row is None:
+        weight = patterns.count[pattern[doubtful_pairs]] * weight * (1 - weight)
+    used, of_pair = np.unique(pattern[doubtful_pairs], return_inverse=True)
+    m_score, _, odds = layout.scores(gamma[used])
+    reported = np.hstack([m_score * layout.identifies(identified[used]), np.ones((len(used), 1))])
+    by_pattern = np.bincount(of_pair, weight, minlength=len(used))[:, None]
+    missing, own = (by_pattern * reported).T @ odds, (by_pattern * reported).T @ reported
+    if row is not None:
+        for of_record in _by_record(row[doubtful_pairs], of_pair, weight, len(used)):
+            mean_reported = of_record @ reported
+            missing -= mean_reported.T @ (of_record @ odds)
+            own -= mean_reported.T @ mean_reported
     covariance = _covariance(complete - missing, None if not rules else complete - own)
     if covariance is None:
         return no_errors(model, "the links are too uncertain")
@@ -253,29 +254,28 @@ def linked_errors(
     return StandardErrors(m, found.u, p, note)
 
 
-def _doubtful(
-    row: NDArray[np.integer] | None, probability: Floats
-) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer] | None]]:
-    """Batches of the uncertain pairs, and where each record's pairs begin among them."""
+def _doubtful(row: NDArray[np.integer] | None, probability: Floats) -> NDArray[np.integer]:
+    """The uncertain pairs; where a record has one match at most, all pairs of the uncertain records.
+
+    A record is uncertain if any of its pairs is: the certain ones would add and subtract the same.
+    """
     if row is None:
-        chosen = np.flatnonzero((probability > 1e-9) & (probability < 1 - 1e-9))
-        for first in range(0, len(chosen), BATCH):
-            yield chosen[first : first + BATCH], None
-        return
-    # A record is uncertain if any of its pairs is; its certain ones would add and subtract the same.
+        return np.flatnonzero((probability > 1e-9) & (probability < 1 - 1e-9))
     kept = np.flatnonzero(probability > 1e-9)
     in_doubt = np.zeros(int(row.max(initial=0)) + 1, dtype=np.bool_)
     in_doubt[row[kept][probability[kept] < 1 - 1e-9]] = True
-    kept = kept[in_doubt[row[kept]]]
-    kept = kept[np.argsort(row[kept], kind="stable")]
-    starts = np.flatnonzero(np.diff(row[kept], prepend=-1))
-    first = 0
-    while first < len(starts):
-        last = int(np.searchsorted(starts, starts[first] + BATCH))
-        last = max(last, first + 1)
-        stop = int(starts[last]) if last < len(starts) else len(kept)
-        yield kept[starts[first] : stop], starts[first:last] - starts[first]
-        first = last
+    doubtful: NDArray[np.integer] = kept[in_doubt[row[kept]]]
+    return doubtful
+
+
+def _by_record(
+    row: NDArray[np.integer], pattern: NDArray[np.integer], weight: Floats, n_patterns: int
+) -> Iterator[csr_matrix]:
+    """Summed weights of each record's pairs by pattern, a batch of records at a time."""
+    rows, record = np.unique(row, return_inverse=True)
+    weights = csr_matrix((weight, (record, pattern)), shape=(len(rows), n_patterns))
+    for first in range(0, weights.shape[0], BATCH):
+        yield weights[first : first + BATCH]
 
 
 class _Layout:

@@ -105,8 +105,8 @@ def _enumerated(
 @njit(nogil=True, cache=True)
 def enumerate_links(
     group_first: NDArray[np.int64],
-    row: NDArray[np.int64],
-    column: NDArray[np.int64],
+    row: NDArray[np.int32],
+    column: NDArray[np.int32],
     weight: NDArray[np.float64],
     pull: NDArray[np.float64],
     n_rows: int,
@@ -119,7 +119,7 @@ def enumerate_links(
     ----------
     group_first : ndarray of int64, shape (n_groups + 1,)
         Edges of each group: consecutive.
-    row, column : ndarray of int64, shape (n_edges,)
+    row, column : ndarray of int32, shape (n_edges,)
         Records of A and of B, below `n_rows` and `n_columns`. No group may have more than `MAX_SUBSET_SIDE` of both.
     weight : ndarray of float64, shape (n_edges,)
         Of each link, beside 1 for a record without one.

@@ -157,8 +157,7 @@ def _expected(
         log_odds = weight * np.log(2.0) + np.log(p) - np.log1p(-p)
         return patterns.count * probability(log_odds), None
     links, pattern = replace(pairs[0], recall=recall), pairs[1]
-    near = None if before is None else before.expected_links
-    posterior = links.probabilities(weight[pattern], progress, near, cycles=False)
+    posterior = links.probabilities(weight[pattern], progress, near=before is not None, cycles=False)
     return np.bincount(pattern, posterior.probability, minlength=len(weight)).astype(np.float64), posterior
 
 

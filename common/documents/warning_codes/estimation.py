@@ -145,9 +145,8 @@ ESTIMATION = (
     WarningCode(
         code="competing_records_not_converged",
         severity="warning",
-        meaning="Link probabilities within some groups of competing records are approximate.",
-        text="{groups} groups of competing records had not converged after {rounds} rounds: their link probabilities"
-        " are approximate.",
+        meaning="Link probabilities of some competing records are approximate.",
+        text="The link probabilities of {records} competing records had not converged: they are approximate.",
         remedy="Compare a further field that distinguishes records with many similar candidates.",
     ),
     WarningCode(

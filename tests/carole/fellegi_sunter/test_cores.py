@@ -8,7 +8,6 @@ from tests.carole.fellegi_sunter.enumeration import enumerated
 from tryst.carole.fellegi_sunter import cores
 from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
 from tryst.carole.fellegi_sunter.cores import without_cycles
-from tryst.carole.fellegi_sunter.model import probability
 from tryst.carole.fellegi_sunter.propagation import Propagation
 
 
@@ -16,7 +15,8 @@ def corrected(a, b, log_ratio):
     """Probabilities by propagation, the same corrected, and the number of groups of each kind."""
     graph = candidate_graph(a, b)
     messages = Propagation(graph, log_ratio)
-    before = probability(messages.run(0.0).log_odds)
+    messages.run(0.0)
+    before = messages.beliefs().probability
     result = without_cycles(graph, messages.messages())
     after = np.empty(len(a))
     after[graph.order] = result.probability

@@ -10,16 +10,19 @@ from hypothesis import strategies as st
 from tests.carole.fellegi_sunter.enumeration import enumerated, matchings
 from tryst.carole.fellegi_sunter import fixed_point, one_to_one
 from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
-from tryst.carole.fellegi_sunter.model import probability
-from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
+from tryst.carole.fellegi_sunter.one_to_one import Competition, link_probabilities
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.carole.fellegi_sunter.propagation import GIANT_EDGES, Propagation
+from tryst.carole.fellegi_sunter.propagation import Propagation
 from tryst.common.errors import TrystError
 
 
 def propagated(a, b, log_ratio, log_prior_odds=0.0):
     messages = Propagation(candidate_graph(np.array(a), np.array(b)), np.array(log_ratio, dtype=float))
-    return messages.run(log_prior_odds)
+    settled = messages.run(log_prior_odds)
+    assert settled.unsettled == 0
+    beliefs = messages.beliefs()
+    assert settled.expected_links == pytest.approx(beliefs.probability.sum(), abs=1e-6)
+    return beliefs
 
 
 @st.composite
@@ -43,9 +46,8 @@ def test_exact_on_trees(edges, seed):
     log_ratio = np.random.default_rng(seed).normal(0, 6, len(a))
     beliefs = propagated(a, b, log_ratio - 0.7, 0.7)
     exact, log_sum = enumerated(a, b, log_ratio)
-    np.testing.assert_allclose(probability(beliefs.log_odds), exact, atol=1e-6)
+    np.testing.assert_allclose(beliefs.probability, exact, atol=1e-6)
     assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=1e-5)
-    assert beliefs.not_converged == 0
 
 
 @settings(max_examples=100, deadline=None)
@@ -56,7 +58,7 @@ def test_close_on_graphs_with_cycles(seed, shape):
     log_ratio = rng.normal(0, 3, len(a))
     beliefs = propagated(a, b, log_ratio)
     exact, log_sum = enumerated(a, b, log_ratio)
-    marginal = probability(beliefs.log_odds)
+    marginal = beliefs.probability
     assert np.abs(marginal - exact).max(initial=0) < 0.2
     assert beliefs.log_weight_sum == pytest.approx(log_sum, abs=0.5)
     for side in (a, b):
@@ -69,42 +71,93 @@ def test_the_average_error_on_cycles_is_small():
     for _ in range(200):
         a, b = np.nonzero(rng.random((4, 4)) < 0.6)
         log_ratio = rng.normal(0, 4, len(a))
-        errors.append(np.abs(probability(propagated(a, b, log_ratio).log_odds) - enumerated(a, b, log_ratio)[0]))
+        errors.append(np.abs(propagated(a, b, log_ratio).probability - enumerated(a, b, log_ratio)[0]))
     assert np.concatenate(errors).mean() < 0.006
 
 
 def test_weights_of_any_size_do_not_overflow():
     a, b = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 2])
     beliefs = propagated(a, b, [600.0, -600.0, 550.0, 400.0, 650.0])
-    np.testing.assert_allclose(probability(beliefs.log_odds), [1, 0, 0, 1, 1], atol=1e-9)
+    np.testing.assert_allclose(beliefs.probability, [1, 0, 0, 1, 1], atol=1e-9)
+
+
+def plain_messages(a, b, log_weight, rounds=20_000):
+    """Marginals by messages along all pairs, each record's sent in turn, until none changes: the definition."""
+    weight = np.exp(log_weight)
+    to_a = np.ones(len(a))
+    before = np.zeros(len(a))
+    for _ in range(rounds):
+        claims = weight * to_a
+        to_b = 1 / (1 + np.bincount(a, claims)[a] - claims)
+        claims = weight * to_b
+        to_a = 1 / (1 + np.bincount(b, claims)[b] - claims)
+        odds = weight * to_a * to_b
+        if np.abs(odds / (1 + odds) - before).max() < 1e-12:
+            return before
+        before = odds / (1 + odds)
+    raise AssertionError("the definition has not converged")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    n_rows=st.integers(2, 60),
+    n_columns=st.integers(2, 60),
+    density=st.sampled_from([0.05, 0.3, 1.0]),
+    level=st.sampled_from([-8.0, -4.0, -1.0, 2.0]),
+    matches=st.sampled_from([0.0, 6.0, 12.0]),
+)
+def test_as_messages_along_all_pairs(seed, n_rows, n_columns, density, level, matches):
+    """Weak pairs, strong ones, and dozens between: sums over weak pairs leave the fixed point where it was."""
+    rng = np.random.default_rng(seed)
+    chosen = (rng.random((n_rows, n_columns)) < density) | np.eye(n_rows, n_columns, dtype=bool)
+    a, b = np.nonzero(chosen)
+    log_weight = rng.normal(level, 2, len(a)) + np.where(a == b, matches, 0)
+    beliefs = propagated(a, b, log_weight - 1.5, 1.5)
+    np.testing.assert_allclose(beliefs.probability, plain_messages(a, b, log_weight), atol=2e-6)
 
 
 def test_messages_start_from_where_they_were_and_end_in_the_same_place():
     rng = np.random.default_rng(5)
     a, b = np.nonzero(rng.random((30, 30)) < 0.1)
     messages = Propagation(candidate_graph(a, b), rng.normal(0, 3, len(a)))
-    first = messages.run(-2.0)
+    messages.run(-2.0)
+    first = messages.beliefs().probability
     messages.run(5.0)
-    # A message that moves no probability is not sent: log odds far from 0 may stay a little behind.
-    np.testing.assert_allclose(probability(messages.run(-2.0).log_odds), probability(first.log_odds), atol=1e-6)
+    messages.run(-2.0)
+    np.testing.assert_allclose(messages.beliefs().probability, first, atol=1e-6)
 
 
-def test_a_giant_component_converges_where_small_ones_would():
+def test_messages_of_a_pair_weighed_anew_are_those_of_a_new_start():
+    """Matches and strangers exchanged: what was strong is weak, and the reverse."""
+    rng = np.random.default_rng(6)
+    a, b = (index.ravel() for index in np.indices((80, 80)))
+    one = np.where(a == b, 9.0, -5.0) + rng.normal(0, 1, len(a))
+    other = np.where(a == 79 - b, 9.0, -5.0) + rng.normal(0, 1, len(a))
+    messages = Propagation(candidate_graph(a, b), one)
+    messages.run(0.0)
+    messages.weigh(other)
+    assert messages.run(0.0).unsettled == 0
+    np.testing.assert_allclose(messages.beliefs().probability, propagated(a, b, other).probability, atol=1e-6)
+
+
+def test_it_settles_where_nearly_every_record_has_a_match_and_hundreds_of_namesakes():
+    """Four poor fields: passing messages along all pairs had not ended after 500 rounds."""
     rng = np.random.default_rng(12)
-    n = 3000
-    pairs = np.unique(rng.integers(0, n, 5 * n) * n + np.concatenate([np.arange(n), rng.integers(0, n, 4 * n)]))
-    a, b = pairs // n, pairs % n
-    weight = np.where(a == b, rng.normal(16, 4, len(a)), rng.normal(6, 3, len(a)))
+    n = 1000
+    a, b = np.nonzero((rng.random((n, n)) < 0.2) | np.eye(n, dtype=bool))
+    weight = np.where(a == b, rng.normal(12, 4, len(a)), rng.normal(0, 4, len(a)))
     reported = []
-    quick = link_probabilities(a, b, weight, n, n, progress=reported.append)
+    found = link_probabilities(a, b, weight, n, n, progress=reported.append)
+    assert found.converged
     assert reported == sorted(reported)
     assert reported[-1] == 1
-    assert len(a) > GIANT_EDGES
-    strict = Propagation(candidate_graph(a, b), weight * np.log(2.0), giant_tolerance=0.0)
-    beliefs = strict.run(quick.log_prior_odds)
-    assert np.bincount(a[quick.probability > 1e-3]).max() > 1
-    np.testing.assert_allclose(probability(beliefs.log_odds), quick.probability, atol=2e-3)
-    assert quick.probability.sum() == pytest.approx(quick.expected_links, abs=1e-6)
+    assert 900 < found.expected_links < 1000
+    assert found.probability.sum() == pytest.approx(found.expected_links, abs=1e-2)
+    messages = Propagation(candidate_graph(a, b), weight * np.log(2.0))
+    settled = messages.run(found.log_prior_odds)
+    assert settled.unsettled == 0
+    assert settled.worked_out < 60 * len(a)
 
 
 @pytest.mark.parametrize(("n_a", "n_b"), [(4, 3), (3, 3), (1, 5)])
@@ -186,13 +239,13 @@ def test_records_that_compete_in_a_cycle_have_the_exact_probabilities():
         mine = slice(16 * k, 16 * (k + 1))
         exact, _ = enumerated(ring_a, ring_b, weight[mine] * np.log(2) + posterior.log_prior_odds)
         np.testing.assert_allclose(posterior.probability[mine], exact, atol=1e-3)
-    messages = Propagation(candidate_graph(a, b), weight * np.log(2.0))
-    propagated_only = probability(messages.run(posterior.log_prior_odds).log_odds)
-    assert np.abs(propagated_only - posterior.probability).max() > 0.1
+    by_propagation = propagated(a, b, weight * np.log(2.0), posterior.log_prior_odds).probability
+    assert np.abs(by_propagation - posterior.probability).max() > 0.1
 
 
 def test_work_is_bounded_and_what_ends_early_is_reported(monkeypatch):
-    monkeypatch.setattr(fixed_point, "MAX_MESSAGES", 5e4)
+    monkeypatch.setattr(fixed_point, "MAX_TERMS", 0.0)
+    monkeypatch.setattr(fixed_point, "MAX_TERMS_PER_PAIR", 3.0)
     rng = np.random.default_rng(15)
     n = 300
     a, b = np.nonzero(rng.random((n, n)) < 0.2)
@@ -210,8 +263,10 @@ def test_a_solution_nearby_is_the_one_found_from_both_ends(monkeypatch):
     weight = np.where(a == b, rng.normal(14, 4, len(a)), rng.normal(2, 3, len(a)))
     both = link_probabilities(a, b, weight, n, n)
     monkeypatch.setattr(one_to_one, "MANY_PAIRS", 100)
-    for near in (both.expected_links - 5, both.expected_links + 5):
-        nearby = link_probabilities(a, b, weight, n, n, near=near)
+    for before in (-0.4, 0.4):
+        competition = Competition(a, b)
+        competition.probabilities(weight + before, BetaBipartite(n, n))
+        nearby = competition.probabilities(weight, BetaBipartite(n, n), near=True)
         assert nearby.expected_links == pytest.approx(both.expected_links, abs=0.2)
 
 

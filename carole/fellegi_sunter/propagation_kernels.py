@@ -1,0 +1,245 @@
+"""What belief propagation computes in each pass: messages of strong pairs, and sums over weak ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+MAX_FACTOR = 1e3
+"""By how much records are made more or less free at once, lest their pairs' claims leave the range of numbers."""
+
+SERIES = 1e-3
+"""Strength below which a series replaces the square root: its error is below 1e-14."""
+
+
+@njit(nogil=True, cache=True, error_model="numpy", inline="always")
+def rivals_share(strength: float) -> float:
+    """1 / (1 - P) of a pair that is no link more often than one, of this strength.
+
+    At the fixed point ``strength = P * (1 - P)``. While messages still move it may exceed 1/4, and counts as that.
+    """
+    if strength < SERIES:
+        return 1.0 + strength * (1.0 + strength * (2.0 + strength * (5.0 + 14.0 * strength)))
+    if strength >= 0.25:
+        return 2.0
+    return 2.0 / (1.0 + math.sqrt(1.0 - 4.0 * strength))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sum_weak(
+    first: NDArray[np.int64],
+    other: NDArray[np.int32],
+    weak: NDArray[np.float64],
+    scale: float,
+    free: NDArray[np.float64],
+    other_free: NDArray[np.float64],
+    weak_sum: NDArray[np.float64],
+    strong_sum: NDArray[np.float64],
+    waits: NDArray[np.bool_],
+    tolerance: float,
+) -> tuple[int, float]:
+    """What the weak pairs of each record of one file claim, given how free the other file's records are.
+
+    Returns how many records' sums have changed by more than the tolerance, relative to all that the record's pairs
+    weigh, and the greatest strength of a weak pair.
+    """
+    changed = 0
+    strongest = 0.0
+    for i in range(len(first) - 1):
+        total = 0.0
+        mine = free[i]
+        for e in range(first[i], first[i + 1]):
+            claim = weak[e] * scale * other_free[other[e]]
+            strength = claim * mine
+            strongest = max(strongest, strength)
+            total += claim * rivals_share(strength)
+        if abs(total - weak_sum[i]) * mine > tolerance:
+            waits[i] = True
+            changed += 1
+        weak_sum[i] = total
+        free[i] = 1.0 / (1.0 + total + strong_sum[i])
+    return changed, strongest
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def exchange(
+    weight: NDArray[np.float64],
+    scale: float,
+    to_a: NDArray[np.float64],
+    to_b: NDArray[np.float64],
+    row: NDArray[np.int32],
+    column: NDArray[np.int32],
+    row_first: NDArray[np.int64],
+    row_edge: NDArray[np.int32],
+    column_first: NDArray[np.int64],
+    column_edge: NDArray[np.int32],
+    weak_a: NDArray[np.float64],
+    weak_b: NDArray[np.float64],
+    strong_a: NDArray[np.float64],
+    strong_b: NDArray[np.float64],
+    free_a: NDArray[np.float64],
+    free_b: NDArray[np.float64],
+    waits_a: NDArray[np.bool_],
+    waits_b: NDArray[np.bool_],
+    tolerance: float,
+    max_rounds: int,
+) -> tuple[int, float]:
+    """Messages along strong pairs, the weak ones' sums held, until none changes; rounds, and messages worked out."""
+    worked_out = 0.0
+    rounds = 0
+    waiting = True
+    while waiting and rounds < max_rounds:
+        waiting = False
+        rounds += 1
+        for i in range(len(row_first) - 1):
+            if waits_a[i]:
+                waits_a[i] = False
+                waiting = True
+                worked_out += row_first[i + 1] - row_first[i]
+                _answer(
+                    i, row_edge, row_first[i], row_first[i + 1], weight, scale, to_a, to_b, column, waits_b,
+                    weak_a, strong_a, free_a, tolerance,
+                )  # fmt: skip
+        for j in range(len(column_first) - 1):
+            if waits_b[j]:
+                waits_b[j] = False
+                waiting = True
+                worked_out += column_first[j + 1] - column_first[j]
+                _answer(
+                    j, column_edge, column_first[j], column_first[j + 1], weight, scale, to_b, to_a, row, waits_a,
+                    weak_b, strong_b, free_b, tolerance,
+                )  # fmt: skip
+    return rounds, worked_out
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _answer(
+    record: int,
+    which: NDArray[np.int32],
+    first: int,
+    last: int,
+    weight: NDArray[np.float64],
+    scale: float,
+    heard: NDArray[np.float64],
+    message: NDArray[np.float64],
+    other: NDArray[np.int32],
+    waits: NDArray[np.bool_],
+    weak_sum: NDArray[np.float64],
+    strong_sum: NDArray[np.float64],
+    free: NDArray[np.float64],
+    tolerance: float,
+) -> None:
+    """Send a record's changed messages to its strong candidates.
+
+    Each message is 1 / (1 + sum over the *other* candidates). The heaviest term is left out of the running sum and
+    added separately, so that nothing is ever subtracted from a sum it dominates. A message that would move a link's
+    probability by less than the tolerance is not sent: small changes add up until they are sent.
+    """
+    top = 0.0
+    heaviest = -1
+    others = 0.0
+    for k in range(first, last):
+        x = weight[which[k]] * scale * heard[which[k]]
+        if heaviest < 0 or x > top:
+            others += top
+            top = x
+            heaviest = k
+        else:
+            others += x
+    rest = 1.0 + weak_sum[record] + others
+    strong_sum[record] = top + others
+    free[record] = 1.0 / (top + rest)
+    for k in range(first, last):
+        e = which[k]
+        x = weight[e] * scale * heard[e]
+        new = 1.0 / rest if k == heaviest else 1.0 / (top + (rest - x))
+        # The change of the link's probability, from that of its odds.
+        odds, before = x * new, x * message[e]
+        if abs(odds - before) > tolerance * (1.0 + odds) * (1.0 + before):
+            message[e] = new
+            waits[other[e]] = True
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def balance(
+    component_row: NDArray[np.int64],
+    component_column: NDArray[np.int64],
+    free_a: NDArray[np.float64],
+    free_b: NDArray[np.float64],
+    tolerance: float,
+    factor_a: NDArray[np.float64],
+    factor_b: NDArray[np.float64],
+) -> int:
+    """Factors of how free the records of A, and of B, of each component are; returns how many are not 1.
+
+    Each link takes a record of either file: as many must be taken of both.
+    """
+    changed = 0
+    for c in range(len(component_row) - 1):
+        n_a = component_row[c + 1] - component_row[c]
+        n_b = component_column[c + 1] - component_column[c]
+        of_a = 0.0
+        for i in range(component_row[c], component_row[c + 1]):
+            of_a += free_a[i]
+        of_b = 0.0
+        for j in range(component_column[c], component_column[c + 1]):
+            of_b += free_b[j]
+        more = float(n_a - n_b)
+        factor = 1.0
+        if abs(of_a - of_b - more) > tolerance * (n_a + n_b):
+            # The root of of_a * x - of_b / x = more, in the form that subtracts nothing.
+            root = np.sqrt(more * more + 4.0 * of_a * of_b)
+            factor = (more + root) / (2.0 * of_a) if more >= 0 else 2.0 * of_b / (root - more)
+            factor = min(max(factor, 1.0 / MAX_FACTOR), MAX_FACTOR)
+            changed += 1
+        for i in range(component_row[c], component_row[c + 1]):
+            factor_a[i] = factor
+        for j in range(component_column[c], component_column[c + 1]):
+            factor_b[j] = 1.0 / factor
+    return changed
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def stronger(
+    ratio: NDArray[np.float64],
+    scale: float,
+    row_first: NDArray[np.int64],
+    column: NDArray[np.int32],
+    free_a: NDArray[np.float64],
+    free_b: NDArray[np.float64],
+    minimum: float,
+) -> NDArray[np.int32]:
+    """The pairs whose strength exceeds a minimum, ascending."""
+    edges = []
+    for i in range(len(row_first) - 1):
+        at_least = minimum / (scale * free_a[i])
+        for e in range(row_first[i], row_first[i + 1]):
+            if ratio[e] * free_b[column[e]] > at_least:
+                edges.append(np.int32(e))
+    return np.array(edges, dtype=np.int32)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def weak_probabilities(
+    ratio: NDArray[np.float64],
+    scale: float,
+    row: NDArray[np.int32],
+    column: NDArray[np.int32],
+    free_a: NDArray[np.float64],
+    free_b: NDArray[np.float64],
+    strong: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> float:
+    """Write P(link) of each pair as a weak one, and return the sum of -log(1 - P) over those that are."""
+    total = 0.0
+    for e in range(len(ratio)):
+        strength = min(ratio[e] * scale * free_a[row[e]] * free_b[column[e]], 0.25)
+        share = rivals_share(strength)
+        probability[e] = strength * share
+        total += np.log(share) if strength >= SERIES else strength * (1.0 + strength * (1.5 + strength * 10.0 / 3.0))
+    for e in strong:
+        total += np.log1p(-probability[e])
+    return total
