@@ -13,6 +13,7 @@ import importlib
 import json
 import resource
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
 
@@ -23,15 +24,19 @@ SEED = 1
 
 
 def main(program: str, folder: Path) -> None:
-    """Link and write the pairs; print the program's version as JSON."""
+    """Link and write the pairs; print as JSON the program's version, and what linking took and held at most."""
     case = json.loads((folder / "case.json").read_text(encoding="utf-8"))
     resource.setrlimit(resource.RLIMIT_AS, (int(case["memory"] * 2**30),) * 2)
     pandas = importlib.import_module("pandas")
     sides = [pandas.read_csv(folder / f"{side}.csv", dtype=str, keep_default_na=False) for side in ("alice", "bob")]
     sides = [side.replace("", None) for side in sides]
+    began = time.perf_counter(), time.process_time()
     pairs = {"splink": _splink, "recordlinkage": _recordlinkage}[program](case, *sides)
+    seconds, processor = time.perf_counter() - began[0], time.process_time() - began[1]
     pairs.to_csv(folder / "pairs.csv", index=False)
-    print(json.dumps({"version": metadata.version(program)}))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    facts = {"version": metadata.version(program), "seconds": seconds, "processor": processor, "peak": peak}
+    print(json.dumps(facts))
 
 
 def _splink(case, alice, bob):  # type: ignore[no-untyped-def]

@@ -46,12 +46,21 @@ def by_tryst(alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification) -> Jud
 def by_peer(
     program: str, alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, limits: Limits
 ) -> dict[str, JudgedLinks] | str:
+    """As `by_measured_peer`, without what it took."""
+    found = by_measured_peer(program, alice, bob, spec, limits)
+    return found if isinstance(found, str) else found[0]
+
+
+def by_measured_peer(
+    program: str, alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, limits: Limits
+) -> tuple[dict[str, JudgedLinks], dict[str, float]] | str:
     """A peer's own links, and those of its match weights under the assignment of the specification.
 
     Returns
     -------
-    dict or str
-        Both, by what they are called; why there are none.
+    tuple or str
+        Both, by what they are called, and what linking took (`seconds`, `processor`) and held at most (`peak`, in
+        bytes), its input and output apart; why there are none.
 
     Notes
     -----
@@ -73,7 +82,8 @@ def by_peer(
             starved = run.returncode < 0 or any("MemoryError" in line or "Out of Memory" in line for line in lines)
             return OUT_OF_MEMORY.format(memory=limits.memory) if starved else f"failed: {lines[-1][:100]}"
         found = pl.read_csv(folder / "pairs.csv", schema_overrides={"probability": pl.Float64, "weight": pl.Float64})
-    version = json.loads(run.stdout.splitlines()[-1])["version"]
+    facts = json.loads(run.stdout.splitlines()[-1])
+    version = facts.pop("version")
     row_a, row_b = (found[side].to_numpy().astype(np.int32) for side in ("alice", "bob"))
     own, weight = found["probability"].to_numpy(), found["weight"].to_numpy()
     assignment = spec.links.assignment
@@ -87,10 +97,11 @@ def by_peer(
         return judged_pairs(pairs, links, 0.0, len(weight), person_a, person_b)
 
     chosen = assigned(row_a, row_b, assigned_probability, 0.5, assignment)
-    return {
+    both = {
         f"{program} {version}": judged(own, np.flatnonzero(own >= 0.5)),
         f"{program}, {assignment}": judged(assigned_probability, chosen),
     }
+    return both, facts
 
 
 def _written(alice: pl.DataFrame, bob: pl.DataFrame, spec: Specification, folder: Path, limits: Limits) -> None:

@@ -1,76 +1,126 @@
-"""100,000 by 100,000 invented people through the three services: ``python -m benchmarks scale``.
+"""Large files of invented people through the three services: ``python -m benchmarks scale --people N --mode MODE``.
 
-Half of the people are in both files, and a fifth of each file's records has errors. The specification is the draft as
-it comes, blocked. Times are given separately (encoding, upload, linking), with the memory each service held at most.
+A fifth of each file's records has errors. The specification is the draft, with rules, from a sample of both files and
+for files of their size; the sample is drawn by `--seed`. Each stage's time and each service's processor time are
+printed, what is sent, and what each service held at most beside its limit; what the estimate of `tryst spec check`
+claims, beside what is true; and what the linkage claims of its links, beside the truth.
+
+With ``--peer splink`` Splink links the same two files as Tryst cleaned them, by the same blocking keys, in a process
+and an environment of its own (``make .venv-peers``).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import tempfile
+import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import polars as pl
 
+from benchmarks._quality_programs import Limits
+from benchmarks._scale_figures import show_linkage, show_peer
+from benchmarks.quality import PEER_PYTHON
+from tryst.common.cleaning import clean
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, dump_specification, read_specification
+from tryst.common.specification.model.defaults import Mode
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.specification_draft import draft
+from tryst.coordinator.estimate.estimate import estimate_of_files
+from tryst.coordinator.estimate.limits import CaroleLimits
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.output_folder import rehearse_into
 from tryst.coordinator.truth_columns import Truth
+from tryst.risk.leakage.leakage_assessment import assess
+
+ERRORS = 0.2
+"""Share of the records that have errors."""
 
 
 def main(arguments: list[str]) -> int:
     """Invent the people, link them, and print where the time and the memory went."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks scale", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--people", type=int, default=100_000, help="records in each file")
+    parser.add_argument("--mode", choices=("block_keyed", "open"), default="block_keyed")
+    parser.add_argument("--overlap", type=float, default=0.5, help="share of each file that is in the other")
+    parser.add_argument("--sample", type=int, default=20_000, help="records of each file that the draft reads")
+    parser.add_argument("--specification", type=Path, help="a specification to link by, instead of a draft")
+    parser.add_argument("--keep", type=Path, help="where to write the specification")
     parser.add_argument("--seed", type=int, default=1, help="of the invention")
-    parser.add_argument("--memory", default="2GiB", help="Carole's memory setting")
+    parser.add_argument("--memory", default="3GiB", help="Carole's memory setting")
+    parser.add_argument("--custodian-memory", default="2GiB", help="what a custodian's high-water mark is set beside")
     parser.add_argument("--threads", type=int, default=0, help="Carole's threads; 0: one per core")
+    parser.add_argument("--max-upload", default="2GiB", help="Carole's max_upload")
+    parser.add_argument("--peer", choices=("splink",), help="a program that links the same files")
+    parser.add_argument("--peer-memory", type=float, default=16, help="GiB that the peer has")
+    parser.add_argument("--peer-python", type=Path, default=PEER_PYTHON, help="interpreter that has the peer")
+    parser.add_argument("--peer-only", action="store_true", help="only the peer")
     given = parser.parse_args(arguments)
-    print(f"seed {given.seed}")
-    with tempfile.TemporaryDirectory() as name:
+    print(f"{given.people:,} records in each file, {given.overlap:.0%} in both, mode {given.mode}, seed {given.seed}")
+    with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
-        alice, bob = two_files(given.people, given.people, given.people // 2, 0.2, np.random.default_rng(given.seed))
-        spec, *_ = draft(alice.drop(TRUTH), bob.drop(TRUTH), "scale", True)
-        alice.write_csv(folder / "alice.csv")
-        bob.write_csv(folder / "bob.csv")
-        files = (folder / "alice.csv", folder / "bob.csv")
-        truth = Truth(TRUTH, TRUTH)
-        rehearse_into(folder, spec, *files, truth, Narrator(explain=False), given.memory, given.threads)
-        documents = {
-            name: json.loads((folder / f"{name}.json").read_text()) for name in ("timings", "linkage", "evaluation")
-        }
-    _show(**documents)
+        files = _invented(folder, given.people, given.overlap, given.seed)
+        if given.specification is None:
+            spec = _drafted(files, given.people, given.sample, given.mode, given.seed)
+        else:
+            spec = read_specification(given.specification)
+        if given.keep is not None:
+            given.keep.write_text(dump_specification(spec, {}), encoding="utf-8")
+        _show_estimate(spec, files, CaroleLimits(given.memory, given.max_upload))
+        if not given.peer_only:
+            began = time.perf_counter(), time.process_time()
+            narrator, truth = Narrator(explain=False), Truth(TRUTH, TRUTH)
+            rehearse_into(
+                folder, spec, *files, truth, narrator, given.memory, given.threads, max_upload=given.max_upload
+            )
+            own = time.perf_counter() - began[0], time.process_time() - began[1]
+            documents = {
+                name: json.loads((folder / f"{name}.json").read_text()) for name in ("timings", "linkage", "evaluation")
+            }
+            limits = {"carole": given.memory, "alice": given.custodian_memory, "bob": given.custodian_memory}
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            show_linkage(**documents, limits=limits, coordinator=(*own, peak))
+        if given.peer:
+            show_peer(given.peer, *files, spec, Limits(given.peer_python, 120, given.peer_memory))
     return 0
 
 
-def _show(timings: dict[str, Any], linkage: dict[str, Any], evaluation: dict[str, Any]) -> None:
-    for side, own in timings["custodians"].items():
-        stages = ", ".join(
-            f"{stage} {own[f'{stage}_seconds']:.1f} s" for stage in ("read", "clean", "encode", "upload")
-        )
-        print(f"{side:<8} {own['rows']:,} rows: {stages}; {own['upload_bytes'] / 2**20:.0f} MiB")
-    carole = timings["carole"]["stages"]
-    print(f"carole   {_seconds(carole)}")
-    print(f"linking  {sum(stage['seconds'] for stage in carole):.1f} s")
-    print(f"steps    {_seconds(timings['stages'])}")
-    print(f"memory   {', '.join(f'{name} {size / 2**30:.2f} GiB' for name, size in timings['peak_memory'].items())}")
-    blocking = linkage["blocking"]
-    rules = ", ".join(f"{rule['name']} {rule['candidates']:,}" for rule in blocking["rules"])
-    recall = blocking["estimated_recall"]
-    print(f"blocking {linkage['candidates']:,} of {linkage['pairs']:,} pairs ({rules})")
-    estimate = "cannot be estimated" if recall is None else f"estimated {recall:.4f}"
-    print(f"         recall {estimate}, true {evaluation['candidate_recall']:.4f}")
-    decision = evaluation["at_decision"]
-    expected = linkage["expected"]
-    print(
-        f"links    {decision['links']:,}: precision {decision['precision']:.4f}, claimed {expected['precision']:.4f}; "
-        f"recall {decision['recall']:.4f}, claimed {expected['recall']:.4f}; F1 {decision['f1']:.4f} (best "
-        f"{evaluation['at_best']['f1']:.4f}), AUC {evaluation['auc']:.4f}"
-    )
+def _invented(folder: Path, people: int, overlap: float, seed: int) -> tuple[Path, Path]:
+    """Both files, as Parquet."""
+    both = two_files(people, people, round(overlap * people), ERRORS, np.random.default_rng(seed))
+    paths = folder / "alice.parquet", folder / "bob.parquet"
+    for file, path in zip(both, paths, strict=True):
+        file.write_parquet(path)
+    return paths
 
 
-def _seconds(stages: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{stage['name']} {stage['seconds']:.1f} s" for stage in stages)
+def _show_estimate(spec: Specification, files: tuple[Path, Path], limits: CaroleLimits) -> None:
+    """What is claimed of the files themselves, before anything is signed."""
+    cleaned = {side: clean(pl.read_parquet(path), spec, side).columns for side, path in zip(Side, files, strict=True)}
+    estimate = estimate_of_files(spec, cleaned, limits)
+    for line in estimate.lines:
+        print(line)
+    for error in estimate.exceeded:
+        print(f"  {error}")
+
+
+def _drafted(files: tuple[Path, Path], people: int, sample: int, mode: str, seed: int) -> Specification:
+    """The draft from a sample of each file."""
+    rng = np.random.default_rng([seed, 1])
+    rows = np.sort(rng.permutation(people)[:sample])
+    alice, bob = (pl.read_parquet(path).drop(TRUTH)[rows] for path in files)
+    chosen: Mode = "block_keyed" if mode == "block_keyed" else "open"
+    gate = assess if mode == "block_keyed" else None
+    began = time.perf_counter()
+    spec, comments, accepted = draft(alice, bob, "scale", True, chosen, gate=gate, rows=people, seed=seed)
+    rules = ", ".join(rule.name for rule in spec.blocking)
+    print(f"draft    {time.perf_counter() - began:.0f} s, of {len(rows):,} records: {len(spec.fields)} fields; {rules}")
+    if not accepted:
+        print(comments["blocking"])
+    return spec

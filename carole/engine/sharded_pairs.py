@@ -152,7 +152,7 @@ class ShardedPairs:
         budget, plan = self._context.budget, self._context.plan
         rules, work = len(plan.rules), PairStream.workspace_bytes(1)
         largest = max(
-            (_bytes(self._a.sets[one.set_a], rules) + _bytes(self._b.sets[one.set_b], rules) for one in shards),
+            (set_memory(self._a.sets[one.set_a], rules) + set_memory(self._b.sets[one.set_b], rules) for one in shards),
             default=0,
         )
         for in_flight in range(self._context.threads, 1, -1):
@@ -177,7 +177,7 @@ class ShardedPairs:
             progress(done / total)
 
 
-def _bytes(part: SetLayout, n_rules: int) -> int:
+def set_memory(part: SetLayout, n_rules: int) -> int:
     """Memory of a set while its pairs are compared: its arrays, keys row by row, and the index of its blocks."""
     fixed = sum(field.content == "fixed" for field in part.fields)
     return part.total_bytes + part.rows * (4 * fixed + 8 * n_rules + 56)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tryst.common.pki.members import Members
     from tryst.common.specification import Specification
     from tryst.common.specification.model.defaults import Mode
-
 EncodingOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -26,6 +25,12 @@ SeparatorOption = Annotated[
     ),
 ]
 
+MemoryOption = Annotated[str, typer.Option("--memory", help="The estimate's limits.memory of Carole's.")]
+MaxUploadOption = Annotated[str, typer.Option("--max-upload", help="The estimate's limits.max_upload of Carole's.")]
+MaxRowsOption = Annotated[int, typer.Option("--max-rows", help="The estimate's limits.max_rows of Carole's.")]
+MEMORY, MAX_UPLOAD, MAX_ROWS = "3GiB", "2GiB", 5_000_000
+"""The defaults of Carole's configuration."""
+
 app = typer.Typer(
     help="Draft, check and explain a specification (linkage.yaml). Nothing is sent anywhere.", no_args_is_help=True
 )
@@ -37,10 +42,25 @@ def check(
     members: Annotated[
         Path | None, typer.Option(help="The membership list: warns if it lacks a member that the specification needs.")
     ] = None,
+    rows: Annotated[
+        int, typer.Option(min=0, help="Records of each file: estimates what they cost, and refuses what is too much.")
+    ] = 0,
+    alice: Annotated[
+        Path | None, typer.Option(help="Alice's file, or a sample, CSV or Parquet: the estimate counts in it.")
+    ] = None,
+    bob: Annotated[Path | None, typer.Option(help="Bob's file, or a sample.")] = None,
+    memory: MemoryOption = MEMORY,
+    max_upload: MaxUploadOption = MAX_UPLOAD,
+    max_rows: MaxRowsOption = MAX_ROWS,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
 ) -> None:
     """Report every issue at once, by path and with its remedy; then explain what the specification means.
 
     A specification that is in order but could not be estimated, since it compares too little, is refused too.
+
+    With --rows, or --alice and --bob, it estimates bytes, seconds and memory of both custodians and of Carole, and ends
+    with status 1 if one of Carole's limits is exceeded.
     """
     from tryst.carole.engine.specified import refuse_unidentified
     from tryst.common.pki.members import Members
@@ -51,6 +71,9 @@ def check(
         specification_notes,
     )
     from tryst.coordinator.client.terminal import console, show_mode, show_notes
+    from tryst.coordinator.estimate.estimate import estimate_of_files, estimate_of_size
+    from tryst.coordinator.estimate.limits import CaroleLimits
+    from tryst.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
 
     spec = read_specification(specification)
     refuse_unidentified(spec)
@@ -63,6 +86,12 @@ def check(
         show_notes(_lacking(spec, Members.load(members)))
     console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
     console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
+    limits = CaroleLimits(memory, max_upload, max_rows)
+    if alice is not None or bob is not None:
+        columns = cleaned_columns(spec, both_files(alice, bob, encoding, separator))
+        show_estimate(estimate_of_files(spec, columns, limits, rows))
+    elif rows:
+        show_estimate(estimate_of_size(spec, rows, limits))
 
 
 def _lacking(spec: Specification, members: Members) -> list[str]:
@@ -154,6 +183,9 @@ def draft(
         int,
         typer.Option(min=0, help="Draws the gate's throw-away keys; the same files, options and seed: the same draft."),
     ] = 1,
+    memory: MemoryOption = MEMORY,
+    max_upload: MaxUploadOption = MAX_UPLOAD,
+    max_rows: MaxRowsOption = MAX_ROWS,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
@@ -163,26 +195,30 @@ def draft(
     It reads both files, so use it where both may be read: on test data, or on samples with the same columns. No value
     of the data gets into the specification.
 
-    Status 1 if the custodians' own leakage gates would refuse every draft that was tried; the last words say why.
+    Beneath it stands what it costs for these files, or for files of --rows records: bytes, seconds, memory.
+
+    Status 1 if the custodians' own leakage gates would refuse every draft that was tried, or one of Carole's limits is
+    exceeded; the last words say why.
     """
-    from tryst.common.custodian.source.csv_form import CsvOptions
-    from tryst.common.custodian.source.reading import file_source, read_source
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import dump_specification
     from tryst.common.specification.model.leakage import LeakageSpec
-    from tryst.coordinator.client.terminal import console, show_form, show_mode
+    from tryst.coordinator.client.terminal import console, show_mode
     from tryst.coordinator.draft.same_records import SAME_RECORDS
     from tryst.coordinator.draft.specification_draft import draft as propose
+    from tryst.coordinator.estimate.estimate import estimate_of_files
+    from tryst.coordinator.estimate.limits import CaroleLimits
+    from tryst.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
     from tryst.coordinator.truth_columns import Truth
     from tryst.risk.leakage.leakage_assessment import assess
 
     truth = Truth.of_options(truth_alice, truth_bob)
     if out.exists() and not force:
         raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
-    forms = CsvOptions.of_files(encoding or [], separator or [])
-    sources = [file_source(path, given) for path, given in zip((alice, bob), forms, strict=True)]
-    show_form(*sources)
-    left, right = (read_source(source, None).frame.drop(ignore or [], strict=False) for source in sources)
+    limits = CaroleLimits(memory, max_upload, max_rows)
+    limits.configuration()
+    frames = both_files(alice, bob, encoding, separator)
+    left, right = (frame.drop(ignore or [], strict=False) for frame in frames)
     known: dict[str | None, Mode | None] = {None: None, "open": "open", "block_keyed": "block_keyed"}
     if mode not in known:
         raise TrystError(
@@ -209,6 +245,8 @@ def draft(
     measured += comments.get("leakage", "").splitlines()
     for line in [SAME_RECORDS] * comments["fields"].startswith(SAME_RECORDS) + measured:
         console.print(line, highlight=False, markup=False)
+    estimate = estimate_of_files(spec, cleaned_columns(spec, frames), limits, rows, seed)
+    show_estimate(estimate, refuse=accepted)
     if not accepted:
         raise typer.Exit(1)
     judged = "" if truth is None else f" --truth-alice {truth.alice} --truth-bob {truth.bob}"

@@ -60,6 +60,7 @@ def rehearse_into(
     schemes: bool = False,
     alone: bool = False,
     forms: tuple[CsvOptions, CsvOptions] = (FOUND, FOUND),
+    max_upload: str = "2GiB",
 ) -> None:
     """Rehearse a linkage and write its results into the folder `out`.
 
@@ -78,6 +79,8 @@ def rehearse_into(
         Whether to do the last of these only.
     forms
         Encoding and separator of Alice's and of Bob's file, as far as they are given; the rest is found.
+    max_upload
+        Carole's limit of a contribution.
 
     Raises
     ------
@@ -120,6 +123,7 @@ def rehearse_into(
             write_report(folder / "report.html", content)
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    granted = Resources(memory, threads or cores, max_upload)
     with _made(out):
         if (schemes or alone) and persons is not None:
             for what, other in _others(shown, tuple(SCHEMES) if schemes else (spec.model.scheme,)):
@@ -130,8 +134,8 @@ def rehearse_into(
                     others.append(compared(what, evaluate(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
 
                 text = dump_specification(other)
-                rehearse(other, text, sources, Narrator(explain=False), Resources(memory, threads or cores), evaluated)
-        rehearse(shown, dump_specification(shown), sources, narrator, Resources(memory, threads or cores), collect)
+                rehearse(other, text, sources, Narrator(explain=False), granted, evaluated)
+        rehearse(shown, dump_specification(shown), sources, narrator, granted, collect)
     _show_written(out, spec)
 
 
@@ -158,8 +162,8 @@ def _write_result(folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, *, in
 def _write_timings(folder: Path, rehearsed: Rehearsed, timings: Timings) -> None:
     custodians = {str(side): own for side, own in rehearsed.timings.items()}
     within = {"carole": rehearsed.statistics.timings.plain(), "custodians": custodians}
-    peaks = {"peak_memory": rehearsed.peak_memory}
-    _write_json(folder / "timings.json", {**timings.plain(), **within, **peaks})
+    used = {"peak_memory": rehearsed.peak_memory, "processor_seconds": rehearsed.processor_seconds}
+    _write_json(folder / "timings.json", {**timings.plain(), **within, **used})
 
 
 def _show_written(out: Path, spec: Specification) -> None:

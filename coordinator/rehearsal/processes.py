@@ -139,6 +139,18 @@ class ServiceProcess:
                     total += int(line.split()[1]) * 1024
         return total
 
+    def processor_seconds(self) -> float:
+        """Processor time of the service and its child processes, also of those that have ended; 0 where not known."""
+        ticks = 0
+        for pid in _family(self.pid):
+            try:
+                # The name, in parentheses, may hold blanks.
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            ticks += sum(int(each) for each in fields[11:15])  # user and system, its own and of children waited for
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def _error(self, what: str) -> TrystError:
         last = self.log.read_text(errors="replace").strip().splitlines()[-1:] if self.log.exists() else []
         return TrystError(

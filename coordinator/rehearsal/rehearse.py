@@ -54,6 +54,7 @@ class Resources:
 
     memory: str
     threads: int
+    max_upload: str = "2GiB"
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Rehearsed:
         The report on the combined output's disclosure risk; None if the specification requests none.
     peak_memory
         By service, in bytes, as far as the operating system reports it.
+    processor_seconds
+        By service, from its start.
     """
 
     shares: dict[Side, Path]
@@ -81,6 +84,7 @@ class Rehearsed:
     statistics: StatisticsDocument
     assessment: dict[str, Any] | None
     peak_memory: dict[str, int]
+    processor_seconds: dict[str, float]
 
 
 def rehearse(
@@ -219,7 +223,8 @@ class _Rehearsal:
             timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
             statistics=statistics,
             assessment=assessment,
-            peak_memory=self._peak_memory(),
+            peak_memory={service.party: service.peak_memory() for service in self._services.all},
+            processor_seconds={service.party: service.processor_seconds() for service in self._services.all},
         )
 
     def _judged(self, coordinator: Coordinator, made: Provisioned, run: str) -> dict[str, Any]:
@@ -297,9 +302,6 @@ class _Rehearsal:
         profile = json.loads(response.json)
         return profile if isinstance(profile, dict) else {}
 
-    def _peak_memory(self) -> dict[str, int]:
-        return {service.party: service.peak_memory() for service in self._services.all}
-
 
 def _carole_configuration(resources: Resources) -> str:
     return yaml.safe_dump(
@@ -308,7 +310,11 @@ def _carole_configuration(resources: Resources) -> str:
             "listen": "127.0.0.1:0",
             "keys": ".",
             "store": {"database": "sqlite:///store/carole.db", "blobs": "store/blobs"},
-            "limits": {"memory": resources.memory, "threads": resources.threads},
+            "limits": {
+                "memory": resources.memory,
+                "threads": resources.threads,
+                "max_upload": resources.max_upload,
+            },
         },
         sort_keys=False,
     )

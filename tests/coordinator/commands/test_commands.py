@@ -227,6 +227,29 @@ def test_a_draft_checks_and_has_no_value_of_the_data(tmp_path: Path) -> None:
     checked = run("spec", "check", "linkage.yaml", folder=tmp_path, status=0)
     assert "No issues" in checked
     assert re.search(r"specification digest +[0-9a-f]{64}", checked)
+    estimated = r"Estimate for files of 20 and 20 records; seconds of one core:\s+Alice +sends [0-9.]+ KiB"
+    assert re.search(estimated, printed)
+    assert "compares all 400 pairs" in printed
+    assert "Estimate" not in checked
+
+
+def test_what_is_too_large_is_refused_before_anything_is_signed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for name, frame in zip(("alice.csv", "bob.csv"), two_files(300, 300, 150, 0.2, rng), strict=True):
+        frame.drop(TRUTH).write_csv(tmp_path / name)
+    files = ("--alice", "alice.csv", "--bob", "bob.csv")
+    drafting = ("spec", "draft", *files, "--block", "--no-gate", "--max-upload", "4MiB", "--rows", 20_000)
+    printed = run(*drafting, folder=tmp_path)
+    assert "candidate pairs (" in printed
+    assert "alice's contribution: Carole takes at most 4 MiB, and refuses it after it was signed, got " in printed
+    assert "Read it, then try it out" not in printed
+    printed = run("spec", "check", "linkage.yaml", "--rows", 9_000_000, folder=tmp_path)
+    assert "Estimate for files of 9,000,000 and 9,000,000 records, upper bounds" in printed
+    assert "Carole takes at most 5,000,000 rows of a file" in printed
+    printed = run("spec", "check", "linkage.yaml", *files, "--rows", 3_000, folder=tmp_path, status=0)
+    assert "links in" in printed
+    printed = run("spec", "check", "linkage.yaml", "--alice", "alice.csv", folder=tmp_path)
+    assert "--bob: pairs are counted in two files, got none; give both, or only --rows" in printed
 
 
 def test_a_draft_repeats_byte_for_byte(tmp_path: Path) -> None:

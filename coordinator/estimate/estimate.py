@@ -1,0 +1,126 @@
+"""The estimate of a specification for files of a size, as `tryst spec draft` and `tryst spec check` print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tryst.common.encoding.expected_layout import bounded_counts, file_counts
+from tryst.common.errors import TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.coordinator.draft.grown_file import grown
+from tryst.coordinator.estimate.candidate_pairs import RulePairs, candidate_pairs
+from tryst.coordinator.estimate.custodian_cost import CustodianCost, counted_tokens, custodian_cost, typical_tokens
+from tryst.coordinator.estimate.limits import CaroleLimits, exceeded
+from tryst.coordinator.estimate.linkage_cost import LinkageCost, linkage_cost
+
+Columns = Mapping[str, pl.Series]
+"""Cleaned values by field."""
+
+GROWN = 300_000
+"""Records up to which a sample is grown; above them what was counted is scaled."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a specification costs both custodians and Carole, and the limits that would refuse it."""
+
+    specification: Specification
+    custodians: tuple[CustodianCost, ...]
+    linkage: LinkageCost
+    exceeded: tuple[TrystError, ...]
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The estimate in words."""
+        counted = all(each.counted for each in self.custodians)
+        records = " and ".join(f"{each.records:,}" for each in self.custodians)
+        yield f"Estimate for files of {records} records{'' if counted else ', upper bounds'}; seconds of one core:"
+        for each in self.custodians:
+            per_record = each.upload / max(1, each.records)
+            yield (
+                f"  {str(each.side).title():<7} sends {_size(each.upload)}, {per_record:,.0f} bytes"
+                f" a record, of {each.rows:,} rows; signs for {_time(each.seconds)}; memory {_size(each.memory)}"
+            )
+        made = self.linkage
+        yield (
+            f"  Carole  stores {_size(made.stored)}; limits.memory {_size(made.minimum)} at least,"
+            f" {_size(made.expected)} with two threads; memory of her worker {_size(made.process)}"
+        )
+        if made.pairs is None or made.seconds is None:
+            yield "          candidate pairs and seconds of linking: give --alice and --bob, the files or samples"
+            return
+        if made.rules:
+            listed = ", ".join(f"{rule.rule} {rule.pairs:,}" for rule in made.rules)
+            yield f"          compares {made.pairs:,} candidate pairs ({listed}); links in {_time(made.seconds)}"
+        else:
+            yield f"          compares all {made.pairs:,} pairs; links in {_time(made.seconds)}"
+
+
+def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Estimate:
+    """For any two files of so many records: upper bounds."""
+    counts, tokens = bounded_counts(rows, spec), typical_tokens(spec)
+    custodians = tuple(custodian_cost(counts, tokens, spec, side) for side in Side)
+    return _estimate(spec, custodians, (), limits)
+
+
+def estimate_of_files(
+    spec: Specification, files: Mapping[Side, Columns], limits: CaroleLimits, rows: int = 0, seed: int = 1
+) -> Estimate:
+    """For two files, or for files of a size of which they are samples.
+
+    Parameters
+    ----------
+    files
+        Cleaned values of each side.
+    rows
+        Records that the files may grow to; 0: they are the files.
+    seed
+        Of the growth of samples.
+
+    Notes
+    -----
+    A sample is grown as the leakage gate's is, which neither knows the people in both files nor new values in common;
+    so with `rows` a pair for each record and rule is added, its match.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = {side: len(next(iter(columns.values()))) for side, columns in files.items()}
+    wanted = {side: max(size, rows) for side, size in sizes.items()}
+    measured = {side: grown(columns, min(rows, GROWN), rng) for side, columns in files.items()}
+    custodians = []
+    for side, columns in measured.items():
+        counts = file_counts(columns, spec).of_size(wanted[side])
+        custodians.append(custodian_cost(counts, counted_tokens(files[side], spec), spec, side))
+    rules: tuple[RulePairs, ...] = ()
+    if spec.keyed_rules:
+        factors = [wanted[side] / len(next(iter(columns.values()))) for side, columns in measured.items()]
+        found = candidate_pairs(measured[Side.ALICE], measured[Side.BOB], spec)
+        rules = tuple(rule.of_size(factors[0], factors[1]) for rule in found)
+        if rows > min(sizes.values()):
+            matches = min(wanted.values())
+            rules = tuple(RulePairs(rule.rule, rule.pairs + matches, rule.largest) for rule in rules)
+    return _estimate(spec, tuple(custodians), rules, limits)
+
+
+def _estimate(
+    spec: Specification, custodians: tuple[CustodianCost, ...], rules: tuple[RulePairs, ...], limits: CaroleLimits
+) -> Estimate:
+    linkage = linkage_cost(custodians, spec, rules)
+    return Estimate(spec, custodians, linkage, tuple(exceeded(custodians, linkage, spec, limits)))
+
+
+def _size(n_bytes: int) -> str:
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.{1 if n_bytes < 100 * size else 0}f} {unit}"
+    return f"{n_bytes} bytes"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 1 else "less than a second"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

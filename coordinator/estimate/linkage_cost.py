@@ -1,0 +1,158 @@
+"""What a linkage costs Carole: bytes stored, memory, seconds; of what she reserves, by the engine's own figures.
+
+Memory is what a run reserves of `limits.memory`: it is refused if that is less than the minimum, and takes more where
+it may, for threads and for tables. The interpreter of the worker comes on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tryst.carole.blocking import CandidatePairs
+from tryst.carole.engine.local import KEPT_BYTES
+from tryst.carole.engine.preparation import SAMPLE_PAIRS
+from tryst.carole.engine.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
+from tryst.carole.engine.sharded_pairs import set_memory
+from tryst.carole.engine.stream import PairStream
+from tryst.common.encoding.layout import SAMPLES, Layout, SetLayout
+from tryst.common.specification import Specification
+from tryst.coordinator.estimate.candidate_pairs import RulePairs
+from tryst.coordinator.estimate.custodian_cost import CustodianCost
+from tryst.coordinator.estimate.unit_costs import (
+    CHANCE_SECONDS,
+    GROUPS_SECONDS,
+    KEPT_PAIR_SECONDS,
+    KEPT_PAIRS_RECORD,
+    PAIR_FIELD_SECONDS,
+    PAIR_SECONDS,
+    PAIR_WORD_SECONDS,
+    SET_ROW_SECONDS,
+    VECTORS,
+    WORKER_BASE,
+)
+
+PASSES = 2
+"""Over the pairs: they are counted, then kept."""
+
+
+@dataclass(frozen=True)
+class LinkageCost:
+    """What a run of two contributions costs Carole.
+
+    Attributes
+    ----------
+    stored
+        Bytes of both contributions, encrypted.
+    held
+        Memory that is held for the whole run, with that of a unit of work, in bytes.
+    minimum
+        Memory that a run must be granted, in bytes, on one thread, with a kept pair for each record.
+    expected
+        Memory that it takes with two threads where it may, kept pairs among it.
+    process
+        The same with the worker's interpreter.
+    rules
+        Pairs of each rule; none without files.
+    pairs
+        Of all rules, or of both files without rules; None where they cannot be known.
+    seconds
+        Of linking on one core; None where the pairs are not known.
+    """
+
+    stored: int
+    held: int
+    minimum: int
+    expected: int
+    process: int
+    rules: tuple[RulePairs, ...]
+    pairs: int | None
+    seconds: float | None
+
+
+def linkage_cost(
+    custodians: Sequence[CustodianCost], spec: Specification, rules: tuple[RulePairs, ...] = (), threads: int = 2
+) -> LinkageCost:
+    """The cost of linking two contributions.
+
+    Parameters
+    ----------
+    custodians
+        Alice's and Bob's.
+    rules
+        Pairs of the rules with keys, where files tell.
+    threads
+        Carole's.
+    """
+    records = [each.records for each in custodians]
+    of_a, of_b = (each.layout for each in custodians)
+    pairs = _pairs(spec, rules, records)
+    kept = round(KEPT_PAIRS_RECORD * min(records))
+    if pairs is not None:
+        kept = min(kept, pairs)
+    held, work = _held(of_a, of_b, spec), PairStream.workspace_bytes(1)
+    unit = (_largest(of_a, len(spec.blocking)) + _largest(of_b, len(spec.blocking)) if of_a.records else 0) + work
+    vectors = min(VECTORS, VECTORS if pairs is None else pairs)
+    expected = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
+    rows = sum(each.rows for each in custodians)
+    seconds = None
+    if pairs is not None:
+        seconds = PASSES * pairs * _pair_seconds(spec) + SET_ROW_SECONDS * rows + KEPT_PAIR_SECONDS * kept
+        seconds += _chance_seconds(spec) * min(1.0, math.prod(records) / SAMPLE_PAIRS)
+    return LinkageCost(
+        stored=sum(each.upload for each in custodians),
+        held=held + unit,
+        minimum=held + unit + _counted(vectors * _vector_bytes(spec, 1), KEPT_BYTES * min(records)),
+        expected=expected,
+        process=expected + WORKER_BASE,
+        rules=rules,
+        pairs=pairs,
+        seconds=seconds,
+    )
+
+
+def _held(of_a: Layout, of_b: Layout, spec: Specification) -> int:
+    """What is in memory for the whole run: samples in mode block_keyed, otherwise all rows and the index of keys."""
+    if of_a.records:
+        return sum(part.total_bytes for layout in (of_a, of_b) for part in layout.sets if part.rule == SAMPLES)
+    keys = len(spec.keyed_rules) + sum(rule.lsh.bands for rule in spec.blocking if rule.lsh is not None)
+    index = CandidatePairs.index_bytes(of_a.sets[0].rows, of_b.sets[0].rows, keys)
+    return of_a.total_bytes + of_b.total_bytes + index
+
+
+def _vector_bytes(spec: Specification, threads: int) -> int:
+    """Memory of a comparison vector, as a run's context reserves it."""
+    return PATTERN_BYTES + 2 * len(spec.compared) + PATTERN_BYTES_PER_THREAD * threads
+
+
+def _counted(vectors: int, kept: int) -> int:
+    """Memory that must be left for the vectors, which may take a share of it, and afterwards for the kept pairs."""
+    return max(round(vectors / PATTERNS_SHARE), vectors + kept)
+
+
+def _chance_seconds(spec: Specification) -> float:
+    if not spec.blocking:
+        return 0.0
+    return (GROUPS_SECONDS if spec.mode == "block_keyed" else CHANCE_SECONDS) * len(spec.compared)
+
+
+def _largest(layout: Layout, n_rules: int) -> int:
+    return max(set_memory(part, n_rules) for part in layout.sets if _is_of_rule(part))
+
+
+def _is_of_rule(part: SetLayout) -> bool:
+    return bool(part.blocks)
+
+
+def _pairs(spec: Specification, rules: tuple[RulePairs, ...], records: Sequence[int]) -> int | None:
+    if not spec.blocking:
+        return records[0] * records[1]
+    if rules and len(rules) == len(spec.blocking):
+        return sum(rule.pairs for rule in rules)
+    return None
+
+
+def _pair_seconds(spec: Specification) -> float:
+    words = sum(field.bits for field in spec.compared) / 64
+    return PAIR_SECONDS + PAIR_FIELD_SECONDS * len(spec.compared) + PAIR_WORD_SECONDS * words

@@ -1,0 +1,65 @@
+"""An estimate as the commands make and print it: both files read and cleaned, its lines, its error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from tryst.common.cleaning import clean
+from tryst.common.custodian.source.csv_form import CsvOptions
+from tryst.common.custodian.source.reading import file_source, read_source
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification
+from tryst.coordinator.client.terminal import console, show_form
+from tryst.coordinator.estimate.estimate import Estimate
+from tryst.coordinator.estimate.limits import refuse_exceeded
+
+Frames = tuple[pl.DataFrame, pl.DataFrame]
+"""Alice's and Bob's file."""
+
+
+def both_files(
+    alice: Path | None, bob: Path | None, encoding: Sequence[str] | None, separator: Sequence[str] | None
+) -> Frames:
+    """Both files, whose form is shown where it is unusual.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if one is missing; as `read_source`.
+    """
+    if alice is None or bob is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "pairs are counted in two files",
+            where="--alice" if alice is None else "--bob",
+            got="none",
+            remedy="give both, or only --rows",
+        )
+    forms = CsvOptions.of_files(list(encoding or []), list(separator or []))
+    sources = [file_source(path, form) for path, form in zip((alice, bob), forms, strict=True)]
+    show_form(*sources)
+    left, right = (read_source(source, None).frame for source in sources)
+    return left, right
+
+
+def cleaned_columns(spec: Specification, frames: Frames) -> dict[Side, Mapping[str, pl.Series]]:
+    """The cleaned values of both files."""
+    return {side: clean(frame, spec, side).columns for side, frame in zip(Side, frames, strict=True)}
+
+
+def show_estimate(estimate: Estimate, *, refuse: bool = True) -> None:
+    """Print an estimate.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_LIMIT, MEMORY or PARAMETER where it exceeds a limit, unless it is not to be refused.
+    """
+    for line in estimate.lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if refuse:
+        refuse_exceeded(estimate.exceeded)
