@@ -49,16 +49,16 @@ class Estimate:
         made = self.linkage
         yield (
             f"  Carole  stores {_size(made.stored)}; limits.memory {_size(made.minimum)} at least,"
-            f" {_size(made.expected)} with two threads; memory of her worker {_size(made.process)}"
+            f" {_size(made.most)} at most; memory of her worker {_size(made.process)}"
         )
         if made.pairs is None or made.seconds is None:
             yield "          candidate pairs and seconds of linking: give --alice and --bob, the files or samples"
             return
         if made.rules:
             listed = ", ".join(f"{rule.rule} {rule.pairs:,}" for rule in made.rules)
-            yield f"          compares {made.pairs:,} candidate pairs ({listed}); links in {_time(made.seconds)}"
+            yield f"          compares {made.pairs:,} candidate pairs ({listed}); links in at most {_time(made.seconds)}"
         else:
-            yield f"          compares all {made.pairs:,} pairs; links in {_time(made.seconds)}"
+            yield f"          compares all {made.pairs:,} pairs; links in at most {_time(made.seconds)}"
 
 
 def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Estimate:
@@ -89,19 +89,19 @@ def estimate_of_files(
     """
     rng = np.random.default_rng(seed)
     sizes = {side: len(next(iter(columns.values()))) for side, columns in files.items()}
-    wanted = {side: max(size, rows) for side, size in sizes.items()}
+    requested = {side: max(size, rows) for side, size in sizes.items()}
     measured = {side: grown(columns, min(rows, GROWN), rng) for side, columns in files.items()}
     custodians = []
     for side, columns in measured.items():
-        counts = file_counts(columns, spec).of_size(wanted[side])
+        counts = file_counts(columns, spec).of_size(requested[side])
         custodians.append(custodian_cost(counts, counted_tokens(files[side], spec), spec, side))
     rules: tuple[RulePairs, ...] = ()
     if spec.keyed_rules:
-        factors = [wanted[side] / len(next(iter(columns.values()))) for side, columns in measured.items()]
+        factors = [requested[side] / len(next(iter(columns.values()))) for side, columns in measured.items()]
         found = candidate_pairs(measured[Side.ALICE], measured[Side.BOB], spec)
         rules = tuple(rule.of_size(factors[0], factors[1]) for rule in found)
         if rows > min(sizes.values()):
-            matches = min(wanted.values())
+            matches = min(requested.values())
             rules = tuple(RulePairs(rule.rule, rule.pairs + matches, rule.largest) for rule in rules)
     return _estimate(spec, tuple(custodians), rules, limits)
 

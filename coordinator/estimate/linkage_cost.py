@@ -14,6 +14,7 @@ from tryst.carole.blocking import CandidatePairs
 from tryst.carole.engine.local import KEPT_BYTES
 from tryst.carole.engine.preparation import SAMPLE_PAIRS
 from tryst.carole.engine.run_context import PATTERN_BYTES, PATTERN_BYTES_PER_THREAD, PATTERNS_SHARE
+from tryst.carole.engine.selection import MAX_PAIRS
 from tryst.carole.engine.sharded_pairs import set_memory
 from tryst.carole.engine.stream import PairStream
 from tryst.common.encoding.layout import SAMPLES, Layout, SetLayout
@@ -22,9 +23,9 @@ from tryst.coordinator.estimate.candidate_pairs import RulePairs
 from tryst.coordinator.estimate.custodian_cost import CustodianCost
 from tryst.coordinator.estimate.unit_costs import (
     CHANCE_SECONDS,
+    DECISION_SECONDS,
     GROUPS_SECONDS,
     KEPT_PAIR_SECONDS,
-    KEPT_PAIRS_RECORD,
     PAIR_FIELD_SECONDS,
     PAIR_SECONDS,
     PAIR_WORD_SECONDS,
@@ -49,8 +50,8 @@ class LinkageCost:
         Memory that is held for the whole run, with that of a unit of work, in bytes.
     minimum
         Memory that a run must be granted, in bytes, on one thread, with a kept pair for each record.
-    expected
-        Memory that it takes with two threads where it may, kept pairs among it.
+    most
+        Memory that it takes at most, with two threads where it may, if all pairs are kept, up to `MAX_PAIRS`.
     process
         The same with the worker's interpreter.
     rules
@@ -58,13 +59,13 @@ class LinkageCost:
     pairs
         Of all rules, or of both files without rules; None where they cannot be known.
     seconds
-        Of linking on one core; None where the pairs are not known.
+        Of linking on one core, at most; None where the pairs are not known.
     """
 
     stored: int
     held: int
     minimum: int
-    expected: int
+    most: int
     process: int
     rules: tuple[RulePairs, ...]
     pairs: int | None
@@ -88,24 +89,24 @@ def linkage_cost(
     records = [each.records for each in custodians]
     of_a, of_b = (each.layout for each in custodians)
     pairs = _pairs(spec, rules, records)
-    kept = round(KEPT_PAIRS_RECORD * min(records))
-    if pairs is not None:
-        kept = min(kept, pairs)
+    kept = min(MAX_PAIRS if pairs is None else pairs, MAX_PAIRS)
     held, work = _held(of_a, of_b, spec), PairStream.workspace_bytes(1)
     unit = (_largest(of_a, len(spec.blocking)) + _largest(of_b, len(spec.blocking)) if of_a.records else 0) + work
     vectors = min(VECTORS, VECTORS if pairs is None else pairs)
-    expected = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
+    minimum = held + unit + _counted(vectors * _vector_bytes(spec, 1), KEPT_BYTES * min(records))
+    most = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
     rows = sum(each.rows for each in custodians)
     seconds = None
     if pairs is not None:
         seconds = PASSES * pairs * _pair_seconds(spec) + SET_ROW_SECONDS * rows + KEPT_PAIR_SECONDS * kept
+        seconds += DECISION_SECONDS * min(records)
         seconds += _chance_seconds(spec) * min(1.0, math.prod(records) / SAMPLE_PAIRS)
     return LinkageCost(
         stored=sum(each.upload for each in custodians),
         held=held + unit,
-        minimum=held + unit + _counted(vectors * _vector_bytes(spec, 1), KEPT_BYTES * min(records)),
-        expected=expected,
-        process=expected + WORKER_BASE,
+        minimum=minimum,
+        most=max(minimum, most),
+        process=max(minimum, most) + WORKER_BASE,
         rules=rules,
         pairs=pairs,
         seconds=seconds,

@@ -65,11 +65,11 @@ GROUPS_SECONDS = 0.2
 SET_ROW_SECONDS = 2e-6
 """Of a row of Carole's sets, read, decrypted, checked and indexed."""
 
-KEPT_PAIRS_RECORD = 1.6
-"""Pairs above the floor, for a record of the smaller file: its match, and some that are like it."""
+KEPT_PAIR_SECONDS = 25e-6
+"""Of a kept pair: its scores, its way to the resolver in mode block_keyed, and its part in the decision."""
 
-KEPT_PAIR_SECONDS = 280e-6
-"""Of a kept pair: its scores and the decision, Carole's or the resolver's."""
+DECISION_SECONDS = 350e-6
+"""Of a record of the smaller file in the decision, Carole's or the resolver's: most are not ambiguous."""
 
 VECTORS = 60_000
 """Different comparison vectors, with the rules that they satisfy, that occur among the pairs of large files."""
