@@ -54,11 +54,11 @@ class Estimate:
         if made.pairs is None or made.seconds is None:
             yield "          candidate pairs and seconds of linking: give --alice and --bob, the files or samples"
             return
+        compared = f"all {made.pairs:,} pairs"
         if made.rules:
             listed = ", ".join(f"{rule.rule} {rule.pairs:,}" for rule in made.rules)
-            yield f"          compares {made.pairs:,} candidate pairs ({listed}); links in at most {_time(made.seconds)}"
-        else:
-            yield f"          compares all {made.pairs:,} pairs; links in at most {_time(made.seconds)}"
+            compared = f"{made.pairs:,} candidate pairs ({listed})"
+        yield f"          compares {compared}; links in at most {_time(made.seconds)}"
 
 
 def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Estimate:
