@@ -41,11 +41,10 @@ class Distribution:
         """Log probability of the present levels of each comparison vector: shape (n_patterns,)."""
         found = np.zeros(len(gamma))
         absent = gamma == MISSING
-        masks, group = np.unique(absent, axis=0, return_inverse=True)
-        order = np.argsort(group.ravel(), kind="stable")
-        bounds = np.searchsorted(group.ravel()[order], np.arange(len(masks) + 1))
-        for g, mask in enumerate(masks):
-            rows = order[bounds[g] : bounds[g + 1]]
+        group = absent @ (np.uint64(1) << np.arange(gamma.shape[1], dtype=np.uint64))
+        order = np.argsort(group, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1) if len(gamma) else ():
+            mask = absent[rows[0]]
             if not mask.any():
                 found[rows] = self._of_complete(gamma[rows])
                 continue
