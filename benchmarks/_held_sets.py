@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine import Contribution
 from tryst.common.encoding.signature_sets import SignatureSet, layout_of
+
+
+@dataclass(frozen=True)
+class HeldSet:
+    """A set by itself; a reference to it is the set."""
+
+    part: SignatureSet
+
+    def read(self) -> SignatureSet:
+        """The set itself."""
+        return self.part
+
+    def digests(self) -> NDArray[np.uint64]:
+        """The set's own."""
+        return self.part.blocks[self.part.rule]
+
+    def require(self) -> None:
+        """It is here."""
 
 
 class HeldSets:
@@ -24,8 +43,11 @@ class HeldSets:
 
     def digests(self, number: int) -> NDArray[np.uint64]:
         """The set's own."""
-        part = self._sets[number]
-        return part.blocks[part.rule]
+        return self.reference(number).digests()
+
+    def reference(self, number: int) -> HeldSet:
+        """What `read` gives."""
+        return HeldSet(self.read(number))
 
 
 def contribution_of(sets: Sequence[SignatureSet], n_records: int) -> Contribution:

@@ -9,7 +9,7 @@ mutually exclusive and exhaustive: an exchange acts as one more level of a joint
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +80,7 @@ class CrosswiseComparison:
         """
         _add_crosswise(self._a, self._b, self._levels, row_a, row_b, n_pairs, stride, straight, out)
 
-    def distribution(self, pool: ThreadPoolExecutor, rng: np.random.Generator, sample: int) -> NDArray[np.float64]:
+    def distribution(self, pool: Executor, rng: np.random.Generator, sample: int) -> NDArray[np.float64]:
         """Numbers of pairs by level over all pairs of the two files, or over a random sample where they are more."""
         n_levels = self._n_levels
         n_a, n_b = self._n_rows

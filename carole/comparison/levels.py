@@ -6,7 +6,7 @@ more work than comparing the candidate pairs themselves; `FieldComparison` then 
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -58,7 +58,7 @@ def level_table(
     a: FieldSignatures,
     b: FieldSignatures,
     bounds: Sequence[float],
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
 ) -> NDArray[np.int8]:
@@ -70,7 +70,7 @@ def level_table(
         The field on both sides, with equal numbers of bits.
     bounds : sequence of float
         Inclusive upper bounds of the levels.
-    pool : ThreadPoolExecutor
+    pool : Executor
         Runs blocks of rows of `a`.
     comparator : {"jaccard", "jaro", "jaro_winkler"}
         The last two for values, in trusted mode.
@@ -114,7 +114,7 @@ def level_counts(
     a: FieldSignatures,
     b: FieldSignatures,
     bounds: Sequence[float],
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     table: NDArray[np.int8] | None = None,
     comparator: AnyComparator = "jaccard",
     randomised_response: float = 0.0,
@@ -263,7 +263,7 @@ def level_distribution(
     a: FieldSignatures,
     b: FieldSignatures,
     bounds: Sequence[float],
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     rng: np.random.Generator,
     *,
     table: NDArray[np.int8] | None = None,

@@ -6,7 +6,7 @@ block_keyed the agreement of the kept pairs goes to the resolver with their leve
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
@@ -52,7 +52,7 @@ def agreement(
     return np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
 
 
-def strangers(files: LinkageInput, field: FieldPlan, pool: ThreadPoolExecutor, seed: int) -> float:
+def strangers(files: LinkageInput, field: FieldPlan, pool: Executor, seed: int) -> float:
     """The share of all pairs of records with the check field, or of a sample of them, that agree in it.
 
     Parameters
@@ -60,7 +60,7 @@ def strangers(files: LinkageInput, field: FieldPlan, pool: ThreadPoolExecutor, s
     files : LinkageInput
     field : FieldPlan
         The check field.
-    pool : ThreadPoolExecutor
+    pool : Executor
         Compares distinct values.
     seed : int
         Of the sample, where there is one.

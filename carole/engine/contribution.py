@@ -19,12 +19,31 @@ from tryst.common.encoding.samples import GROUPS
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
 
+class SetReference(Protocol):
+    """Where a set is, for whoever works on it. It can be sent to another process, and has no key.
+
+    Read there it is what it is here, or an error.
+    """
+
+    def read(self) -> SignatureSet:
+        """The set, checked; as much memory as it has bytes."""
+
+    def digests(self) -> NDArray[np.uint64]:
+        """The digests of the blocks of its rows, shape (n_rows,); nothing else of it is read."""
+
+    def require(self) -> None:
+        """Refuse it where this process lacks a key to read it, or the place where it is."""
+
+
 class SetReader(Protocol):
     """Reads the sets of a contribution, from several threads at a time."""
 
     @property
     def layout(self) -> Layout:
         """The sizes of the sets."""
+
+    def reference(self, number: int) -> SetReference:
+        """Where a set is."""
 
     def read(self, number: int) -> SignatureSet:
         """A set, checked; as much memory as it has bytes."""
@@ -69,6 +88,10 @@ class Contribution:
     def digests(self, number: int) -> NDArray[np.uint64]:
         """The digests of the blocks of a set's rows, shape (n_rows,)."""
         return self._reader.digests(number)
+
+    def reference(self, number: int) -> SetReference:
+        """Where one of `sets` is, by its number."""
+        return self._reader.reference(number)
 
     def sets_of(self, rule: str) -> range:
         """The numbers of a rule's sets."""

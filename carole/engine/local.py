@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -38,6 +38,7 @@ from tryst.carole.engine.run_warnings import run_warnings
 from tryst.carole.engine.sample_groups import grouped_levels
 from tryst.carole.engine.selection import choose_patterns
 from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
+from tryst.carole.engine.unit_pool import UnitPool
 from tryst.carole.engine.value_frequencies import rarity
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.carole.engine.whole_files import WholeFiles
@@ -75,7 +76,11 @@ def compare(
     """
     run = Run(BlockKeyedFiles(a, b), plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
-        found, kept, _ = run.compared(pool)
+        if resources.units is None:
+            found, kept, _ = run.compared(pool)
+        else:
+            with resources.units((a.reference(0), b.reference(0))) as units:
+                found, kept, _ = run.compared(pool, units)
     return found, kept
 
 
@@ -91,11 +96,11 @@ class Run:
         self._seconds: dict[str, float] = {}
         self._passes: StreamedPairs | None = None
 
-    def compared(self, pool: ThreadPoolExecutor) -> tuple[Candidates, KeptPairs, FittedScheme]:
+    def compared(self, pool: Executor, units: UnitPool | None = None) -> tuple[Candidates, KeptPairs, FittedScheme]:
         files, plan, budget = self._files, self._plan, self._budget
         n_a, n_b = files.n_records
         plan.check_expected_matches(n_a, n_b)
-        context = RunContext.of(plan, budget, pool, self._threads)
+        context = RunContext.of(plan, budget, pool, self._threads, units)
         with self._stage("tables") as progress:
             pairs = files.pairs(context, progress)
         with self._stage("levels") as progress:
@@ -147,7 +152,7 @@ class Run:
         )
         return candidates, kept, fitted
 
-    def above(self, pool: ThreadPoolExecutor, files: LinkageInput, scheme: FittedScheme, floor: float) -> WeightedPairs:
+    def above(self, pool: Executor, files: LinkageInput, scheme: FittedScheme, floor: float) -> WeightedPairs:
         """The pairs of other files whose weight under a known model reaches a floor, in the memory that is left."""
         budget = MemoryBudget(self._budget.free)
         context = RunContext.of(self._plan, budget, pool, self._threads)
@@ -179,7 +184,7 @@ class Run:
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
 
-    def _checked(self, kept: KeptPairs, pool: ThreadPoolExecutor) -> CheckAgreement | None:
+    def _checked(self, kept: KeptPairs, pool: Executor) -> CheckAgreement | None:
         """Agreement of the kept pairs in the check field."""
         if self._plan.check_field is None or kept.agrees is None:
             return None
@@ -193,7 +198,7 @@ class Run:
         return self._files.rows
 
     def _all_pairs_levels(
-        self, tables: dict[str, NDArray[np.int8]], pool: ThreadPoolExecutor, progress: StageProgress
+        self, tables: dict[str, NDArray[np.int8]], pool: Executor, progress: StageProgress
     ) -> NDArray[np.float64] | None:
         """Levels over the whole product; without blocking they follow from the patterns."""
         if not self._plan.rules:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +102,7 @@ def level_tables(
     plan: LinkagePlan,
     n_pairs: int,
     budget: MemoryBudget,
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     progress: StageProgress,
 ) -> dict[str, NDArray[np.int8]]:
     """Level tables of the fields that are cheaper to look up than to compare, the smallest first.
@@ -129,7 +129,7 @@ def all_pairs_levels(
     b: SignatureSet,
     plan: LinkagePlan,
     tables: dict[str, NDArray[np.int8]],
-    pool: ThreadPoolExecutor,
+    pool: Executor,
     progress: StageProgress,
 ) -> NDArray[np.float64]:
     """Numbers of pairs by field and level over the whole product of two files, or a random sample of it.

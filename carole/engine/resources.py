@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tryst.carole.engine.unit_pool import UnitPools
 from tryst.common.errors import ErrorCode, TrystError
 
 
@@ -17,10 +18,13 @@ class Resources:
         For the run's data, signatures included; the interpreter and its libraries need about 250 MB more.
     threads
         Threads that compare and count.
+    units
+        Where a run in mode block_keyed works on its shards instead; None: on these threads.
     """
 
     memory_bytes: int
     threads: int
+    units: UnitPools | None = None
 
     def __post_init__(self) -> None:
         if self.threads < 1:

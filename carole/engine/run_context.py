@@ -1,13 +1,15 @@
-"""What every step of a comparison is given: the plan, the packing of its vectors, memory and threads."""
+"""What every step of a comparison is given: the plan, the packing of its vectors, memory, threads, and where
+its units are worked on."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.unit_pool import ThreadedUnits, UnitPool
 
 PATTERNS_SHARE = 0.25
 """Share of the memory left that comparison vectors may take."""
@@ -27,20 +29,25 @@ class RunContext:
     ----------
     plan, packing, budget
     pool
-        Runs what is done in parallel, on `threads` threads.
+        Runs what is done in parallel here, on `threads` threads.
+    units
+        Where shards are worked on: by default on these threads.
     """
 
     plan: LinkagePlan
     packing: Packing
     budget: MemoryBudget
-    pool: ThreadPoolExecutor
+    pool: Executor
     threads: int
+    units: UnitPool
 
     @classmethod
-    def of(cls, plan: LinkagePlan, budget: MemoryBudget, pool: ThreadPoolExecutor, threads: int) -> RunContext:
+    def of(
+        cls, plan: LinkagePlan, budget: MemoryBudget, pool: Executor, threads: int, units: UnitPool | None = None
+    ) -> RunContext:
         """The context of a plan's run."""
         packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
-        return cls(plan, packing, budget, pool, threads)
+        return cls(plan, packing, budget, pool, threads, units or ThreadedUnits(pool, threads))
 
     @property
     def bytes_per_pattern(self) -> int:

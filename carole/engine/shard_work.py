@@ -1,7 +1,8 @@
-"""The units of work of a run in mode block_keyed: functions of two contributions and a place in them.
+"""The units of work of a run in mode block_keyed: functions of a reference to a shard and a place in it.
 
 Each reads the two sets of its shard, keeps nothing, and returns numbers that do not depend on how the pairs are cut:
-counts of comparison vectors, or the kept pairs by their rows' numbers in the contributions.
+counts of comparison vectors, or the kept pairs by their rows' numbers in the contributions. A reference names where the
+sets are and has no key, so that a unit can be worked on by any process that may read them.
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ from tryst.carole.blocking.block_keyed_pairs import BlockKeyedPairs, shared_bloc
 from tryst.carole.blocking.candidates import Block
 from tryst.carole.comparison.counting import Counts
 from tryst.carole.engine.check_agreement import agreement
-from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.contribution import Contribution, SetReference
 from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.shards import Shard, Unit
+from tryst.carole.engine.shards import ShardReference, Unit
 from tryst.carole.engine.stream import KeptPairs, PairStream
 from tryst.carole.engine.unlinkable import FieldsPresent, fields_present
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
+
+Selected = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]
+"""Packed vectors, masks, and the number of each in the result."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,17 @@ class RecordFacts:
     equal: int
 
 
-def shard_size(a: Contribution, b: Contribution, shard: Shard, above: int) -> ShardSize:
+@dataclass(frozen=True)
+class UnitReference:
+    """A unit, and the shard that it is of."""
+
+    shard: ShardReference
+    unit: Unit
+
+
+def shard_size(shard: ShardReference, above: int) -> ShardSize:
     """Count the pairs of a shard; only digests are read."""
-    return ShardSize(*shared_blocks(shard.rule, a.digests(shard.set_a), b.digests(shard.set_b), above))
+    return ShardSize(*shared_blocks(shard.place.rule, shard.a.digests(), shard.b.digests(), above))
 
 
 def digest_of_blocks(part: Contribution, number: int) -> bytes:
@@ -56,16 +68,14 @@ def digest_of_blocks(part: Contribution, number: int) -> bytes:
     return hashlib.sha256(np.ascontiguousarray(part.digests(number), dtype="<u8").tobytes()).digest()
 
 
-def record_facts(part: Contribution, number: int, plan: LinkagePlan) -> RecordFacts:
+def record_facts(part: SetReference, plan: LinkagePlan) -> RecordFacts:
     """Of a set of the rule with most rows, in which each row is a different record."""
-    rows = part.read(number)
+    rows = part.read()
     # Of a field that the rule fixes all rows have the same code, whatever their block: the block tells them apart.
     return RecordFacts(fields_present(rows, plan), equal_records(rows, plan, rows.blocks[rows.rule]))
 
 
-def count_unit(
-    a: Contribution, b: Contribution, unit: Unit, plan: LinkagePlan, packing: Packing, max_patterns: int
-) -> Counts:
+def count_unit(unit: UnitReference, plan: LinkagePlan, packing: Packing, max_patterns: int) -> Counts:
     """Count the comparison vectors of a unit's pairs.
 
     Raises
@@ -75,58 +85,33 @@ def count_unit(
         is not the one that the plan was made of.
     """
     with ThreadPoolExecutor(1) as pool:
-        stream, _ = _stream(a, b, unit, plan, packing, pool, max_patterns)
+        stream, _ = _stream(unit, plan, packing, pool, max_patterns)
         return stream.count(_quiet)
 
 
-def keep_unit(
-    a: Contribution,
-    b: Contribution,
-    unit: Unit,
-    plan: LinkagePlan,
-    packing: Packing,
-    selected: tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]],
-) -> KeptPairs:
-    """Find those of a unit's pairs that have one of some comparison vectors.
-
-    Parameters
-    ----------
-    selected
-        Packed vectors, masks, and the number of each in the result.
-
-    Raises
-    ------
-    TrystError
-        As `count_unit`.
-    """
+def keep_unit(unit: UnitReference, selected: Selected, plan: LinkagePlan, packing: Packing) -> KeptPairs:
+    """Find those of a unit's pairs that have one of some comparison vectors; errors as `count_unit`."""
     with ThreadPoolExecutor(1) as pool:
-        stream, (in_a, in_b) = _stream(a, b, unit, plan, packing, pool, 1)
+        stream, (in_a, in_b) = _stream(unit, plan, packing, pool, 1)
         kept = stream.keep(*selected, _quiet)
     agrees = None
     if plan.check_field is not None:
         agrees = agreement(in_a, in_b, plan.check_field, kept.row_a, kept.row_b)
-    before_a, before_b = a.starts[unit.shard.set_a], b.starts[unit.shard.set_b]
+    before_a, before_b = unit.shard.before
     return replace(kept, row_a=kept.row_a + np.int32(before_a), row_b=kept.row_b + np.int32(before_b), agrees=agrees)
 
 
 def _stream(
-    a: Contribution,
-    b: Contribution,
-    unit: Unit,
-    plan: LinkagePlan,
-    packing: Packing,
-    pool: ThreadPoolExecutor,
-    max_patterns: int,
+    unit: UnitReference, plan: LinkagePlan, packing: Packing, pool: ThreadPoolExecutor, max_patterns: int
 ) -> tuple[PairStream, tuple[SignatureSet, SignatureSet]]:
-    shard = unit.shard
-    in_a, in_b = _alike(a.read(shard.set_a), b.read(shard.set_b))
+    shard, stretch = unit.shard.place, unit.unit
+    in_a, in_b = _alike(unit.shard.a.read(), unit.shard.b.read())
     keys_a, keys_b = ([part.blocks[rule.name] for rule in plan.rules] for part in (in_a, in_b))
-    pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, unit.start, unit.stop)
-    if pairs.of_blocks != unit.pairs:
+    pairs = BlockKeyedPairs(shard.rule, keys_a, keys_b, stretch.start, stretch.stop)
+    if pairs.of_blocks != stretch.pairs:
         raise TrystError(
             ErrorCode.UPLOAD_CORRUPT,
-            f"the plan of the run has {unit.pairs:,} pairs for this shard",
-            where=f"rule {plan.rules[shard.rule].name}, sets {shard.set_a} and {shard.set_b}",
+            f"the plan of the run has {stretch.pairs:,} pairs for this shard",
             got=f"{pairs.of_blocks:,} pairs",
             remedy="start the run again; if that fails too, check the store's disk and contribute again",
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from tryst.carole.engine.parallel import in_order
 from tryst.carole.engine.plan_parts import RulePlan
 from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.run_warnings import LARGE_BLOCK
-from tryst.carole.engine.shard_work import count_unit, keep_unit, record_facts, shard_size
-from tryst.carole.engine.shards import Shard, Unit, shards_of, units_of
+from tryst.carole.engine.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
+from tryst.carole.engine.shards import Shard, ShardReference, Unit, shards_of, units_of
 from tryst.carole.engine.stream import KeptPairs, PairStream, joined
+from tryst.carole.engine.unit_pool import LostUnitError
 from tryst.carole.engine.unlinkable import FieldsPresent, summed_fields_present
 from tryst.common.encoding.layout import SetLayout
 from tryst.common.errors import ErrorCode, TrystError
@@ -71,7 +72,7 @@ class ShardedPairs:
         shards = list(shards_of(a, b, [rule.name for rule in context.plan.rules]))
         self._in_flight = self._room_for(shards)
         above = min(LARGE_BLOCK, *(rule.limit for rule in context.plan.rules))
-        sizes = list(self._each(lambda shard: shard_size(a, b, shard, above), shards, progress))
+        sizes = list(self._each(partial(shard_size, above=above), shards, self._referenced, self._named, progress))
         self._large = [block for size in sizes for block in size.large]
         for block in self._large:
             _refuse_above_limit(block, context.plan.rules[block.rule])
@@ -108,14 +109,10 @@ class ShardedPairs:
         TrystError
             MEMORY if there are more distinct vectors than memory allows; as `shard_work.count_unit`.
         """
-        a, b, context = self._a, self._b, self._context
-        maximum = context.max_patterns(self.n_pairs)
+        maximum = self._context.max_patterns(self.n_pairs)
         tally = Tally()
-
-        def count(unit: Unit) -> Counts:
-            return count_unit(a, b, unit, context.plan, context.packing, maximum)
-
-        for counts in self._each(count, self._units, progress, _pairs):
+        count = partial(count_unit, plan=self._context.plan, packing=self._context.packing, max_patterns=maximum)
+        for counts in self._each_unit(count, progress):
             tally.add(counts)
         counted = tally.total()
         if len(counted[0]) > maximum:
@@ -130,51 +127,80 @@ class ShardedPairs:
         progress: StageProgress,
     ) -> KeptPairs:
         """The pairs that have one of some vectors, by rows of the contributions: as `PairStream.keep`."""
-        a, b, context = self._a, self._b, self._context
-
-        def keep(unit: Unit) -> KeptPairs:
-            return keep_unit(a, b, unit, context.plan, context.packing, (code, mask, pattern))
-
-        return joined(list(self._each(keep, self._units, progress, _pairs)))
+        selected = self._context.units.shared((code, mask, pattern))
+        keep = partial(keep_unit, plan=self._context.plan, packing=self._context.packing)
+        return joined(list(self._each_unit(keep, progress, selected)))
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
         """Of A and of B: which fields records lack, and how many records equal another; by the rule with most rows."""
         plan, found = self._context.plan, []
         for part in (self._a, self._b):
-            numbers = part.sets_of(part.largest_rule)
-            found.append(list(self._each(partial(record_facts, part, plan=plan), numbers, _quiet)))
+            facts, rule = partial(record_facts, plan=plan), part.largest_rule
+            numbers = part.sets_of(rule)
+            found.append(list(self._each(facts, numbers, part.reference, f"rule {rule}, set {{}}".format, _quiet)))
         present = [summed_fields_present([facts.present for facts in of_file]) for of_file in found]
         equal = [sum(facts.equal for facts in of_file) for of_file in found]
         return (present[0], present[1]), (equal[0], equal[1])
 
     def _room_for(self, shards: list[Shard]) -> int:
         """Reserve the memory of as many units as fit, one for each thread at most; their number."""
-        budget, plan = self._context.budget, self._context.plan
-        rules, work = len(plan.rules), PairStream.workspace_bytes(1)
+        context = self._context
+        rules = len(context.plan.rules)
         largest = max(
             (set_memory(self._a.sets[one.set_a], rules) + set_memory(self._b.sets[one.set_b], rules) for one in shards),
             default=0,
         )
-        for in_flight in range(self._context.threads, 1, -1):
-            if budget.try_take(in_flight * (largest + work), 0.5):
-                return in_flight
-        budget.take(largest + work, "the largest shard of both files", "block more finely, or use fewer bits")
-        return 1
+        return context.units.room_for(largest + PairStream.workspace_bytes(1), context.budget)
+
+    def _each_unit(self, function: Callable[..., Result], progress: StageProgress, *shared: Any) -> Iterator[Result]:
+        def referenced(unit: Unit) -> UnitReference:
+            return UnitReference(self._referenced(unit.shard), unit)
+
+        def named(unit: Unit) -> str:
+            return self._named(unit.shard)
+
+        return self._each(function, self._units, referenced, named, progress, _pairs, *shared)
 
     def _each(
         self,
-        function: Callable[[Task], Result],
+        function: Callable[..., Result],
         tasks: Sequence[Task],
+        referenced: Callable[[Task], Any],
+        named: Callable[[Task], str],
         progress: StageProgress,
         size: Callable[[Task], int] = lambda _: 1,
+        *shared: Any,
     ) -> Iterator[Result]:
-        """The results of `function` for each task, in their order; `size` is a task's share of the work."""
+        """The results of `function` for the reference to each task, in their order.
+
+        Parameters
+        ----------
+        named
+            What an error calls a task.
+        size
+            A task's share of the work.
+        shared
+            Further arguments of each.
+        """
         total, done = max(1, sum(map(size, tasks))), 0
-        results = in_order(self._context.pool, function, tasks, self._in_flight)
-        for task, result in zip(tasks, results, strict=True):
+        executor = self._context.units.executor
+        results = in_order(executor, function, map(referenced, tasks), self._in_flight, *shared)
+        for task in tasks:
+            try:
+                result = next(results)
+            except TrystError as error:
+                raise _at(named(task), error) from None
+            except LostUnitError as error:
+                raise _lost(named(task), error) from None
             yield result
             done += size(task)
             progress(done / total)
+
+    def _referenced(self, shard: Shard) -> ShardReference:
+        return ShardReference.of(self._a, self._b, shard)
+
+    def _named(self, shard: Shard) -> str:
+        return f"rule {self._context.plan.rules[shard.rule].name}, sets {shard.set_a} and {shard.set_b}"
 
 
 def set_memory(part: SetLayout, n_rules: int) -> int:
@@ -189,6 +215,24 @@ def _pairs(unit: Unit) -> int:
 
 def _quiet(fraction: float) -> None:
     """No progress."""
+
+
+def _at(place: str, error: TrystError) -> TrystError:
+    """An error of reading a shard names it; one of a setting names that already."""
+    if error.code not in (ErrorCode.UPLOAD_CORRUPT, ErrorCode.VAULT):
+        return error
+    where = f"{place}: {error.where}" if error.where else place
+    return TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+
+
+def _lost(place: str, error: LostUnitError) -> TrystError:
+    return TrystError(
+        ErrorCode.INTERNAL,
+        "the work on a shard was begun as often as is allowed, and not finished",
+        where=place,
+        got=str(error),
+        remedy="see the logs of the workers: one that was killed needs more memory",
+    )
 
 
 def _refuse_above_limit(block: Block, rule: RulePlan) -> None:

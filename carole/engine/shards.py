@@ -8,9 +8,10 @@ the units, one after the other, is what the whole would give, however it is cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.contribution import Contribution, SetReference
 
 UNIT_PAIRS = 1 << 22
 """Pairs of a unit, at most: about a second of work, so that all threads have some."""
@@ -22,6 +23,32 @@ class Shard(NamedTuple):
     rule: int
     set_a: int
     set_b: int
+
+
+@dataclass(frozen=True)
+class ShardReference:
+    """A shard for whoever works on it.
+
+    Attributes
+    ----------
+    place
+        Which one it is.
+    a, b
+        Where A's and B's set are.
+    before
+        The numbers of their first rows in the contributions.
+    """
+
+    place: Shard
+    a: SetReference
+    b: SetReference
+    before: tuple[int, int]
+
+    @classmethod
+    def of(cls, a: Contribution, b: Contribution, shard: Shard) -> ShardReference:
+        """The reference to a shard of two contributions."""
+        before = a.starts[shard.set_a], b.starts[shard.set_b]
+        return cls(shard, a.reference(shard.set_a), b.reference(shard.set_b), before)
 
 
 class Unit(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -77,7 +77,7 @@ class PairStream:
         The pairs.
     vectors : ComparisonVectors
         How they compare.
-    pool : ThreadPoolExecutor
+    pool : Executor
         Runs the parts.
     threads : int
         Threads of the pool.
@@ -91,7 +91,7 @@ class PairStream:
         self,
         source: PairSource,
         vectors: ComparisonVectors,
-        pool: ThreadPoolExecutor,
+        pool: Executor,
         threads: int,
         *,
         max_patterns: int,

@@ -53,7 +53,7 @@ class EncryptedPayloads:
         """A new payload with a new random key; of a worker that writes it whole, `writer` is the name."""
         connection.execute(_COUNT)
         payload = new_payload(newest(connection))
-        _, wrapped = self._vault.create(_subject(payload))
+        _, wrapped = self._vault.create(subject_of(payload))
         values = {"id": payload, "project": project, "wrapped_key": wrapped, "complete": 0, "writer": writer}
         connection.execute(insert(payloads).values(values))
         return payload
@@ -66,10 +66,14 @@ class EncryptedPayloads:
         TrystError
             WRONG_STATE if it has been erased.
         """
+        return self._vault.unwrap(subject_of(payload), self.wrapped_key(connection, payload))
+
+    def wrapped_key(self, connection: Connection, payload: str) -> bytes:
+        """The key of a payload as it rests; WRONG_STATE if it has been erased."""
         wrapped = connection.execute(select(payloads.c.wrapped_key).where(payloads.c.id == payload)).scalar()
         if wrapped is None:
             raise erased()
-        return self._vault.unwrap(_subject(payload), wrapped)
+        return bytes(wrapped)
 
     def store(self, key: DataKey, payload: str, position: int, content: bytes) -> StoredChunk:
         """Write one chunk, encrypted, to the disk. It counts once a row names it."""
@@ -201,7 +205,9 @@ class EncryptedPayloads:
         content = key.decrypt(chunk.position, encrypted)
         digest = hashlib.sha256(content).digest()
         if len(content) != chunk.size or digest != digest_of(key, chunk.position, chunk.digest):
-            raise TrystError(ErrorCode.VAULT, "a stored chunk does not match its database row", where=_subject(payload))
+            raise TrystError(
+                ErrorCode.VAULT, "a stored chunk does not match its database row", where=subject_of(payload)
+            )
         return content, digest
 
     def fetch(self, connection: Connection, payload: str, index: int, where: str) -> Chunk:
@@ -255,7 +261,7 @@ class EncryptedPayloads:
         count = 0
         for row in connection.execute(select(payloads).where(payloads.c.wrapped_key.is_not(None))).all():
             if not self._vault.is_current(row.wrapped_key):
-                wrapped = self._vault.rewrap(_subject(row.id), row.wrapped_key)
+                wrapped = self._vault.rewrap(subject_of(row.id), row.wrapped_key)
                 connection.execute(update(payloads).where(payloads.c.id == row.id).values(wrapped_key=wrapped))
                 count += 1
         return count
@@ -301,7 +307,8 @@ def erased() -> TrystError:
     )
 
 
-def _subject(payload: str) -> str:
+def subject_of(payload: str) -> str:
+    """The subject of a payload's data key."""
     return f"payload {payload}"
 
 

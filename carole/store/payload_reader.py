@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tryst.carole.store.encrypted_payloads import EncryptedPayloads, StoredChunk
+from tryst.carole.store.payload_reference import PayloadReference
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import DataKey
 from tryst.common.wire.chunks import CHUNK_BYTES, chunk_count, chunk_size
@@ -31,11 +32,15 @@ class PayloadReader:
     payload
         Its identifier.
     chunks
-        All its chunks, in order.
+        Its chunks, in order: all, or a stretch of them.
     total_bytes
         Its length.
     where
         How errors name it: the project and the side, or the run and the artifact.
+    first
+        The number of the first of `chunks`, where only a stretch of them is there to be read.
+    whole
+        All of it for another process, if it is ever to be read by one.
 
     Raises
     ------
@@ -55,17 +60,24 @@ class PayloadReader:
         chunks: Sequence[StoredChunk],
         total_bytes: int,
         where: str,
+        *,
+        first: int | None = None,
+        whole: PayloadReference | None = None,
     ) -> None:
         self._payloads = payloads
         self._key = key
         self._payload = payload
         self._chunks = chunks
+        self._first = first or 0
+        self._whole = whole
         self.total_bytes = total_bytes
         self._where = where
         self._taken = 0
         # Most readers go forward in small steps, within the same chunk.
         self._last = (-1, b"")
-        expected = [(i, chunk_size(i, total_bytes)) for i in range(chunk_count(total_bytes))]
+        self._count = chunk_count(total_bytes)
+        stop = self._count if first is None else first + len(chunks)
+        expected = [(i, chunk_size(i, total_bytes)) for i in range(self._first, stop)]
         if [(chunk.position, chunk.size) for chunk in chunks] != expected:
             raise TrystError(
                 ErrorCode.VAULT,
@@ -91,6 +103,14 @@ class PayloadReader:
                 where=self._where,
                 got=f"a request for those from {start} to {stop}",
             )
+        first = self._first * CHUNK_BYTES
+        if start < stop and not first <= start <= stop <= first + sum(chunk.size for chunk in self._chunks):
+            raise TrystError(
+                ErrorCode.UPLOAD_CORRUPT,
+                f"this reader has the chunks from {self._first} to {self._first + len(self._chunks)} of {self._count}",
+                where=self._where,
+                got=f"a request for bytes from {start} to {stop}",
+            )
         found = memoryview(bytearray(stop - start))
         at = start
         for content in self._contents(start // CHUNK_BYTES, chunk_count(stop) if start < stop else 0):
@@ -98,6 +118,11 @@ class PayloadReader:
             found[at - start : at - start + len(part)] = part
             at += len(part)
         return found
+
+    def reference(self, start: int, stop: int) -> PayloadReference:
+        """The chunks with the bytes from `start` up to `stop`, for another process."""
+        assert self._whole is not None  # noqa: S101 - of contributions only
+        return self._whole.part(start, stop)
 
     def take(self, size: int) -> memoryview:
         """The next `size` bytes, from the first on; errors as `read`."""
@@ -128,8 +153,9 @@ class PayloadReader:
 
     def _run(self, first: int, end: int) -> list[StoredChunk]:
         """Chunks from `first` on that follow each other in a file."""
+        first, end = first - self._first, min(end, first + RUN_CHUNKS) - self._first
         run = [self._chunks[first]]
-        for chunk in self._chunks[first + 1 : min(end, first + RUN_CHUNKS)]:
+        for chunk in self._chunks[first + 1 : end]:
             if (chunk.file, chunk.start) != (run[-1].file, run[-1].start + run[-1].encrypted_bytes):
                 break
             run.append(chunk)
@@ -141,7 +167,7 @@ class PayloadReader:
         try:
             yield
         except TrystError as error:
-            where = f"{self._where}, chunk {index} of {len(self._chunks)}"
+            where = f"{self._where}, chunk {index} of {self._count}"
             raise TrystError(
                 error.code,
                 error.what,

@@ -9,17 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, Row, select
 
 from tryst.carole.projects import Project, Upload, operations
 from tryst.carole.projects.operations.outcome import Detail, Outcome
+from tryst.carole.store.audit import log_name
 from tryst.carole.store.blobs import Blobs
 from tryst.carole.store.changes import Changes
 from tryst.carole.store.chunk_packing import pack
@@ -34,11 +31,13 @@ from tryst.carole.store.integrity import (
     validate_payload,
 )
 from tryst.carole.store.payload_reader import PayloadReader
+from tryst.carole.store.payload_reference import PayloadReference
 from tryst.carole.store.quota import Quota
+from tryst.carole.store.stored_sets import StoredContribution
 from tryst.carole.store.tables import uploads
 from tryst.carole.store.view import not_found, number, read_project, upload_of
 from tryst.common.encoding.layout import CODES, Layout
-from tryst.common.encoding.payload import from_bytes, set_from_bytes
+from tryst.common.encoding.payload import from_bytes
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -53,29 +52,6 @@ class UploadProgress:
     chunks: int
     missing: tuple[tuple[int, int], ...]
     committed: bool
-
-
-@dataclass(frozen=True)
-class StoredContribution:
-    """A committed contribution: the sizes of its arrays, and a reader of its bytes (see `common.encoding.payload`)."""
-
-    layout: Layout
-    payload: PayloadReader
-
-    def read(self, number: int) -> SignatureSet:
-        """Decrypt and check one set; VAULT, UPLOAD_CORRUPT if it has changed on the disk."""
-        part, start = self.layout.sets[number], self._starts[number]
-        return set_from_bytes(part, self.payload.read(start, start + part.total_bytes))
-
-    def digests(self, number: int) -> NDArray[np.uint64]:
-        """The digests of the blocks of a set's rows: nothing else of it is read, as far as chunks allow."""
-        part = self.layout.sets[number]
-        start = self._starts[number] + part.fields_bytes + 8 * part.rows * part.blocks.index(part.rule)
-        return np.frombuffer(self.payload.read(start, start + 8 * part.rows), dtype="<u8").astype(np.uint64)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return list(accumulate((part.total_bytes for part in self.layout.sets), initial=0))
 
 
 class Uploads:
@@ -205,8 +181,10 @@ class Uploads:
             row = _living(connection, held.id, side, there.upload)
             chunks = self._payloads.chunks(connection, row.payload)
             key = self._payloads.key(connection, row.payload)
+            wrapped, store = self._payloads.wrapped_key(connection, row.payload), log_name(connection)
         where = f"{name}, contribution of {side}"
-        reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where)
+        whole = PayloadReference(store, row.payload, wrapped, row.total_bytes, 0, tuple(chunks), where)
+        reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where, whole=whole)
         return StoredContribution(layout_from_text(row.layout), reader)
 
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:

@@ -40,6 +40,10 @@ class DataKey:
     subject: str
     _key: bytes = field(repr=False)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Nor in what is sent to another process, which unwraps it by a wrapping key of its own.
+        raise TrystError(ErrorCode.VAULT, "a data key leaves its process wrapped only", where=self.subject)
+
     def apart(self, purpose: str) -> DataKey:
         """The same key for something else of the subject: what one encrypts the other does not decrypt."""
         return DataKey(f"{self.subject}, {purpose}", self._key)

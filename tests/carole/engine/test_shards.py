@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks._held_sets import HeldSets, contribution_of
+from benchmarks._held_sets import HeldSet, HeldSets, contribution_of
 from tests.carole.engine.whole_rows import whole_comparison
 from tests.specifications import heading
 from tryst.carole.engine import LinkagePlan, Resources, compare, shards
@@ -172,6 +172,16 @@ def test_a_side_of_the_release_before_sends_what_a_rule_fixes_and_is_compared_al
     assert in_shards(contribution_of(before, 120), contribution_of(now[1], 100))[0] == expected
 
 
+@dataclass(frozen=True)
+class Changed(HeldSet):
+    """A set that is another one when it is read whole."""
+
+    other: SignatureSet
+
+    def read(self) -> SignatureSet:
+        return self.other
+
+
 class Elsewhere(HeldSets):
     """Sets of which one is another contribution's when it is read again."""
 
@@ -179,8 +189,8 @@ class Elsewhere(HeldSets):
         super().__init__(sets, 100)
         self._other = other
 
-    def read(self, number: int) -> SignatureSet:
-        return self._other[number] if number == 1 else super().read(number)
+    def reference(self, number: int) -> HeldSet:
+        return Changed(self.read(number), self._other[number]) if number == 1 else super().reference(number)
 
 
 def test_a_shard_that_is_not_the_plans_ends_the_run() -> None:
