@@ -13,15 +13,14 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tryst.carole.bucket import Bucket
+from tryst.carole.cluster.engine_section import EngineConfiguration, LocalEngine
+from tryst.carole.sizes import Size, size_in_bytes
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section
 from tryst.common.pki.list_pin import ListDigest, pin_line
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
-
-_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?) ?(KiB|MiB|GiB|TiB)")
 
 TEMPLATE = """\
 # Carole, the linkage unit: the only service that listens on a network. Nothing secret belongs in this file.
@@ -41,12 +40,6 @@ limits:
   max_stored: 32GiB                    # per custodian, of all its contributions in all projects
 log_level: info
 {observability}"""
-
-
-def _size(text: str) -> str:
-    if not _SIZE.fullmatch(text):
-        raise ValueError("expected a size such as 512MiB or 3GiB")
-    return text
 
 
 def _address(text: str) -> str:
@@ -101,16 +94,6 @@ def _endpoint(text: str) -> str:
     return text
 
 
-Size = Annotated[str, AfterValidator(_size)]
-
-
-def size_in_bytes(text: str) -> int:
-    """Bytes of a size such as ``3GiB``."""
-    match = _SIZE.fullmatch(text)
-    assert match is not None  # noqa: S101 - the model has checked it
-    return int(float(match[1]) * _UNITS[match[2]])
-
-
 class ObjectsConfiguration(Configuration):
     """How an object store is reached. Credentials are in a file or in the environment, never here."""
 
@@ -128,18 +111,16 @@ class ObjectsConfiguration(Configuration):
         return Bucket(url, self.endpoint, self.region, self.credentials, self.authorities)
 
 
-class StoreConfiguration(Configuration):
-    """Where Carole stores her data."""
+class BlobsConfiguration(Configuration):
+    """Where encrypted uploads and results are."""
 
-    database: Annotated[str, AfterValidator(_database), Field(repr=False)]
-    """``sqlite:///path`` or ``postgresql+psycopg://user@host/name``."""
     blobs: Annotated[str | Path, AfterValidator(_blobs)]
     """Folder of encrypted uploads and results, or ``s3://bucket/prefix``."""
     objects: ObjectsConfiguration | None = None
     """Of the object store, where blobs are in one."""
 
     @model_validator(mode="after")
-    def _objects_of_a_bucket(self) -> StoreConfiguration:
+    def _objects_of_a_bucket(self) -> BlobsConfiguration:
         if self.objects is not None and isinstance(self.blobs, Path):
             raise ValueError("`objects` is for blobs at s3://bucket/prefix, and these are in a folder")
         return self
@@ -150,6 +131,13 @@ class StoreConfiguration(Configuration):
         return (
             self.blobs if isinstance(self.blobs, Path) else (self.objects or ObjectsConfiguration()).bucket(self.blobs)
         )
+
+
+class StoreConfiguration(BlobsConfiguration):
+    """Where Carole stores her data."""
+
+    database: Annotated[str, AfterValidator(_database), Field(repr=False)]
+    """``sqlite:///path`` or ``postgresql+psycopg://user@host/name``."""
 
 
 class MemberConfiguration(Configuration):
@@ -236,6 +224,8 @@ class CaroleConfiguration(Configuration):
     """Where the identity is, if not in the file ``identity.key`` in `keys`."""
     store: StoreConfiguration
     limits: LimitsConfiguration = LimitsConfiguration()
+    engine: EngineConfiguration = LocalEngine()
+    """Where the shards of runs in mode block_keyed are worked on."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     observability: Observability = Observability()
 

@@ -6,6 +6,8 @@ from tryst.common.errors import ErrorCode, TrystError
 
 EXTRAS = {
     "altair": "report",
+    "dask": "cluster",
+    "distributed": "cluster",
     "hvac": "vault",
     "jinja2": "report",
     "obstore": "objects",

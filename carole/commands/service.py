@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.carole.commands.cluster import cluster_keys, scheduler, worker
+
 if TYPE_CHECKING:
     from tryst.carole.configuration import StoreConfiguration
     from tryst.common.keys.identity import Identity
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Carole, the linkage unit: she links signatures and never sees a name.", no_args_is_help=True)
 
 Config = Annotated[Path, typer.Option("--config", help="Carole's configuration file.")]
+
+
+app.command()(scheduler)
+app.command()(worker)
+app.command("cluster-keys")(cluster_keys)
 
 
 @app.callback()
@@ -154,7 +161,12 @@ def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
 
 @app.command()
 def check(config: Config = Path("carole.yaml")) -> None:
-    """Check configuration, certificates and membership list, and report every error; nothing is started."""
+    """Check configuration, certificates and membership list, and report every error; nothing is started.
+
+    With `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other.
+    """
+    from tryst.carole.cluster.engine_section import DaskEngine
+    from tryst.carole.cluster.tls import require_admitted
     from tryst.carole.configuration import load_carole
     from tryst.common.keys.identity_configuration import open_identity
     from tryst.common.keys.wrapping_configuration import open_wrapper
@@ -168,6 +180,8 @@ def check(config: Config = Path("carole.yaml")) -> None:
     folder = PartyFolder(configuration.keys)
     trust = Trust(folder.path, Role.LINKER, members=configuration.members, pin=ListPin(config.absolute()))
     open_wrapper(configuration.wrapping, folder.wrapping)
+    if isinstance(configuration.engine, DaskEngine):
+        require_admitted(configuration.engine.address, configuration.engine)
     identity = open_identity(configuration.identity, folder.identity)
     check_own(trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
     typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tryst.carole.cluster.engine_section import DaskEngine
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.service.auditing import Auditing
 from tryst.carole.service.context import Limits, ServiceContext
@@ -88,6 +89,8 @@ class Application:
         identity = open_identity(self.configuration.identity, folder.identity)
         check_own(self._trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
         self.store = Store(self.configuration.store.database, self.configuration.store.place, vault, identity)
+        if isinstance(self.configuration.engine, DaskEngine):
+            self.configuration.engine.check()
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         own = Limits(limits.max_upload_bytes, limits.max_rows, quota)

@@ -15,13 +15,16 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 from structlog.contextvars import bound_contextvars
 
+from tryst.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
+from tryst.carole.engine.unit_pool import UnitPools
 from tryst.carole.service.linking import carry_out
 from tryst.carole.service.stages import Stages
 from tryst.carole.service.supervisor import STORAGE_FAILED
@@ -116,7 +119,8 @@ class Worker:
         self._store = Store(places.database, places.place, vault, identity, holder=holder)
         self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
-        self._resources = Resources(configuration.limits.worker_bytes, configuration.limits.worker_threads)
+        limits = configuration.limits
+        self._resources = Resources(limits.worker_bytes, limits.worker_threads, _units(configuration.engine))
         self._owner = owner
         self._label_projects = configuration.observability.label_projects
 
@@ -156,6 +160,8 @@ class Worker:
         try:
             spec = load_specification(self._store.projects.specification(lease.project), lease.project)
             log.info("reading contributions", project=lease.project, mode=spec.mode, values_sent=spec.mode == "trusted")
+            if self._resources.units is not None and spec.mode != "block_keyed":
+                log.info("the run stays on this machine", project=lease.project, mode=spec.mode)
             with Heartbeat(self._store, lease, stages) as heart:
                 # The list is read for every run: it may have changed since the last one.
                 reader = Reader.load(self._folder, Role.LINKER, self._pin.load(self._members))
@@ -204,6 +210,16 @@ class Worker:
             if error.code is not ErrorCode.WRONG_STATE:
                 raise
             log.warning("run lost", project=lease.project)
+
+
+def _units(engine: EngineConfiguration) -> UnitPools | None:
+    """Where the shards of a run are worked on, if not here."""
+    if not isinstance(engine, DaskEngine):
+        return None
+    from tryst.carole.cluster.cluster_units import cluster_units
+
+    engine.check()
+    return partial(cluster_units, engine)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -186,6 +186,23 @@ class Authority:
         if names:
             general += [x509.DNSName(dns) for dns in names.dns]
             general += [x509.IPAddress(address) for address in names.addresses]
+        return self._signed(public_key, name, uses, general, span)
+
+    def issue_machine(self, public_key: ec.EllipticCurvePublicKey, name: str) -> x509.Certificate:
+        """A leaf certificate of a machine of a cluster, which calls and is called, and is no party of a project."""
+        span = Validity.lasting(LEAF_LIFETIME)
+        span = Validity(span.not_before, min(span.not_after, self.certificate.not_valid_after_utc))
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
+        return self._signed(public_key, name, uses, [x509.DNSName(name)], span)
+
+    def _signed(
+        self,
+        public_key: ec.EllipticCurvePublicKey,
+        name: str,
+        uses: list[x509.ObjectIdentifier],
+        general: list[x509.GeneralName],
+        span: Validity,
+    ) -> x509.Certificate:
         issuer_id = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         return (
             x509.CertificateBuilder()

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from tryst.carole.bucket import Bucket
-from tryst.carole.configuration import load_carole, size_in_bytes, template
+from tryst.carole.cluster.engine_section import DaskEngine
+from tryst.carole.cluster.tls import require_admitted
+from tryst.carole.configuration import load_carole, template
+from tryst.carole.sizes import size_in_bytes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.fairness import MemberLimits
 
@@ -154,3 +157,60 @@ def test_all_errors_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "size"), [("1KiB", 1024), ("1.5 MiB", 3 << 19), ("3GiB", 3 << 30), ("1TiB", 1 << 40)])
 def test_sizes(text: str, size: int) -> None:
     assert size_in_bytes(text) == size
+
+
+ENGINE = """engine:
+  kind: dask
+  address: tls://scheduler.example.org:8786
+  ca: cluster/ca.pem
+  certificate: cluster/certificate.pem
+  key: /etc/tryst/key.pem
+  worker_memory: 8GiB
+"""
+
+
+def test_shards_may_be_worked_on_by_a_cluster(tmp_path: Path) -> None:
+    assert load_carole(written(tmp_path, GOOD)).engine.kind == "local"
+    assert load_carole(written(tmp_path, GOOD + "engine: {kind: local}\n")).engine.kind == "local"
+    found = load_carole(written(tmp_path, GOOD + ENGINE)).engine
+    assert isinstance(found, DaskEngine)
+    assert found.address == "tls://scheduler.example.org:8786"
+    assert (found.ca, found.key) == (tmp_path / "cluster/ca.pem", Path("/etc/tryst/key.pem"))
+    assert found.worker_bytes == 8 << 30
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("tls://", "tcp://", "expected tls://host:port; a scheduler is called by TLS and not otherwise"),
+        ("tls://", "", "expected tls://host:port"),
+        (":8786", "", "expected tls://host:port"),
+        (":8786", ":0", "expected tls://host:port"),
+        ("  key: /etc/tryst/key.pem\n", "", "engine.key: is missing"),
+        ("8GiB", "8 GB", "expected a size such as"),
+        ("kind: dask", "kind: spark", "engine"),
+        ("kind: dask", "kind: local", "unknown key"),
+    ],
+)
+def test_an_engine_without_tls_is_refused(tmp_path: Path, old: str, new: str, match: str) -> None:
+    assert old in ENGINE
+    with pytest.raises(TrystError, match=match) as caught:
+        load_carole(written(tmp_path, GOOD + ENGINE.replace(old, new, 1)))
+    assert caught.value.code is ErrorCode.CONFIGURATION
+
+
+def test_the_files_of_a_clusters_certificates_are_looked_at_before_anything_is_called(tmp_path: Path) -> None:
+    engine = load_carole(written(tmp_path, GOOD + ENGINE.replace("/etc/tryst", "cluster"))).engine
+    assert isinstance(engine, DaskEngine)
+    with pytest.raises(TrystError, match="the certificate of the cluster's authority cannot be read"):
+        engine.check()
+    (tmp_path / "cluster").mkdir()
+    for name in ("ca.pem", "certificate.pem", "key.pem"):
+        (tmp_path / "cluster" / name).write_text("no certificate")
+        (tmp_path / "cluster" / name).chmod(0o644)
+    with pytest.raises(TrystError, match=r"key\.pem"):
+        engine.check()
+    (tmp_path / "cluster/key.pem").chmod(0o600)
+    engine.check()
+    with pytest.raises(TrystError, match="these are not a certificate, its key and an authority's certificate"):
+        require_admitted(engine.address, engine)

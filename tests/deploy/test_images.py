@@ -240,7 +240,7 @@ OTHERS = (
     [
         ("alice", ["tryst.alice", "scipy"], ["alice", "party"]),
         ("bob", ["tryst.bob", "scipy"], ["bob", "party"]),
-        ("carole", ["tryst.carole", "scipy"], ["audit", "carole", "party"]),
+        ("carole", ["tryst.carole", "scipy", "jinja2"], ["audit", "carole", "party"]),
     ],
 )
 def test_what_is_there_is_enough_and_nothing_else_is_there(

@@ -14,12 +14,12 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-OF_IMAGES = (*EXTRAS["objects"], *EXTRAS["pkcs11"], *EXTRAS["postgres"], *EXTRAS["vault"])
+OF_IMAGES = (*EXTRAS["cluster"], *EXTRAS["objects"], *EXTRAS["pkcs11"], *EXTRAS["postgres"], *EXTRAS["vault"])
 """The extras that the images of services have."""
 PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *OF_IMAGES)]
 
 
-RARE = {"hvac", "obstore", "psycopg", "python-pkcs11"}
+RARE = {"dask", "distributed", "hvac", "obstore", "psycopg", "python-pkcs11"}
 """Of extras that few installations have."""
 
 

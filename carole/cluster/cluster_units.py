@@ -1,0 +1,135 @@
+"""The pool of units of a run whose shards are worked on by other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from tryst.carole.cluster.cluster_executor import ClusterExecutor
+from tryst.carole.cluster.engine_section import DaskEngine
+from tryst.carole.cluster.installed import differences, installed
+from tryst.carole.cluster.remote import WorkerFacts, facts, forget, itself, other_installation
+from tryst.carole.cluster.settings import CONNECT_SECONDS, security, use_dask
+from tryst.carole.cluster.tls import require_admitted, unreachable
+from tryst.carole.engine.contribution import SetReference
+from tryst.carole.engine.memory import MemoryBudget, mebibytes
+from tryst.carole.engine.unit_pool import UnitPool
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.logging_setup import log
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Value = TypeVar("Value")
+
+WORKER_SECONDS = 60
+"""How long to wait for the first worker."""
+
+MIN_IN_FLIGHT = 16
+"""Units under way at the least, so that workers that join later have some."""
+
+
+class ClusterUnits:
+    """Units on the workers of a scheduler.
+
+    Parameters
+    ----------
+    client
+        Connected to it.
+    engine
+        As configured.
+    threads
+        Threads of each worker.
+    """
+
+    def __init__(self, client: Client, engine: DaskEngine, threads: Sequence[int]) -> None:
+        self.executor: Executor = ClusterExecutor(client, engine.address, installed())
+        self._client = client
+        self._engine = engine
+        self._threads = threads
+
+    def room_for(self, unit_bytes: int, budget: MemoryBudget) -> int:
+        """Twice as many units as there are threads, so that none waits for the next one; nothing is reserved here.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if the threads of a worker together need more than `engine.worker_memory`.
+        """
+        needed = max(self._threads) * unit_bytes
+        if needed > self._engine.worker_bytes:
+            raise TrystError(
+                ErrorCode.MEMORY,
+                f"the largest shard of both files needs {mebibytes(unit_bytes)} of a worker's memory for each of its "
+                f"{max(self._threads)} threads",
+                where="engine.worker_memory",
+                got=mebibytes(self._engine.worker_bytes),
+                remedy="give workers more of it or fewer threads, block more finely, or use fewer bits",
+            )
+        return max(MIN_IN_FLIGHT, 2 * sum(self._threads))
+
+    def shared(self, value: Value) -> Value:
+        """A future of the value, which stands for it in an argument; workers send it to each other."""
+        return cast(Value, self._client.submit(itself, value, pure=False))
+
+
+@contextmanager
+def cluster_units(engine: DaskEngine, references: Sequence[SetReference]) -> Iterator[UnitPool]:
+    """Connect to a scheduler for a run that reads such sets; every worker has the same installation and can read them.
+
+    Raises
+    ------
+    TrystError
+        MODULE_MISSING without `tryst[cluster]`; as `require_admitted`; CONFIGURATION for a worker of another
+        installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
+    """
+    use_dask()
+    require_admitted(engine.address, engine)
+    client = _connected(engine)
+    try:
+        threads = _require_alike(client, engine, references)
+        log.info("units go to a cluster", scheduler=engine.address, workers=len(threads), threads=sum(threads))
+        yield ClusterUnits(client, engine, threads)
+    finally:
+        with suppress(Exception):  # what is left of a cluster that is gone
+            client.run(forget, on_error="ignore")
+        with suppress(Exception):
+            client.close(timeout=5)
+
+
+def _connected(engine: DaskEngine) -> Client:
+    from distributed import Client
+
+    connect = partial(Client, engine.address, security=security(engine), timeout=CONNECT_SECONDS, name="carole")
+    try:
+        # Neither is it the default of other code, nor does it call workers itself: only the scheduler.
+        client: Client = connect(set_as_default=False, direct_to_workers=False)
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError:
+        raise unreachable(engine.address, f"no worker in {WORKER_SECONDS} seconds") from None
+    except OSError as error:
+        raise unreachable(engine.address, type(error).__name__) from None
+    return client
+
+
+def _require_alike(client: Client, engine: DaskEngine, references: Sequence[SetReference]) -> list[int]:
+    """Refuse the run if a worker would compute, or cannot read; the threads of each."""
+    found: Mapping[str, Any] = client.run(facts, tuple(references), on_error="return")
+    workers = client.scheduler_info()["workers"]
+    for address, answer in found.items():
+        worker = f"worker {workers[address]['name']} at {address}" if address in workers else f"worker at {address}"
+        if not isinstance(answer, WorkerFacts):
+            # It has no such function: another version of Tryst, or none.
+            raise other_installation(worker, f"{type(answer).__name__} when it was asked for its versions")
+        if different := differences(installed(), answer.installed):
+            raise other_installation(worker, different)
+        if answer.error is not None:
+            error = answer.error
+            where = f"{worker}: {error.where}" if error.where else worker
+            raise TrystError(error.code, error.what, where=where, got=error.got, remedy=error.remedy)
+    if not found:
+        raise unreachable(engine.address, "no worker left")
+    return [int(workers[address]["nthreads"]) for address in found if address in workers] or [1]

@@ -1,0 +1,160 @@
+"""The two kinds of processes of a cluster: its scheduler, and workers. Each serves until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tryst.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
+from tryst.carole.cluster.installed import installed
+from tryst.carole.cluster.settings import CONNECT_SECONDS, NO_PAGE, security, use_dask
+from tryst.carole.cluster.tls import require_admitted, unreachable
+from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.payload_source import PayloadSource, provide
+from tryst.common.configuration import load_configuration
+from tryst.common.durable import whole_file
+from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping_configuration import open_wrapper
+from tryst.common.logging_setup import begin_log, log
+
+if TYPE_CHECKING:
+    from distributed.core import Server
+
+WRAPPING = "wrapping.key"
+
+
+def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
+    """Serve as scheduler until SIGTERM or SIGINT.
+
+    Parameters
+    ----------
+    path
+        Of ``scheduler.yaml``.
+    ready_file
+        Gets a JSON object with the address, once it can be called.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, MODULE_MISSING for what cannot be used.
+    """
+    configuration = load_configuration(path, SchedulerConfiguration)
+    use_dask()
+    from distributed import Scheduler
+
+    begin_log("scheduler", configuration.log_level)
+    host, _, port = configuration.listen.rpartition(":")
+    tls = security(configuration)
+
+    def made() -> Scheduler:
+        return Scheduler(
+            host=host.strip("[]"), port=int(port), protocol="tls", security=tls,
+            dashboard=False, dashboard_address=NO_PAGE, preload=[], preload_argv=[],
+        )  # fmt: skip
+
+    _serve(made, ready_file, configuration.listen)
+
+
+def serve_worker(path: Path, ready_file: Path | None = None) -> None:
+    """Work until SIGTERM or SIGINT, or until the scheduler is gone.
+
+    Parameters
+    ----------
+    path
+        Of ``worker.yaml``.
+    ready_file
+        Gets a JSON object with the address, once the worker is registered.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, MODULE_MISSING, VAULT for what cannot be used; CERTIFICATE, UNAVAILABLE as `require_admitted`;
+        UNAVAILABLE too when the scheduler is gone.
+    """
+    configuration = load_configuration(path, WorkerConfiguration)
+    engine, place = configuration.engine, configuration.store.place
+    os.umask(0o077)
+    use_dask()
+    from distributed import Worker
+
+    from tryst.carole.engine import shard_work
+
+    begin_log("worker", configuration.log_level)
+    vault = Vault(open_wrapper(configuration.wrapping, configuration.keys / WRAPPING))
+    blobs = Blobs(place)
+    if blobs.identity() is None:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "there are no blobs of a store of Carole's",
+            where=str(place),
+            remedy="mount her folder of blobs, or name her bucket",
+        )
+    provide(PayloadSource(blobs, vault))
+    require_admitted(engine.address, engine)
+    host, _, port = configuration.listen.rpartition(":")
+    contact = None if configuration.contact is None else f"tls://{configuration.contact}"
+    name = configuration.name or f"{socket.gethostname()}-{os.getpid()}"
+    tls = security(engine)
+    # What units need is imported before the first of them comes.
+    log.info("installed", units=shard_work.__name__, **installed())
+    # Dask wants a folder of its own, and writes nothing into it: `data` is in memory alone.
+    with tempfile.TemporaryDirectory(prefix="tryst-worker-") as folder:
+
+        def made() -> Worker:
+            return Worker(
+                engine.address, host=host.strip("[]"), port=int(port), contact_address=contact, protocol="tls",
+                security=tls, nthreads=configuration.threads, name=name, data={}, memory_limit=0,
+                local_directory=folder, dashboard=False, dashboard_address=NO_PAGE, preload=[], preload_argv=[],
+                death_timeout=CONNECT_SECONDS,
+            )  # fmt: skip
+
+        if not _serve(made, ready_file, engine.address):
+            raise unreachable(engine.address, "its end, or the loss of the connection")
+
+
+def _serve(made: Any, ready_file: Path | None, where: str) -> bool:
+    """Serve until a signal to end; False if it ended otherwise."""
+
+    async def run() -> bool:
+        stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopped.set)
+        server: Server = made()
+        try:
+            await server
+        except (OSError, TimeoutError) as error:
+            remedy = "check the address, and that nothing else listens on it"
+            raise TrystError(
+                ErrorCode.UNAVAILABLE, "the process cannot begin", where=where, got=type(error).__name__, remedy=remedy
+            ) from None
+        if ready_file is not None:
+            _write_ready(ready_file, {"address": server.address, "pid": os.getpid()})
+        log.info("ready", address=server.address)
+        ended = asyncio.ensure_future(server.finished())
+        waiting = asyncio.ensure_future(stopped.wait())
+        await asyncio.wait((ended, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        log.info("stopping")
+        with suppress(Exception):  # of a scheduler that is gone already
+            await asyncio.wait_for(server.close(), 10)
+        ended.cancel()
+        return stopped.is_set()
+
+    return asyncio.run(run())
+
+
+def _write_ready(path: Path, ready: dict[str, object]) -> None:
+    try:
+        with whole_file(path) as file:
+            file.write(json.dumps(ready).encode())
+    except OSError as error:
+        raise file_error(ErrorCode.CONFIGURATION, "the ready file cannot be written", path, error) from None

@@ -1,0 +1,90 @@
+"""What is run on a worker: units of Carole's runs, and questions about the worker. Functions of this module alone.
+
+A worker of another installation runs nothing: it may have joined after the run began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tryst.carole.cluster.installed import differences, installed
+from tryst.carole.engine.contribution import SetReference
+from tryst.carole.store.payload_source import provided
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.logging_setup import log, place_of
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """What a worker says of itself.
+
+    Attributes
+    ----------
+    installed
+        As `installed.installed`.
+    error
+        Why it cannot read what the run is about; None if it can.
+    """
+
+    installed: Mapping[str, str]
+    error: TrystError | None
+
+
+def facts(references: Sequence[SetReference]) -> WorkerFacts:
+    """What this worker has, and whether it can read such sets."""
+    try:
+        for reference in references:
+            reference.require()
+    except TrystError as error:
+        return WorkerFacts(installed(), error)
+    return WorkerFacts(installed(), None)
+
+
+def forget() -> None:
+    """Keep no data key of the run that has ended."""
+    provided().forget()
+
+
+def carried_out(expected: Mapping[str, str], function: Callable[..., Value], *arguments: Any) -> Value:
+    """Work on a unit.
+
+    Parameters
+    ----------
+    expected
+        What the run's driver has installed.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if this worker has another installation; otherwise as `function`.
+    """
+    if different := differences(expected, installed()):
+        raise other_installation("a worker", different)
+    try:
+        return function(*arguments)
+    except TrystError as error:
+        log.error("unit failed", code=error.code.name, error=str(error))
+        raise
+    except Exception as error:
+        log.error("unit failed", type=type(error).__name__, at=place_of(error))
+        raise
+
+
+def itself(value: Value) -> Value:
+    """The value: as a unit it is sent to the scheduler once, and reaches workers that join later."""
+    return value
+
+
+def other_installation(worker: str, different: str) -> TrystError:
+    """The error for a worker whose numbers might be others."""
+    return TrystError(
+        ErrorCode.CONFIGURATION,
+        "a worker must have the same installation as Carole",
+        where=worker,
+        got=different,
+        remedy="install the same version of Tryst there, with the packages of its lock, and start it again",
+    )

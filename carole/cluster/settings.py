@@ -1,0 +1,86 @@
+"""Dask as Carole uses it: all its settings are here, and none is read from files of its own or the environment.
+
+What it holds in memory, it never writes to a disk: it would be in the clear there. It serves no page: what it answers
+by HTTP, which is nothing, is on the loopback address. Its log's texts, which have the arguments of tasks, are not
+written; that it has logged something is (`logging_setup`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from tryst.carole.cluster.engine_section import Credentials
+from tryst.common.missing_module import missing_module
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+TRIES = 3
+"""How often a unit is begun that fails, or whose worker dies, before it ends the run."""
+
+NO_WORKERS_SECONDS = 300
+"""After which a run ends, to be tried again, where no worker is left."""
+
+CONNECT_SECONDS = 20
+
+NO_PAGE = "127.0.0.1:0"
+"""Where what would be Dask's pages answers that there is none."""
+
+_SETTINGS: dict[str, Any] = {
+    "distributed.comm.require-encryption": True,
+    "distributed.comm.tls.min-version": 1.2,
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS}s",
+    "distributed.comm.compression": False,
+    "distributed.scheduler.allowed-failures": TRIES - 1,
+    "distributed.scheduler.no-workers-timeout": f"{NO_WORKERS_SECONDS}s",
+    "distributed.scheduler.http.routes": [],
+    "distributed.scheduler.preload": [],
+    "distributed.scheduler.jupyter": False,
+    "distributed.worker.http.routes": [],
+    "distributed.worker.preload": [],
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.terminate": False,
+    # The plan of a unit and the choice of the second pass are as large as they are.
+    "distributed.admin.large-graph-warning-threshold": "1TiB",
+}
+
+
+def use_dask(**changed: Any) -> None:
+    """Import Dask, with these settings and nothing else; MODULE_MISSING without `tryst[cluster]`.
+
+    Parameters
+    ----------
+    changed
+        Settings that differ, by names with underscores for points and spaces for hyphens; for tests.
+    """
+    try:
+        import dask
+        import distributed  # noqa: F401 - it fails here, and not in the midst of a run
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None
+    dask.config.refresh(paths=[], env={})
+    dask.config.set(_SETTINGS)
+    for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.ERROR)
+
+
+def security(credentials: Credentials) -> Security:
+    """TLS by these files, for a client, a scheduler or a worker.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if one cannot be read, or the key's file is open to others.
+    """
+    from distributed.security import Security
+
+    credentials.check()
+    certificate, key = str(credentials.certificate), str(credentials.key)
+    parts = {f"tls_{role}_{part}" for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
+    files = {name: certificate if name.endswith("_cert") else key for name in parts}
+    return Security(require_encryption=True, tls_ca_file=str(credentials.ca), **files)

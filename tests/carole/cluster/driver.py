@@ -1,0 +1,35 @@
+"""The first half of a run in a process of its own, which can be killed: ``python -m tests.carole.cluster.driver``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+from tests.carole.cluster.processes import HeldStore, at, in_a_run, small_units
+from tryst.carole.cluster.cluster_units import cluster_units
+from tryst.carole.cluster.engine_section import DaskEngine
+from tryst.carole.engine import Resources
+from tryst.carole.store import Store
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+
+
+def main(folder: Path, certificates: Path, address: str, stage: str) -> None:
+    """Run by a cluster, and be killed where the stage begins."""
+    keys, identity = WrappingKeys.load(folder / "wrapping.key"), Identity(IdentityKey.create())
+    store = Store(f"sqlite:///{folder}/carole.db", folder / "blobs", Vault(keys), identity)
+    files = {"ca": "ca.pem", "certificate": "certificate.pem", "key": "key.pem"}
+    engine = DaskEngine(kind="dask", address=address, **{name: certificates / file for name, file in files.items()})
+    held = HeldStore(store, folder / "blobs", keys, identity)
+    with small_units():
+        kill = partial(os.kill, os.getpid(), signal.SIGKILL)
+        in_a_run(held, Resources(1 << 30, 2, partial(cluster_units, engine)), at(stage, 0.0, kill))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])

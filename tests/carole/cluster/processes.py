@@ -1,0 +1,132 @@
+"""A store of Carole's that the workers of a cluster read, and what a run finds in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from benchmarks._cluster_processes import ClusterProcesses
+from tests.carole.engine.test_shards import PLAN, people, sets_of
+from tests.carole.trial import PROJECT, UPLOADS, contributed
+from tests.carole.trial import Contribution as RandomContribution
+from tryst.carole.engine import Contribution, Resources, compare
+from tryst.carole.store import Store
+from tryst.carole.store.provision import initialise
+from tryst.carole.store.store import milliseconds
+from tryst.common.encoding.payload import to_bytes
+from tryst.common.encoding.signature_sets import SignatureSet, layout_of
+from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_key import IdentityKey
+from tryst.common.keys.vault import Vault
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Side
+from tryst.common.progress import Progress
+from tryst.common.wire.chunks import chunk_slices, root_digest
+
+
+class SetContribution(RandomContribution):
+    """A contribution of given sets."""
+
+    def __init__(self, sets: tuple[SignatureSet, ...], n_records: int) -> None:
+        self.sets = sets
+        self.layout = layout_of(sets, n_records)
+        self.payload = b"".join(to_bytes(sets))
+        self.chunks = [self.payload[part] for part in chunk_slices(len(self.payload))]
+        self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
+        self.root = root_digest(self.digests)
+
+
+class HeldStore(NamedTuple):
+    """A store with two contributions of mode block_keyed, and what its blobs are encrypted by."""
+
+    store: Store
+    blobs: Path
+    keys: WrappingKeys
+    identity: Identity
+
+    def parts(self) -> tuple[Contribution, Contribution]:
+        """Of Alice and of Bob."""
+        a, b = (Contribution(self.store.uploads.open(PROJECT, side)) for side in Side)
+        return a, b
+
+
+def held_store(folder: Path, rows: tuple[int, int] = (500, 400)) -> HeldStore:
+    """A store of people with repeated records, in sets of some 60 rows."""
+    keys, identity = WrappingKeys.create(), Identity(IdentityKey.create())
+    places = f"sqlite:///{folder}/carole.db", folder / "blobs"
+    initialise(*places, identity, milliseconds)
+    store = Store(*places, Vault(keys), identity)
+    store.recover()
+    given = {}
+    for side, n in zip(Side, rows, strict=True):
+        columns = people(n, n)
+        columns = {name: column.append(column[:30]) for name, column in columns.items()}
+        given[side] = SetContribution(sets_of(columns, 60), n + 30)
+    contributed(store, given)
+    return HeldStore(store, folder / "blobs", keys, identity)
+
+
+def again(held: HeldStore, side: Side) -> Path:
+    """The file with the blobs of a side's contribution."""
+    files = sorted(path for path in held.blobs.glob("*/*") if path.is_file())
+    assert len(files) == 2, "each contribution is one file"
+    return files[list(UPLOADS).index(side)]
+
+
+def in_a_run(held: HeldStore, resources: Resources, progress: Progress = lambda stage, done: None) -> list[Any]:
+    """All that the first half of a run has found, to the last bit, in lists."""
+    a, b = held.parts()
+    found, kept = compare(a, b, PLAN, resources, progress)
+    assert found.checked is not None
+    return [
+        found.patterns.gamma.tolist(),
+        found.patterns.mask.tolist(),
+        found.patterns.count.tolist(),
+        [column.tolist() for column in (kept.row_a, kept.row_b, kept.pattern)],
+        found.checked.agrees.tolist(),
+        found.checked.strangers,
+        None if found.levels is None else found.levels.tolist(),
+        [(part.missing.tolist(), part.records.tolist()) for part in found.lacking],
+        found.equal,
+        found.missing,
+        [warning.plain() for warning in found.warnings],
+    ]
+
+
+class HeldCluster(ClusterProcesses):
+    """A cluster whose workers read a store, unless they are given something else."""
+
+    def __init__(self, folder: Path, held: HeldStore) -> None:
+        super().__init__(folder)
+        self._held = held
+
+    def start(self, name: str, keys: WrappingKeys | None = None, blobs: Path | None = None, **more: Any) -> int:
+        """As `worker`."""
+        return self.worker(name, keys or self._held.keys, blobs or self._held.blobs, **more)
+
+
+@contextmanager
+def small_units(pairs: int = 2000):  # type: ignore[no-untyped-def]
+    """Units of few pairs, so that a small file has many."""
+    from tryst.carole.engine import shards
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "UNIT_PAIRS", pairs)
+        yield
+
+
+def at(stage: str, fraction: float, act: Callable[[], object]) -> Progress:
+    """Progress that acts once, when a stage has come so far."""
+    done = []
+
+    def progress(now: str, share: float) -> None:
+        if now == stage and share >= fraction and not done:
+            done.append(True)
+            act()
+
+    return progress

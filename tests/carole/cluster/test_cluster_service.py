@@ -1,0 +1,97 @@
+"""Carole's service with an engine of kind dask: her worker process sends shards to a cluster, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks._cluster_processes import ClusterProcesses
+from tests.carole import trial
+from tests.carole.cluster.processes import SetContribution
+from tests.carole.deployment import Deployment
+from tests.carole.engine.test_shards import TEXT, people, sets_of
+from tests.carole.service.test_worker import COMMON, contribute, eventually
+from tests.ports import free_port
+from tryst.carole.projects import RunState
+from tryst.carole.service.supervisor import Supervisor
+from tryst.carole.store.artifacts import rows_of
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.parties import Side
+from tryst.common.pki.provisioning import Provisioned
+from tryst.common.specification import encoding_digest, load_specification, specification_digest
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+    made = ClusterProcesses(tmp_path_factory.mktemp("cluster"))
+    yield made
+    made.stop()
+
+
+def of_dask(address: str, files: str) -> tuple[str, str]:
+    """What changes the configuration's template."""
+    return "log_level: info", f"engine: {{kind: dask, address: '{address}', {files}}}\nlog_level: info"
+
+
+def compared(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> dict[Side, bytes]:
+    """What the custodians are asked for after the first half of a run in mode block_keyed."""
+    text = TEXT.replace("shards", "trial", 1)
+    spec = load_specification(text)
+    digest = specification_digest(spec)
+    monkeypatch.setattr(trial, "DIGEST", digest)
+    new = replace(trial.NEW, specification=text, specification_digest=digest, encoding_digest=encoding_digest(spec))
+    given = {side: SetContribution(sets_of(people(200, number), 60), 200) for number, side in enumerate(Side)}
+    trial.contributed(carole.store, given, new)
+    carole.store.runs.start("trial", "coordinator", "a", "a" * 32)
+    run = carole.store.projects.get("trial").runs[-1].run
+    eventually(lambda: carole.store.runs.get("trial", run).state not in (RunState.QUEUED, RunState.RUNNING))
+    assert carole.store.runs.get("trial", run).state is RunState.RESOLVING, carole.store.runs.get("trial", run)
+    found = {side: carole.store.artifacts.read(run, rows_of(side)) for side in Side}
+    return {side: bytes(content) for side, content in found.items() if content is not None}
+
+
+def test_a_run_of_mode_block_keyed_by_a_cluster_asks_for_the_same_rows(
+    parties: Provisioned, tmp_path: Path, cluster: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = WrappingKeys.load(parties.parties["carole"].path / "wrapping.key")
+    found = []
+    for name, changed in (("local", ()), ("dask", (of_dask(cluster.address, cluster.files("carole")),))):
+        carole = Deployment(parties, tmp_path / name, *changed)
+        try:
+            carole.start(Supervisor)
+            if changed:
+                cluster.worker("worker", keys=keys, blobs=carole.root / "store" / "blobs", threads=2)
+            found.append(compared(carole, monkeypatch))
+        finally:
+            carole.stop()
+    assert len(found[0][Side.ALICE]) > 1000
+    assert found[0] == found[1]
+    assert '"address"' in cluster.log("worker")
+
+
+def test_a_run_of_mode_open_stays_here_whatever_the_engine(
+    parties: Provisioned, tmp_path: Path, cluster: ClusterProcesses
+) -> None:
+    """Nothing listens where its scheduler would be."""
+    changed = of_dask(f"tls://127.0.0.1:{free_port()}", cluster.files("carole"))
+    carole = Deployment(parties, tmp_path / "carole", changed)
+    try:
+        carole.start(Supervisor)
+        contribute(carole)
+        run = carole.coordinator().start("trial").run
+        eventually(lambda: carole.store.runs.get("trial", run).state is RunState.DONE)
+        assert carole.store.runs.get("trial", run).links == COMMON
+    finally:
+        carole.stop()
+
+
+def test_carole_does_not_start_without_the_files_of_her_engine(parties: Provisioned, tmp_path: Path) -> None:
+    changed = of_dask("tls://127.0.0.1:8786", "ca: no.pem, certificate: no.pem, key: no.pem")
+    carole = Deployment(parties, tmp_path / "carole", changed)
+    with pytest.raises(TrystError, match="the certificate of the cluster's authority cannot be read") as caught:
+        carole.start()
+    assert caught.value.code is ErrorCode.CONFIGURATION
