@@ -24,10 +24,11 @@ VERSIONS = ("1.30", "1.37")
 def rendered(chart: Any, values: dict[str, Any]) -> dict[str, Any]:
     """The objects, or the error; and what the schemas refuse."""
     try:
-        sheets = chart.render(values, name=values["party"], namespace=f"tryst-{values['party']}")
+        name = values.get("party", "cluster")
+        sheets = chart.render(values, name=name, namespace=f"tryst-{name}")
     except helm_python.HelmError as error:
         return {"error": str(error)}
-    notes = sheets.pop("tryst/templates/NOTES.txt")
+    notes = sheets.pop(next(name for name in sheets if name.endswith("/NOTES.txt")))
     objects = [one for sheet in sheets.values() for one in yaml.safe_load_all(sheet) if one]
     refused = []
     for one in objects:

@@ -1,0 +1,157 @@
+"""deploy/helm/tryst-cluster and deploy/compose.cluster.yaml: who reaches whom, and configurations that are ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.sites import DEPLOY, REPOSITORY
+from tryst.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
+from tryst.common.configuration import load_configuration
+
+TOOLS = REPOSITORY / ".venv-deploy/bin/python"
+CHART = DEPLOY / "helm/tryst-cluster"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.cluster.yaml").read_text())
+PORTS = {"scheduler": 8786, "worker": 8788}
+
+
+def text(name: str) -> str:
+    return (DEPLOY / f"helm/{name}.yaml").read_text()
+
+
+def values(**workers: Any) -> dict[str, Any]:
+    return {
+        "scheduler": {"configuration": text("scheduler")},
+        "workers": {"configuration": text("worker"), **workers},
+    }
+
+
+OBJECTS = [{"to": [{"ipBlock": {"cidr": "192.0.2.9/32"}}], "ports": [{"port": 9000}]}]
+GOOD = {"plain": values(), "bucket": values(replicas=8, egress=OBJECTS), "claim": values(blobsClaim="carole-blobs")}
+BAD = {
+    "no configuration": ({"scheduler": {"configuration": "version: 1"}, "workers": {}}, "configuration"),
+    "a tag that moves": ({**values(), "image": {"tag": "latest"}}, "tag"),
+    "a misspelt value": (values(replica=1), "replica"),
+}
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict[str, Any]:
+    if not TOOLS.exists():
+        pytest.skip("Helm's engine is not installed: make .venv-deploy")
+    asked = {
+        "chart": str(CHART),
+        "values": GOOD | {name: given for name, (given, _) in BAD.items()},
+        "compose": [str(DEPLOY / "compose.cluster.yaml")],
+    }
+    program = [str(TOOLS), str(Path(__file__).with_name("charts.py"))]
+    ran = subprocess.run(program, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def of(answer: dict[str, Any], name: str, kind: str) -> dict[str, dict[str, Any]]:
+    objects = answer["rendered"][name]["objects"]
+    return {one["metadata"]["name"]: one for one in objects if one["kind"] == kind}
+
+
+def test_the_tools_accept_what_is_meant_and_refuse_the_rest(answer: dict[str, Any]) -> None:
+    assert {name: answer["rendered"][name].get("refused") for name in GOOD} == {name: [] for name in GOOD}
+    assert [one for one in answer["lint"] if one["severity"] > 1] == []
+    assert set(map(tuple, answer["compose"].values())) == {()}
+    for name, (_, named) in BAD.items():
+        assert named in answer["rendered"][name]["error"]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_pods_are_confined_and_see_no_more_than_they_need(answer: dict[str, Any], name: str) -> None:
+    deployments = of(answer, name, "Deployment")
+    assert set(deployments) == set(PORTS)
+    for part, deployment in deployments.items():
+        spec = deployment["spec"]["template"]["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        (container,) = spec["containers"]
+        for one in (*spec["initContainers"], container):
+            assert one["image"] == "tryst-carole:0.1.0"
+            assert one["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+        assert container["command"] == ["tryst", "carole", part, "--config", f"/etc/tryst/{part}.yaml"]
+        assert [port["containerPort"] for port in container["ports"]] == [PORTS[part]]
+        writable = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+        assert writable == {"/var/cache/tryst", "/tmp"}
+        volumes = {volume["name"]: volume for volume in spec["volumes"]}
+        assert volumes["keys"]["emptyDir"]["medium"] == "Memory"
+        assert volumes["secret"]["secret"]["secretName"] == f"cluster-{part}-keys"
+        assert ("blobs" in volumes) == (name == "claim" and part == "worker")
+        (map_,) = (one for key, one in of(answer, name, "ConfigMap").items() if key == part)
+        assert map_["data"] == {f"{part}.yaml": text(part)}
+    assert deployments["worker"]["spec"]["replicas"] == (8 if name == "bucket" else 2)
+
+
+def test_carole_reaches_the_scheduler_it_the_workers_and_they_nothing_else(answer: dict[str, Any]) -> None:
+    policies = of(answer, "bucket", "NetworkPolicy")
+    deployments = of(answer, "bucket", "Deployment")
+    labels = {part: deployments[part]["spec"]["template"]["metadata"]["labels"] for part in PORTS}
+    pods = {part: {"podSelector": {"matchLabels": labels[part]}} for part in PORTS}
+    ports = {part: [{"port": port, "protocol": "TCP"}] for part, port in PORTS.items()}
+    both = ["Ingress", "Egress"]
+    assert policies["nothing-else"]["spec"] == {"podSelector": {}, "policyTypes": both, "ingress": [], "egress": []}
+    carole = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "tryst-carole"}},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/name": "tryst", "app.kubernetes.io/component": "carole"}},
+    }
+    assert policies["scheduler"]["spec"] == {
+        "podSelector": {"matchLabels": labels["scheduler"]},
+        "policyTypes": both,
+        "ingress": [{"from": [carole, pods["worker"]], "ports": ports["scheduler"]}],
+        "egress": [{"to": [pods["worker"]], "ports": ports["worker"]}],
+    }
+    spec = policies["worker"]["spec"]
+    assert spec["ingress"] == [{"from": [pods["scheduler"], pods["worker"]], "ports": ports["worker"]}]
+    names, *others = spec["egress"]
+    assert {port["port"] for port in names["ports"]} == {53}
+    assert others == [
+        {"to": [pods["scheduler"]], "ports": ports["scheduler"]},
+        {"to": [pods["worker"]], "ports": ports["worker"]},
+        *OBJECTS,
+    ]
+    (service,) = of(answer, "bucket", "Service").values()
+    assert service["spec"]["selector"] == labels["scheduler"]
+    assert (service["metadata"]["name"], service["spec"]["ports"][0]["port"]) == ("scheduler", 8786)
+
+
+def test_the_configurations_are_ones_and_fit_each_other() -> None:
+    scheduler = load_configuration(DEPLOY / "helm/scheduler.yaml", SchedulerConfiguration)
+    worker = load_configuration(DEPLOY / "helm/worker.yaml", WorkerConfiguration)
+    assert worker.engine.address == "tls://scheduler:8786"
+    assert (scheduler.listen, worker.listen) == ("0.0.0.0:8786", "0.0.0.0:8788")
+    assert worker.keys == worker.engine.key.parent == scheduler.key.parent == Path("/etc/tryst/keys")
+
+
+def test_compose_gives_carole_the_scheduler_alone_and_workers_her_blobs_alone() -> None:
+    services = COMPOSE["services"]
+    assert services["carole"]["networks"] == ["carole-scheduler"]
+    assert services["scheduler"]["networks"] == ["carole-scheduler", "scheduler-worker"]
+    assert services["worker"]["networks"] == ["scheduler-worker"]
+    assert COMPOSE["networks"] == {name: {"internal": True} for name in ("carole-scheduler", "scheduler-worker")}
+    carole = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    for part in PORTS:
+        service = services[part]
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["image"] == carole["services"]["carole"]["image"]
+        assert not {"ports", "expose", "privileged", "environment"} & service.keys()
+        assert all(mount["read_only"] for mount in service["volumes"])
+        assert service["command"] == ["tryst", "carole", part, "--config", f"/etc/tryst/{part}.yaml"]
+    (volume,) = (mount for mount in services["worker"]["volumes"] if mount["type"] == "volume")
+    assert (volume["source"], volume["volume"]) == ("carole", {"subpath": "blobs"})
+    assert volume["source"] in carole["volumes"]
