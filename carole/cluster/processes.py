@@ -1,4 +1,4 @@
-"""The two kinds of processes of a cluster: its scheduler, and workers. Each serves until it is told to end."""
+"""The two kinds of processes of a cluster: its scheduler, and workers. Each serves until a signal ends it."""
 
 from __future__ import annotations
 

@@ -42,19 +42,22 @@ _SETTINGS: dict[str, Any] = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.terminate": False,
+    # Nobody looks at what it measures of itself, which takes processor time all the while.
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.cycle": "10s",
+    "distributed.admin.tick.limit": "30s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.disk": False,
+    "distributed.diagnostics.erred-tasks.max-history": 1,
     # The plan of a unit and the choice of the second pass are as large as they are.
     "distributed.admin.large-graph-warning-threshold": "1TiB",
 }
 
 
-def use_dask(**changed: Any) -> None:
-    """Import Dask, with these settings and nothing else; MODULE_MISSING without `tryst[cluster]`.
-
-    Parameters
-    ----------
-    changed
-        Settings that differ, by names with underscores for points and spaces for hyphens; for tests.
-    """
+def use_dask() -> None:
+    """Import Dask, with these settings and nothing else; MODULE_MISSING without `tryst[cluster]`."""
     try:
         import dask
         import distributed  # noqa: F401 - it fails here, and not in the midst of a run

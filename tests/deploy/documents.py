@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.deploy.sites import REPOSITORY
 
 GUIDES = tuple(
-    REPOSITORY / f"docs/{name}.md" for name in ("coordinator", "custodian", "linkage-unit", "certificates", "steward")
+    REPOSITORY / f"docs/{name}.md"
+    for name in ("cluster", "coordinator", "custodian", "linkage-unit", "certificates", "steward")
 )
 """One for each role; they quote errors."""
 

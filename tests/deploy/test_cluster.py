@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.deploy.documents import blocks, sections, typed_commands
 from tests.deploy.sites import DEPLOY, REPOSITORY
+from tests.ports import free_port
+from tryst.carole.cluster.cluster_units import cluster_units
 from tryst.carole.cluster.configuration import SchedulerConfiguration, WorkerConfiguration
+from tryst.carole.cluster.engine_section import DaskEngine
+from tryst.carole.configuration import load_carole, template
 from tryst.common.configuration import load_configuration
+from tryst.common.keys.wrapping import WrappingKeys
 
 TOOLS = REPOSITORY / ".venv-deploy/bin/python"
 CHART = DEPLOY / "helm/tryst-cluster"
@@ -155,3 +164,47 @@ def test_compose_gives_carole_the_scheduler_alone_and_workers_her_blobs_alone() 
     (volume,) = (mount for mount in services["worker"]["volumes"] if mount["type"] == "volume")
     assert (volume["source"], volume["volume"]) == ("carole", {"subpath": "blobs"})
     assert volume["source"] in carole["volumes"]
+
+
+def test_the_recipe_by_hand_makes_a_cluster(tmp_path: Path) -> None:
+    """Its commands and configurations as they are printed, but for addresses and for where Carole's blobs are."""
+    text = sections(REPOSITORY / "docs/cluster.md")["By hand"]
+    make, scheduler, worker, _, engine = blocks(text)
+    port, blobs = free_port(), tmp_path / "blobs"
+    blobs.mkdir()
+    (blobs / "identity").write_text("a store\n")
+
+    def here(configuration: str) -> str:
+        for old, new in (("scheduler.example.org:8786", f"127.0.0.1:{port}"), ("/srv/carole/blobs", str(blobs))):
+            configuration = configuration.replace(old, new)
+        return re.sub(r"listen: 0\.0\.0\.0:8786", f"listen: 127.0.0.1:{port}", configuration).replace(":8788", ":0")
+
+    (tmp_path / "scheduler.yaml").write_text(here(scheduler))
+    (tmp_path / "worker.yaml").write_text(here(worker))
+    (tmp_path / "carole.yaml").write_text(template("127.0.0.1:0") + here(engine))
+    (tmp_path / "keys").mkdir()
+    WrappingKeys.create().save(tmp_path / "keys" / "wrapping.key")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+    def begin(words: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", "tryst", *words], cwd=tmp_path, env=environment)
+
+    keys, serve, work, *_ = typed_commands(text)
+    assert blocks(text)[0] == make
+    assert begin(keys).wait(60) == 0
+    assert {path.name for path in (tmp_path / "cluster").iterdir()} == {
+        "authority", "carole", "scheduler", "worker-1", "worker-2",
+    }  # fmt: skip
+    processes = [begin([*serve, "--ready-file", str(tmp_path / "ready")])]
+    try:
+        while not (tmp_path / "ready").exists():
+            assert processes[0].poll() is None
+        processes.append(begin(work))
+        configured = load_carole(tmp_path / "carole.yaml").engine
+        assert isinstance(configured, DaskEngine)
+        with cluster_units(configured, []) as pool:
+            assert pool.executor.submit(os.getpid).result(60) == processes[1].pid
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+        assert [process.wait(60) for process in processes] == [0, 0][: len(processes)]

@@ -30,6 +30,7 @@ from tryst.carole.engine.unit_pool import LostUnitError
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Side
+from tryst.common.rpc.status import passes
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -199,3 +200,4 @@ def test_a_unit_that_ends_three_workers_ends_and_without_workers_a_run_waits_for
     cluster.kill("scheduler")
     error = refused(held, cluster.resources())
     assert (error.code, error.what) == (ErrorCode.UNAVAILABLE, "the scheduler cannot be reached")
+    assert passes(error.code), "the run goes back to the queue"

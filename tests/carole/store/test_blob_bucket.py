@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from tryst.carole.bucket import Bucket
 from tryst.carole.store import Store, blob_bucket
 from tryst.carole.store.backup import back_up, restore
 from tryst.carole.store.blobs import Blobs
+from tryst.carole.store.payload_source import PayloadSource
 from tryst.carole.store.provision import initialise
 from tryst.carole.store.store import milliseconds
 from tryst.common.errors import ErrorCode, TrystError
@@ -78,6 +80,7 @@ def test_uploads_runs_and_erasure_in_a_bucket(
     bucket: Bucket,
     url: str,
     identity: Identity,
+    vault: Vault,
 ) -> None:
     store = open_here()
     assert initialise(url, bucket, identity, milliseconds)[1] is False
@@ -87,6 +90,10 @@ def test_uploads_runs_and_erasure_in_a_bucket(
     for side, given in contributions.items():
         assert store.uploads.open(PROJECT, side).payload.read(5, 3_000_000) == given.payload[5:3_000_000]
         assert store.uploads.read(PROJECT, side)
+    # By another process too, which has the bucket's credentials and the wrapping key, and no database.
+    reference = pickle.loads(pickle.dumps(store.uploads.open(PROJECT, Side.BOB).reference(0))).reference  # noqa: S301
+    other = PayloadSource(Blobs(bucket), vault).reader(reference)
+    assert other.read(5, 3_000_000) == contributions[Side.BOB].payload[5:3_000_000]
     store.runs.start(PROJECT, "coordinator", "r", "1" * 32)
     lease = store.runs.take("worker")
     assert lease is not None
