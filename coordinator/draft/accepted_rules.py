@@ -60,14 +60,16 @@ def accepted_rules(
     block_keyed
         As for `propose_rules`.
     measured
-        What the gate measures; default: `cleaned`. The files at the size they may grow to.
+        What the gate measures, and in which pairs are counted; default: `cleaned`. The files at the size they may grow
+        to.
 
     Notes
     -----
     The cost of the gate for each file and trial, some seconds per rule; mostly one trial or two.
     """
     search = _Search(fields, cleaned, with_rules, gate, measured or cleaned)
-    alice, bob = (dict(cleaned[side]) for side in Side)
+    # Of a sample a rule compares few pairs for each row; of its file it may compare hundreds of times as many.
+    alice, bob = (dict((measured or cleaned)[side]) for side in Side)
     kept: list[Proposal] = []
     trials: list[JudgedRules] = []
     for pairs_per_row in PAIRS_TRIED:

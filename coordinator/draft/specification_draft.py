@@ -11,6 +11,7 @@ may be linked.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -114,7 +115,7 @@ def draft(
         The custodians' leakage gate; rules and fields are changed until it accepts them. None: they are not measured.
     rows
         Records that either file may grow to, where these are samples: the gate measures files of this size, made of
-        them. 0: the files are measured as they are.
+        them, and the pairs of rules are counted in these. 0: the files are measured as they are.
     leakage
         Limits that the draft must meet. Limits for registers that it does not have are drafted from what is measured.
     seed
@@ -192,7 +193,8 @@ def draft(
     drafted.left_out += [f"{field.name}: see `blocking`." for field in drafted.fields if field.name not in kept]
     drafted.fields = list(accepted.fields)
     comments = _comments(drafted, identifiers) | ({"leakage": limits} if limits else {})
-    comments["blocking"] = _blocking_comment(pairs, judged, accepted.steps, largest, seed)
+    counted = math.prod(max(map(len, columns.values())) for columns in measured.values())
+    comments["blocking"] = _blocking_comment(counted, judged, accepted.steps, largest, seed)
     for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
     if spec.mode == "block_keyed":

@@ -25,6 +25,7 @@ from tryst.common.specification import (
     specification_notes,
 )
 from tryst.common.specification.model.defaults import Mode
+from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.blocking_rules import count_pairs
 from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft
 from tryst.coordinator.truth_columns import Truth
@@ -471,3 +472,20 @@ def test_signatures_that_cannot_be_are_refused(bits: int, randomised_response: f
     with pytest.raises(TrystError) as caught:
         draft(people(1), people(1), "test", bits=bits, randomised_response=randomised_response)
     assert caught.value.code is code
+
+
+def test_rules_from_a_sample_compare_few_pairs_of_its_file() -> None:
+    """Of 2,000 records the postcode compares .7 pairs a row, of 60,000 twenty: it is no rule for these by itself."""
+    files = two_files(2_000, 2_000, 1_000, 0.2, np.random.default_rng(1))
+    alice, bob = (file.drop(TRUTH) for file in files)
+
+    def postcode_alone(rows: int) -> bool:
+        spec, comments, _ = draft(alice, bob, "sample", True, "open", rows=rows)
+        n = max(rows, 2_000)
+        assert f"Of {n * n:,} pairs" in comments["blocking"]
+        for position, _ in enumerate(spec.blocking):
+            assert int(comments[f"blocking[{position}]"].removesuffix(" pairs.").replace(",", "")) <= 10 * n
+        return any([key.field for key in rule.keys] == ["postcode"] for rule in spec.blocking)
+
+    assert postcode_alone(0)
+    assert not postcode_alone(60_000)
