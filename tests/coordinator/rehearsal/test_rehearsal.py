@@ -111,6 +111,8 @@ def test_what_a_rehearsal_leaves_behind(
     steps = ["provision", "start", "specify", "agree", "contribute", "link", "assess", "release", "evaluate"]
     assert [stage["name"] for stage in timings["stages"]] == steps
     assert timings["peak_memory_bytes"] > 50 << 20
+    assert timings["processor_seconds"].keys() == {"carole", "alice", "bob"}
+    assert min(timings["processor_seconds"].values()) > 0.1
     assert "http://" not in (out / "report.html").read_text().replace("http://www.w3.org/", "")
     judged = json.loads((out / "assessment.json").read_text())
     assert judged["records"] == links.height
