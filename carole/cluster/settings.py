@@ -42,7 +42,7 @@ _SETTINGS: dict[str, Any] = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.terminate": False,
-    # Nobody looks at what it measures of itself, which takes processor time all the while.
+    # What it measures of itself has no reader, and takes processor time all the while.
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
     "distributed.admin.tick.interval": "1s",
