@@ -16,7 +16,8 @@ from pathlib import Path
 
 from tryst.common.cleaning import clean
 from tryst.common.custodian.configuration import CsvSource
-from tryst.common.custodian.source.csv_file import read_csv
+from tryst.common.custodian.source.csv_file import csv_batches
+from tryst.common.custodian.source.table import joined
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
@@ -27,7 +28,7 @@ def run(path: Path, spec: Specification, threads: int) -> tuple[Encoded, dict[st
     """Read, clean and sign one file, as a custodian does."""
     started, used = time.perf_counter(), time.process_time()
     columns = [name for field in spec.fields for name in field.columns_of(Side.ALICE)]
-    frame = read_csv(CsvSource(path=path), columns).frame
+    frame = joined(csv_batches(CsvSource(path=path), columns)).frame
     read = time.perf_counter()
     cleaned = clean(frame, spec, Side.ALICE)
     ready, ready_used = time.perf_counter(), time.process_time()

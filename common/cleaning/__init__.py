@@ -1,14 +1,14 @@
 """Cleaning: from a custodian's columns to the values that are compared, with a count of everything that changed.
 
 `definition` defines the cleaning of one value in plain Python, `dates` and `numerals` that of dates and numbers;
-`clean` cleans a whole file. `Profile` counts the changes per field and step, for the custodian only; it never holds a
-value.
+`clean` cleans a whole file, `Cleaning` one in batches. `Profile` counts the changes per field and step, for the
+custodian only; it never holds a value.
 """
 
-from tryst.common.cleaning.columns import Cleaned, clean
+from tryst.common.cleaning.columns import Cleaned, Cleaning, clean
 from tryst.common.cleaning.definition import clean_value
 from tryst.common.cleaning.display import profile_table
 from tryst.common.cleaning.profile import FieldProfile, Profile
 from tryst.common.cleaning.variables import VariableProfile
 
-__all__ = ["Cleaned", "FieldProfile", "Profile", "VariableProfile", "clean", "clean_value", "profile_table"]
+__all__ = ["Cleaned", "Cleaning", "FieldProfile", "Profile", "VariableProfile", "clean", "clean_value", "profile_table"]

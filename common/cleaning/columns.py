@@ -1,12 +1,13 @@
-"""Cleaning of a custodian's whole file, on the distinct values of each column.
+"""Cleaning of a custodian's file, as a whole or batch by batch, on the distinct values of each column.
 
 A column of a million surnames has some ten thousand distinct ones: each is cleaned once, and counted as often as it
-occurs. The result is that of `definition.clean_value` for every row.
+occurs. The result is that of `definition.clean_value` for every row, whatever the batches are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -21,13 +22,14 @@ from tryst.common.cleaning.definition import (
     parse_value,
     stop_phrases,
 )
-from tryst.common.cleaning.harmonising import Places, harmonised, numbered
+from tryst.common.cleaning.harmonising import harmonised, unnamed_in
 from tryst.common.cleaning.parts import salt_text
 from tryst.common.cleaning.plain_dates import plain_dates
+from tryst.common.cleaning.positions import Positions
 from tryst.common.cleaning.profile import FieldProfile, Profile
 from tryst.common.cleaning.similar_values import listed_in
 from tryst.common.cleaning.source_values import texts_of
-from tryst.common.cleaning.variables import clean_variables
+from tryst.common.cleaning.variables import VariableCleaning
 from tryst.common.parties import Side
 from tryst.common.specification import FieldSpec, Specification
 from tryst.common.specification.model.defaults import Step
@@ -49,7 +51,7 @@ class Cleaned:
     """By variable that this custodian holds: Int32, the category's place in the public list, null where missing."""
 
 
-def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Places | None = None) -> Cleaned:
+def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, positions: Positions | None = None) -> Cleaned:
     """Clean the compared fields and the variables of a custodian's file.
 
     Parameters
@@ -60,8 +62,8 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Pl
         The specification.
     side
         Whose file it is.
-    places
-        Names the places of rows, for errors; by default their numbers in the frame.
+    positions
+        Where the rows are, for errors; by default their numbers in the frame.
 
     Returns
     -------
@@ -80,18 +82,91 @@ def clean(frame: pl.DataFrame, spec: Specification, side: Side | str, places: Pl
     O(rows) hashing plus O(distinct values) work per field; the fields are cleaned one after the other, so that no more
     than one field's tables are in memory besides the result.
     """
-    columns: dict[str, pl.Series] = {}
-    profiles = []
-    for spec_field, raw in texts_of(frame, spec, Side(side)):
-        if spec_field.categorisation:
-            raw = _harmonised(raw, spec_field, Side(side), places)
-        cleaned, profile = _clean_field(raw, spec_field, Side(side))
-        columns[spec_field.name] = cleaned
-        profiles.append(profile)
-    profiles = [_held_back(profile, columns, spec) for profile in profiles]
-    variables, counted = clean_variables(frame, spec, Side(side), places)
-    counts = Profile(rows=frame.height, fields=tuple(profiles), variables=counted)
-    return Cleaned(columns=columns, profile=counts, variables=variables)
+    cleaning = Cleaning(spec, Side(side))
+    columns, variables = cleaning.batch(frame, positions)
+    return Cleaned(columns=columns, profile=cleaning.profile(), variables=variables)
+
+
+class Cleaning:
+    """Cleans a custodian's file batch by batch.
+
+    Parameters
+    ----------
+    spec
+        The specification.
+    side
+        Whose file it is.
+    """
+
+    def __init__(self, spec: Specification, side: Side) -> None:
+        self._spec, self._side = spec, side
+        self._rows = 0
+        self._counts: dict[str, FieldProfile] = {}
+        self._tokens: dict[str, Counter[int]] = {field.name: Counter() for field in spec.fields}
+        self._unnamed = {f.name: unnamed_in(f"field {f.name}", side, f.column_of(side)) for f in spec.fields}
+        self._variables = VariableCleaning(spec, side)
+
+    def batch(
+        self, frame: pl.DataFrame, positions: Positions | None = None
+    ) -> tuple[dict[str, pl.Series], dict[str, pl.Series]]:
+        """Clean some rows: the columns of `Cleaned` and its variables.
+
+        Where there are several batches their columns hold texts: how a number or a time is written depends on all rows.
+
+        Raises
+        ------
+        TrystError
+            As `clean`, but for values that no table or list names: `profile` refuses those of all batches.
+        """
+        positions = Positions.of_rows(frame.height) if positions is None else positions
+        columns: dict[str, pl.Series] = {}
+        counts: dict[str, FieldProfile] = {}
+        for spec_field, raw in texts_of(frame, self._spec, self._side):
+            if spec_field.categorisation:
+                raw = self._harmonised(raw, spec_field, positions)
+            cleaned, counts[spec_field.name], tokens = _clean_field(raw, spec_field, self._side)
+            columns[spec_field.name] = cleaned
+            self._tokens[spec_field.name].update(tokens)
+        for name, found in counts.items():
+            more = _held_back(found, columns, self._spec)
+            self._counts[name] = self._counts[name].with_more(more) if name in self._counts else more
+        self._rows += frame.height
+        return columns, self._variables.batch(frame, positions)
+
+    def profile(self, distinct: Mapping[str, int] | None = None) -> Profile:
+        """The counts of all batches.
+
+        Parameters
+        ----------
+        distinct
+            By field the number of distinct cleaned values in all batches; not needed of one batch.
+
+        Raises
+        ------
+        TrystError
+            SOURCE for values that no table of categorisation and no list of categories names, with counts and places.
+        """
+        for unnamed in self._unnamed.values():
+            if unnamed.error is not None:
+                raise unnamed.error
+        variables = self._variables.profiles()
+        fields = (
+            replace(
+                counts,
+                distinct=counts.distinct if distinct is None else distinct[name],
+                tokens=_minimum_median_maximum(self._tokens[name]),
+            )
+            for name, counts in self._counts.items()
+        )
+        return Profile(rows=self._rows, fields=tuple(fields), variables=variables)
+
+    def _harmonised(self, raw: pl.Series, spec: FieldSpec, positions: Positions) -> pl.Series:
+        codes = missing_codes(spec)
+
+        def unknown(value: str) -> bool:
+            return is_missing(value, codes)
+
+        return harmonised(raw, spec.categorisation, self._side, unknown, positions, self._unnamed[spec.name])
 
 
 def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Specification) -> FieldProfile:
@@ -105,20 +180,7 @@ def _held_back(profile: FieldProfile, columns: dict[str, pl.Series], spec: Speci
     )
 
 
-def _harmonised(raw: pl.Series, spec: FieldSpec, side: Side, places: Places | None) -> pl.Series:
-    codes = missing_codes(spec)
-    return harmonised(
-        raw,
-        spec.categorisation,
-        side,
-        lambda value: is_missing(value, codes),
-        f"field {spec.name}",
-        spec.column_of(side),
-        places or numbered,
-    )
-
-
-def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile]:
+def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series, FieldProfile, dict[int, int]]:
     values = raw.alias("raw").to_frame().group_by("raw").agg(pl.len().cast(pl.Int64).alias("count"))
     working = _Working(values.with_columns(pl.col("raw").fill_null("").alias("value")), spec)
     blank = working.drop(working.blank())
@@ -145,9 +207,9 @@ def _clean_field(raw: pl.Series, spec: FieldSpec, side: Side) -> tuple[pl.Series
         emptied=emptied,
         changed=changed,
         distinct=table["value"].n_unique() - int(table["value"].has_nulls()),
-        tokens=_token_counts(table, spec),
+        tokens=None,
     )
-    return cleaned.alias(spec.name), profile
+    return cleaned.alias(spec.name), profile, _token_counts(table, spec)
 
 
 class _Working:
@@ -222,15 +284,24 @@ class _Working:
         return result
 
 
-def _token_counts(table: pl.DataFrame, spec: FieldSpec) -> tuple[int, int, int] | None:
+def _token_counts(table: pl.DataFrame, spec: FieldSpec) -> dict[int, int]:
+    """Rows by the number of tokens of their value."""
     present = table.filter(pl.col("value").is_not_null())
     if present.is_empty():
+        return {}
+    counts = tokenise(present["value"], spec.tokens, _NO_KEY).counts
+    rows = pl.DataFrame({"tokens": counts, "rows": present["count"]}).group_by("tokens").agg(pl.col("rows").sum())
+    return dict(rows.iter_rows())
+
+
+def _minimum_median_maximum(rows: Mapping[int, int]) -> tuple[int, int, int] | None:
+    """Of the numbers of tokens, by rows; None without any."""
+    if not rows:
         return None
-    by_count = (
-        pl.DataFrame({"tokens": tokenise(present["value"], spec.tokens, _NO_KEY).counts, "rows": present["count"]})
-        .sort("tokens")
-        .with_columns(pl.col("rows").cum_sum())
-    )
-    half = by_count["rows"][-1] / 2
-    median = by_count.filter(pl.col("rows") >= half)["tokens"][0]
-    return int(by_count["tokens"][0]), int(median), int(by_count["tokens"][-1])
+    half, below = sum(rows.values()) / 2, 0
+    numbers = sorted(rows)
+    for median in numbers:
+        below += rows[median]
+        if below >= half:
+            break
+    return numbers[0], median, numbers[-1]

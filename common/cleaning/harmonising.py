@@ -7,19 +7,54 @@ variable: the error gives the number of values and their places, not the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from tryst.common.cleaning.positions import Found, Positions
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification.model.categorisation import CommonCategory, category_of
 
-Places = Callable[[NDArray[np.bool_]], str]
-"""Names the places of some rows: ``lines 3, 17``."""
 
-_SHOWN = 5
+class Refusal(Protocol):
+    """Words the error for rows with values that no table names."""
+
+    def __call__(self, rows: str) -> TrystError:
+        """The error; `rows` says how many rows, how many different values, and where."""
+        ...
+
+
+class Unnamed:
+    """The values of one column that no table names, in all batches of a file.
+
+    Parameters
+    ----------
+    refusal
+        Makes the error.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        self._refusal = refusal
+        self._values: set[str] = set()
+        self._found = Found()
+        self._rows = 0
+
+    def add(self, raw: pl.Series, outside: pl.Series, positions: Positions) -> None:
+        """Add a batch: its values, and which of them no table names."""
+        self._rows += len(raw)
+        if outside.any():
+            self._found.add(positions, outside.to_numpy())
+            self._values.update(raw.filter(outside).unique().to_list())
+
+    @property
+    def error(self) -> TrystError | None:
+        """The error for all of them; None if there are none."""
+        if not self._found.count:
+            return None
+        return self._refusal(
+            f"{self._found.count:,} of {self._rows:,} rows, {len(self._values):,} different values ({self._found})"
+        )
 
 
 def harmonised(
@@ -27,11 +62,10 @@ def harmonised(
     table: Sequence[CommonCategory],
     side: Side,
     is_missing: Callable[[str], bool],
-    of: str,
-    column: str,
-    places: Places,
+    positions: Positions,
+    unnamed: Unnamed,
 ) -> pl.Series:
-    """The values of a column as common categories.
+    """The values of a column, or of a part of one, as common categories; null where they are unnamed.
 
     Parameters
     ----------
@@ -43,15 +77,10 @@ def harmonised(
         Whose column it is.
     is_missing
         Whether a value that the table does not name means *not known*; such values are returned as they are.
-    of, column
-        The field or variable and its column, for the error.
-    places
-        Names the places of rows, for the error.
-
-    Raises
-    ------
-    TrystError
-        SOURCE for values that the table does not name.
+    positions
+        Where the rows are, for the error.
+    unnamed
+        Receives the rows whose values the table does not name.
 
     Notes
     -----
@@ -70,21 +99,21 @@ def harmonised(
     )
     rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
     outside = rows.select(pl.col("raw").is_not_null() & pl.col("category").is_null() & ~pl.col("missing")).to_series()
-    if outside.any():
-        others = sum(category is None for category in found) - sum(missing)
-        raise TrystError(
+    unnamed.add(raw, outside, positions)
+    value = pl.when(pl.col("category").is_not_null() | pl.col("missing")).then(pl.coalesce("category", "raw"))
+    return rows.select(value).to_series().alias(raw.name)
+
+
+def unnamed_in(of: str, side: Side, column: str) -> Unnamed:
+    """For the values of a field's or variable's column that its table of categorisation does not name."""
+
+    def refusal(rows: str) -> TrystError:
+        return TrystError(
             ErrorCode.SOURCE,
             f"{of} has values that its table of categorisation does not name for {side}",
             where=f"{side}'s column {column!r}",
-            got=f"{int(outside.sum()):,} of {len(raw):,} rows, {others:,} different values"
-            f" ({places(outside.to_numpy())})",
+            got=rows,
             remedy="add them to the table, or to the `missing` codes, or correct the file",
         )
-    return rows.select(pl.coalesce("category", "raw")).to_series().alias(raw.name)
 
-
-def numbered(chosen: NDArray[np.bool_]) -> str:
-    """Where rows are, by their numbers."""
-    numbers = np.flatnonzero(chosen) + 1
-    shown = ", ".join(str(number) for number in numbers[:_SHOWN])
-    return f"row{'s' if len(numbers) > 1 else ''} {shown}{', ...' if len(numbers) > _SHOWN else ''}"
+    return Unnamed(refusal)

@@ -7,7 +7,7 @@ values, as one token instead of ten. So each operator looks at it before anythin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from tryst.common.cleaning.variables import VariableProfile
@@ -54,6 +54,12 @@ class FieldProfile:
     def present(self) -> int:
         """With a value after cleaning."""
         return self.rows - self.missing
+
+    def with_more(self, other: FieldProfile) -> FieldProfile:
+        """The counts of these rows and of others; not `distinct` and `tokens`, which do not follow from the parts'."""
+        counts = ("rows", "blank", "coded", "unreadable", "emptied", "unsalted", "coded_values")
+        changed = {step: number + other.changed[step] for step, number in self.changed.items()}
+        return replace(self, changed=changed, **{name: getattr(self, name) + getattr(other, name) for name in counts})
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Likely errors in the specification or the file, judged by these counts."""

@@ -8,11 +8,12 @@ values.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from tryst.common.cleaning.harmonising import Places, harmonised, numbered
+from tryst.common.cleaning.harmonising import Unnamed, harmonised, unnamed_in
+from tryst.common.cleaning.positions import Positions
 from tryst.common.cleaning.source_values import text_values
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
@@ -42,6 +43,11 @@ class VariableProfile:
         """Without a category."""
         return self.blank + self.coded
 
+    def with_more(self, other: VariableProfile) -> VariableProfile:
+        """The counts of these rows and of others."""
+        rows, blank, coded = self.rows + other.rows, self.blank + other.blank, self.coded + other.coded
+        return replace(self, rows=rows, blank=blank, coded=coded)
+
     def warnings(self) -> Iterator[ResultWarning]:
         """Likely errors in the specification or the file, judged by these counts."""
         if self.missing == self.rows:
@@ -50,57 +56,87 @@ class VariableProfile:
             yield result_warning("rows_without_category", variable=self.variable, missing=self.missing, rows=self.rows)
 
 
-def clean_variables(
-    frame: pl.DataFrame, spec: Specification, side: Side, places: Places | None = None
-) -> tuple[dict[str, pl.Series], tuple[VariableProfile, ...]]:
-    """The categories of every row in the variables that a custodian holds.
+class VariableCleaning:
+    """Cleans the variables that a custodian holds, in one batch or several.
 
     Parameters
     ----------
-    frame
-        The file as read.
-    spec
-        The specification.
-    side
-        Whose file it is.
-    places
-        Names the places of rows, for the error; by default their numbers in the frame.
-
-    Returns
-    -------
-    dict of str to Series of Int32
-        By variable the place of the row's category in the public list, null where it is missing.
-    tuple of VariableProfile
-        Counts.
-
-    Raises
-    ------
-    TrystError
-        FIELD_MISSING for a missing column, SOURCE for values that are not categories; one error for each variable, with
-        counts and places and never the value.
-
-    Notes
-    -----
-    O(rows) hashing and O(distinct values) work per variable.
+    spec, side
+        The variables, and whose file it is.
     """
-    columns: dict[str, pl.Series] = {}
-    profiles: list[VariableProfile] = []
-    errors: list[TrystError] = []
-    for variable in spec.variables_of(side):
-        try:
-            column, profile = _clean(frame, variable, side, places or numbered)
-        except TrystError as error:
-            errors.append(error)
-            continue
-        columns[variable.name] = column
-        profiles.append(profile)
+
+    def __init__(self, spec: Specification, side: Side) -> None:
+        self._side, self._variables = side, spec.variables_of(side)
+        self._profiles: dict[str, VariableProfile] = {}
+        self._categorised = {v.name: unnamed_in(f"variable {v.name}", side, v.column_of(side)) for v in self._variables}
+        self._listed = {v.name: _outside_list(v, side) for v in self._variables}
+
+    def batch(self, frame: pl.DataFrame, positions: Positions) -> dict[str, pl.Series]:
+        """The categories of every row of a batch: Int32, places in the public list, null where missing.
+
+        Raises
+        ------
+        TrystError
+            FIELD_MISSING for a missing column, SOURCE for one that holds no single values; one error for each variable.
+
+        Notes
+        -----
+        O(rows) hashing and O(distinct values) work per variable.
+        """
+        columns: dict[str, pl.Series] = {}
+        errors: list[TrystError] = []
+        for variable in self._variables:
+            name = variable.name
+            unnamed = self._categorised[name], self._listed[name]
+            try:
+                columns[name], counts = _clean(frame, variable, self._side, positions, *unnamed)
+            except TrystError as error:
+                errors.append(error)
+                continue
+            before = self._profiles.get(name)
+            self._profiles[name] = counts if before is None else before.with_more(counts)
+        _raise(errors)
+        return columns
+
+    def profiles(self) -> tuple[VariableProfile, ...]:
+        """Counts of all batches.
+
+        Raises
+        ------
+        TrystError
+            SOURCE for values that are not categories; one error for each variable, with counts and places and never
+            the value.
+        """
+        found = [each.error for v in self._variables for each in (self._categorised[v.name], self._listed[v.name])]
+        _raise([error for error in found if error is not None])
+        return tuple(self._profiles[variable.name] for variable in self._variables)
+
+
+def _raise(errors: list[TrystError]) -> None:
     if errors:
         raise errors[0] if len(errors) == 1 else TrystErrors(errors[0].code, errors)
-    return columns, tuple(profiles)
+
+
+def _outside_list(variable: VariableSpec, side: Side) -> Unnamed:
+    def refusal(rows: str) -> TrystError:
+        return TrystError(
+            ErrorCode.SOURCE,
+            f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
+            where=f"{side}'s column {variable.column_of(side)!r}",
+            got=rows,
+            remedy="add them to the specification, as categories or as `missing` codes, or correct the file",
+        )
+
+    return Unnamed(refusal)
 
 
 def _clean(
-    frame: pl.DataFrame, variable: VariableSpec, side: Side, places: Places
+    frame: pl.DataFrame,
+    variable: VariableSpec,
+    side: Side,
+    positions: Positions,
+    categorised: Unnamed,
+    listing: Unnamed,
 ) -> tuple[pl.Series, VariableProfile]:
     name = variable.column_of(side)
     if name not in frame.columns:
@@ -118,9 +154,8 @@ def _clean(
             variable.categorisation,
             side,
             lambda value: folded_label(value) in codes,
-            f"variable {variable.name}",
-            name,
-            places,
+            positions,
+            categorised,
         )
     distinct = raw.drop_nulls().unique()
     listed, missing = variable.places, variable.missing_codes
@@ -137,16 +172,7 @@ def _clean(
     outside = rows.select(
         pl.col("raw").is_not_null() & pl.col("place").is_null() & ~pl.col("blank") & ~pl.col("coded")
     ).to_series()
-    if outside.any():
-        count = int(outside.sum())
-        others = sum(label not in listed and label not in missing for label in folded)
-        raise TrystError(
-            ErrorCode.SOURCE,
-            f"variable {variable.name} has values that are none of its {len(variable.categories)} categories",
-            where=f"{side}'s column {name!r}",
-            got=f"{count:,} of {len(raw):,} rows, {others:,} different values ({places(outside.to_numpy())})",
-            remedy="add them to the specification, as categories or as `missing` codes, or correct the file",
-        )
+    listing.add(raw, outside, positions)
     blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
     profile = VariableProfile(
         variable=variable.name,

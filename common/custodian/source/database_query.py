@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,13 @@ _ROWS_AT_ONCE = 20_000
 _WHERE = "the database query"
 
 
-def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> SourceTable:
-    """Run the query and keep the selected columns, or all, as text.
+def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    """Run the query and read the selected columns, or all, as text, some rows at a time.
+
+    Yields
+    ------
+    SourceTable
+        At least one, which may be without rows.
 
     Raises
     ------
@@ -52,17 +57,12 @@ def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> Sour
             columns = available if columns is None else columns
             require_columns(available, columns, _WHERE)
             places = [available.index(name) for name in columns]
-            chunks = [_frame(columns, [[] for _ in columns])]
+            yield _table(_frame(columns, [[] for _ in columns]), 0)
+            before = 0
             for rows in result.partitions(_ROWS_AT_ONCE):
-                chunks.append(
-                    _frame(
-                        columns,
-                        [
-                            [_text(row[place], name) for row in rows]
-                            for name, place in zip(columns, places, strict=True)
-                        ],
-                    )
-                )
+                cells = [[_text(row[place], name) for row in rows] for name, place in zip(columns, places, strict=True)]
+                yield _table(_frame(columns, cells), before)
+                before += len(rows)
     except SQLAlchemyError as error:
         raise TrystError(
             ErrorCode.SOURCE,
@@ -73,8 +73,11 @@ def read_database(source: DatabaseSource, columns: Sequence[str] | None) -> Sour
         ) from None
     finally:
         engine.dispose()
-    frame = pl.concat(chunks)
-    return SourceTable(frame, np.arange(1, frame.height + 1, dtype=np.int64), "row", _WHERE)
+
+
+def _table(frame: pl.DataFrame, before: int) -> SourceTable:
+    """Rows of the query after so many."""
+    return SourceTable(frame, np.arange(before + 1, before + frame.height + 1, dtype=np.int64), "row", _WHERE)
 
 
 def open_engine(source: DatabaseSource) -> sqlalchemy.Engine:

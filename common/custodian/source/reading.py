@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from tryst.common.cleaning import Cleaned, clean
 from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.custodian.source.csv_file import read_csv
+from tryst.common.custodian.source.csv_file import csv_batches
 from tryst.common.custodian.source.csv_form import CsvOptions, csv_source
-from tryst.common.custodian.source.database_query import open_engine, read_database
-from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers, refuse_empty, require_columns
-from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.custodian.source.database_query import database_batches, open_engine
+from tryst.common.custodian.source.parquet_file import parquet_batches
+from tryst.common.custodian.source.table import SourceTable, check_identifiers, joined, no_records
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 
 FOUND = CsvOptions()
 """Nothing of a file's form is given."""
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a batch at most: some 10 MB of text."""
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
@@ -121,18 +122,34 @@ def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
     Raises
     ------
     TrystError
-        As `read_csv`, `read_parquet` and `read_database`; EMPTY_SOURCE for a source without records.
+        As `source_batches`.
+    """
+    return joined(source_batches(source, columns))
+
+
+def source_batches(source: Source, columns: Sequence[str] | None, rows: int = ROWS_AT_ONCE) -> Iterator[SourceTable]:
+    """Read the selected columns, each once, or all, as text, at most so many rows at a time.
+
+    Raises
+    ------
+    TrystError
+        As `csv_batches`, `parquet_batches` and `database_batches`; EMPTY_SOURCE for a source without records.
     """
     selected = None if columns is None else list(dict.fromkeys(columns))
     match source.chosen:
         case CsvSource() as chosen:
-            table = read_csv(chosen, selected)
+            tables = csv_batches(chosen, selected)
         case ParquetSource() as chosen:
-            table = read_parquet(chosen, selected)
+            tables = parquet_batches(chosen, selected)
         case DatabaseSource() as chosen:
-            table = read_database(chosen, selected)
-    refuse_empty(table)
-    return table
+            tables = database_batches(chosen, selected)
+    records = 0
+    for table in tables:
+        records += table.n_rows
+        if table.n_rows:
+            yield from table.slices(rows)
+    if not records:
+        raise no_records(table.where)
 
 
 def check_driver(source: Source) -> None:
@@ -147,37 +164,6 @@ def check_driver(source: Source) -> None:
         open_engine(source.database).dispose()
 
 
-def read_parquet(source: ParquetSource, columns: Sequence[str] | None) -> SourceTable:
-    """Read the selected columns of a Parquet file, or all, as text.
-
-    Raises
-    ------
-    TrystError
-        SOURCE for a file that cannot be read, is no Parquet or is cut short; FIELD_MISSING for a missing column.
-    """
-    path = source.path
-    try:
-        size = path.stat().st_size
-        names = list(pl.read_parquet_schema(path))
-        columns = [name.strip() for name in names] if columns is None else columns
-        require_columns([name.strip() for name in names], columns, str(path))
-        stored = {name.strip(): name for name in names}
-        frame = pl.read_parquet(path, columns=[stored[name] for name in columns])
-    except OSError as error:
-        raise _unreadable(path, (error.strerror or "input error").lower()) from None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # The reader's own message may quote what it read.
-        raise TrystError(
-            ErrorCode.SOURCE,
-            "not a whole Parquet file: it was cut short, damaged, or is of another format",
-            where=str(path),
-            got=f"{size} bytes",
-            remedy="copy the file again from where it was made, and compare its size",
-        ) from None
-    text = pl.DataFrame([as_text(frame.get_column(stored[name]), str(path)).alias(name) for name in columns])
-    return SourceTable(text, np.arange(1, text.height + 1, dtype=np.int64), "row", str(path))
-
-
 def source_stamp(source: Source) -> tuple[int, int, int] | None:
     """Inode, size and time, which change when a source file is replaced or corrected; None for a database."""
     chosen = source.chosen
@@ -188,12 +174,3 @@ def source_stamp(source: Source) -> tuple[int, int, int] | None:
     except OSError:
         return (0, 0, 0)
     return (status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-def _unreadable(path: Path, reason: str) -> TrystError:
-    return TrystError(
-        ErrorCode.SOURCE,
-        f"cannot be read: {reason}",
-        where=str(path),
-        remedy="check the path in the configuration and the file's permissions",
-    )

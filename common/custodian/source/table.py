@@ -7,18 +7,16 @@ line or row where it is, never the value.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tryst.common.cleaning.positions import Found, Positions
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.message_words import closest
-
-_SHOWN = 5
-"""How many positions a message names."""
 
 NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"
 """The remedy where none of the selected columns is there."""
@@ -50,12 +48,28 @@ class SourceTable:
         """Number of records."""
         return self.frame.height
 
-    def places(self, chosen: NDArray[np.bool_]) -> str:
-        """Where the chosen rows are: the unit and the first few positions."""
-        positions = self.positions[chosen]
-        shown = ", ".join(str(position) for position in positions[:_SHOWN])
-        more = ", ..." if len(positions) > _SHOWN else ""
-        return f"{self.unit}{'s' if len(positions) > 1 else ''} {shown}{more}"
+    @property
+    def places(self) -> Positions:
+        """Where the rows are, for messages."""
+        return Positions(self.positions, self.unit)
+
+    def slices(self, rows: int) -> Iterator[SourceTable]:
+        """The table in parts of at most so many rows; itself if it has no more."""
+        if self.n_rows <= rows:
+            yield self
+            return
+        for begin in range(0, self.n_rows, rows):
+            part = self.frame.slice(begin, rows)
+            yield SourceTable(part, self.positions[begin : begin + rows], self.unit, self.where)
+
+
+def joined(tables: Iterable[SourceTable]) -> SourceTable:
+    """The tables of a source, at least one, as a single one."""
+    parts = list(tables)
+    if len(parts) == 1:
+        return parts[0]
+    positions = np.concatenate([part.positions for part in parts])
+    return SourceTable(pl.concat([part.frame for part in parts]), positions, parts[0].unit, parts[0].where)
 
 
 def trimmed(column: pl.Series) -> pl.Series:
@@ -64,11 +78,34 @@ def trimmed(column: pl.Series) -> pl.Series:
     return stripped.set(stripped == "", None)
 
 
-def as_text(column: pl.Series, where: str) -> pl.Series:
+def can_shorten(column: pl.Series) -> bool:
+    """Whether the numbers of a column are all whole, or its times of day all midnight; of other types it says nothing.
+
+    Whether a column as a whole can follows from its parts.
+    """
+    kind = column.dtype
+    if kind.is_float() or isinstance(kind, pl.Decimal):
+        whole = (column.fill_nan(None) if kind.is_float() else column).drop_nulls()
+        return bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all())
+    if isinstance(kind, pl.Datetime):
+        return bool((column.drop_nulls().dt.time() == datetime.time()).all()) if column.len() else True
+    return True
+
+
+def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Series:
     """A typed column as text, the way a person would write it in a CSV file.
 
     Whole numbers stored as floating point (as a file with gaps often has them) lose their ``.0``, dates are written
     ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out.
+
+    Parameters
+    ----------
+    column
+        Or a part of one.
+    where
+        The source, for the error.
+    shorten
+        Whether the whole column can be written so (`can_shorten`); None: this is the whole.
 
     Raises
     ------
@@ -80,19 +117,15 @@ def as_text(column: pl.Series, where: str) -> pl.Series:
         return trimmed(column)
     if kind in (pl.Categorical, pl.Enum) or kind.is_integer() or kind in (pl.Boolean, pl.Null):
         return trimmed(column.cast(pl.String))
+    if shorten is None:
+        shorten = can_shorten(column)
     if kind.is_float() or isinstance(kind, pl.Decimal):
-        whole = column.drop_nulls()
-        if kind.is_float():
-            column = column.fill_nan(None)
-            whole = column.drop_nulls()
-        if bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all()):
-            return column.cast(pl.Int64).cast(pl.String)
-        return column.cast(pl.String)
+        column = column.fill_nan(None) if kind.is_float() else column
+        return column.cast(pl.Int64).cast(pl.String) if shorten else column.cast(pl.String)
     if kind == pl.Date:
         return column.dt.to_string("%Y-%m-%d")
     if isinstance(kind, pl.Datetime):
-        midnight = bool((column.drop_nulls().dt.time() == datetime.time()).all()) if column.len() else True
-        return column.dt.to_string("%Y-%m-%d" if midnight else "%Y-%m-%dT%H:%M:%S")
+        return column.dt.to_string("%Y-%m-%d" if shorten else "%Y-%m-%dT%H:%M:%S")
     raise TrystError(
         ErrorCode.SOURCE,
         f"column '{column.name}' is of a type that has no text form",
@@ -148,21 +181,14 @@ def require_columns(
         raise TrystErrors(errors[0].code, errors, where=where)
 
 
-def refuse_empty(table: SourceTable) -> None:
-    """Refuse a source without records.
-
-    Raises
-    ------
-    TrystError
-        EMPTY_SOURCE.
-    """
-    if table.n_rows == 0:
-        raise TrystError(
-            ErrorCode.EMPTY_SOURCE,
-            "the source has column names but no records",
-            where=table.where,
-            remedy="check that the right file or query is configured",
-        )
+def no_records(where: str) -> TrystError:
+    """The error (EMPTY_SOURCE) for a source without records."""
+    return TrystError(
+        ErrorCode.EMPTY_SOURCE,
+        "the source has column names but no records",
+        where=where,
+        remedy="check that the right file or query is configured",
+    )
 
 
 def check_identifiers(table: SourceTable, column: str) -> pl.Series:
@@ -180,18 +206,31 @@ def check_identifiers(table: SourceTable, column: str) -> pl.Series:
     identifiers = table.frame.get_column(column)
     missing = identifiers.is_null().to_numpy()
     repeated = identifiers.is_duplicated().to_numpy() & ~missing
+    without, twice = Found(), Found()
+    without.add(table.places, missing)
+    twice.add(table.places, repeated)
+    refuse_identifiers(column, table.where, without, twice, identifiers.filter(pl.Series(repeated)).n_unique())
+    return identifiers
+
+
+def refuse_identifiers(column: str, where: str, without: Found, repeated: Found, distinct: int) -> None:
+    """Refuse a source with rows without an identifier, or with so many identifiers that several rows have.
+
+    Raises
+    ------
+    TrystError
+        DUPLICATE_IDENTIFIER.
+    """
     problems = []
-    if missing.any():
-        problems.append(f"{int(missing.sum())} rows without one ({table.places(missing)})")
-    if repeated.any():
-        distinct = identifiers.filter(pl.Series(repeated)).n_unique()
-        problems.append(f"{distinct} identifiers on {int(repeated.sum())} rows ({table.places(repeated)})")
+    if without.count:
+        problems.append(f"{without.count} rows without one ({without})")
+    if repeated.count:
+        problems.append(f"{distinct} identifiers on {repeated.count} rows ({repeated})")
     if problems:
         raise TrystError(
             ErrorCode.DUPLICATE_IDENTIFIER,
             f"every row needs an identifier of its own in column '{column}'",
-            where=table.where,
+            where=where,
             got=" and ".join(problems),
             remedy="give every record one row with its own identifier, or name another column as the identifier",
         )
-    return identifiers

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tryst.common.cleaning import Profile, clean, profile_table
+from tryst.common.cleaning.positions import Positions
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.common.specification import Specification
@@ -72,10 +74,10 @@ def test_every_row_is_counted_once(values: list[str | None]):
 def test_a_value_outside_the_list_is_reported_by_count_and_place_and_never_shown():
     table = frame(quality=["good", "secret", "secret", "hidden", "poor"], home=["city", "villa", "city", "x", None])
     with pytest.raises(TrystErrors) as raised:
-        clean(table, spec(DRIVING, HOME), "alice", lambda chosen: f"line {int(chosen.argmax()) + 2}")
+        clean(table, spec(DRIVING, HOME), "alice", Positions(np.arange(2, 7), "line"))
     text = str(raised.value)
     assert raised.value.code is ErrorCode.SOURCE
-    assert "3 of 5 rows, 2 different values (line 3)" in text
+    assert "3 of 5 rows, 2 different values (lines 3, 4, 5)" in text
     assert "1 of 5 rows, 1 different values (line 3)" in text
     assert not any(word in text for word in ("secret", "hidden", "villa"))
     with pytest.raises(TrystError, match=r"rows 2, 3, 4\)"):

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tryst.common.custodian.configuration import CsvSource
-from tryst.common.custodian.source import csv_file, plain_csv
-from tryst.common.custodian.source.csv_file import read_csv
-from tryst.common.custodian.source.table import SourceTable
+from tryst.common.custodian.source import plain_csv
+from tryst.common.custodian.source.csv_file import csv_batches
+from tryst.common.custodian.source.table import SourceTable, joined
 from tryst.common.errors import TrystError
 
 
 def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> SourceTable | str:
     with monkeypatch.context() as patch:
-        patch.setattr(csv_file, "read_plain", lambda *_: None)
+        patch.setattr(plain_csv, "_NEVER", plain_csv._NEVER + b",")
         return outcome(path, columns)
 
 
 def outcome(path: Path, columns: list[str]) -> SourceTable | str:
     try:
-        return read_csv(CsvSource(path=path), columns)
+        return joined(csv_batches(CsvSource(path=path), columns))
     except TrystError as error:
         return str(error)
+
+
+def plainly(path: Path, separator: str, columns: list[str]) -> pl.DataFrame | None:
+    with path.open("rb") as file:
+        frames = list(plain_csv.PlainReader(file, separator, columns).frames())
+    return pl.concat(frames) if frames else None
 
 
 def same(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +82,7 @@ def test_quick_and_strict_agree(
 def test_plain_files_take_the_quick_way(rows: list[list[str]], tmp_path: Path) -> None:
     path = tmp_path / "file.csv"
     path.write_text("x,y\n" + "".join(f"{','.join(row)}\n" for row in rows), encoding="utf-8", newline="")
-    frame = plain_csv.read_plain(path, ",", ["y", "x"])
+    frame = plainly(path, ",", ["y", "x"])
     assert frame is not None
     assert frame.rows() == [(row[1].strip(BLANKS) or None, row[0].strip(BLANKS) or None) for row in rows]
 
@@ -105,15 +112,15 @@ def test_other_files_are_left_to_the_strict_reader(
 ) -> None:
     path = tmp_path / "file.csv"
     path.write_bytes(payload)
-    assert plain_csv.read_plain(path, ",", ["x", "y"]) is None
+    assert plainly(path, ",", ["x", "y"]) is None
     same(path, ["x", "y"], monkeypatch)
 
 
 def test_separators_that_are_no_single_byte_are_left_to_the_strict_reader(tmp_path: Path) -> None:
     path = tmp_path / "file.csv"
     path.write_text("x¦y\na¦b\n", encoding="utf-8")
-    assert plain_csv.read_plain(path, "¦", ["x", "y"]) is None
+    assert plainly(path, "¦", ["x", "y"]) is None
     path.write_text("x\ty\na\tb\n", encoding="utf-8")
-    frame = plain_csv.read_plain(path, "\t", ["x"])
+    frame = plainly(path, "\t", ["x"])
     assert frame is not None
     assert frame.rows() == [("a",)]
