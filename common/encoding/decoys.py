@@ -14,7 +14,8 @@ under the same key, since decoys drawn newly for a second upload would be recogn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -63,17 +64,57 @@ def with_decoys(
     O(n_rows + n_decoys) for each field and round of draws.
     """
     check_columns(columns, specification)
+    found = invented_records(_Held(columns), specification, noise)
+    return {field.name: pl.concat([columns[field.name], found[field.name]]) for field in specification.fields}
+
+
+class Records(Protocol):
+    """The records of a file, wherever they are."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records."""
+        ...
+
+    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+        """By field, the values of some records; of each field as many."""
+        ...
+
+    def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """The values of some fields of all records, some records at a time."""
+        ...
+
+
+class _Held:
+    """Records in memory."""
+
+    def __init__(self, columns: Mapping[str, pl.Series]) -> None:
+        self._columns = columns
+        self.n_rows = max(len(column) for column in columns.values())
+
+    def gathered(self, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
+        return pl.DataFrame({name: self._columns[name].gather(pl.Series(own)) for name, own in rows.items()})
+
+    def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        yield pl.DataFrame({name: self._columns[name] for name in names})
+
+
+def invented_records(records: Records, specification: Specification, noise: NoiseKey) -> pl.DataFrame:
+    """The decoys of a file, as `with_decoys` adds them, by field."""
     names = [field.name for field in specification.fields]
-    records = pl.DataFrame({name: columns[name] for name in names})
     draws = Draws(noise.derive(specification.project, "decoys", specification.suite))
     personal = np.array([field.personal for field in specification.fields])
-    found = records.clear()
+    found = pl.DataFrame(schema=dict.fromkeys(names, pl.String))
     for _ in range(_REDRAWS):
         missing = specification.decoys - found.height
         if not missing:
-            return {name: pl.concat([columns[name], found[name]]) for name in names}
-        invented = _invented(records, personal, missing, draws)
-        found = pl.concat([found, invented.join(records, on=names, how="anti", nulls_equal=True)])
+            return found
+        invented = _invented(records, names, personal, missing, draws)
+        exists = np.zeros(missing, dtype=np.bool_)
+        numbered = invented.with_row_index("+number")
+        for batch in records.batches(names):
+            exists[numbered.join(batch, on=names, how="semi", nulls_equal=True)["+number"].to_numpy()] = True
+        found = pl.concat([found, invented.filter(pl.Series(~exists))])
     raise TrystError(
         ErrorCode.PARAMETER, "the file's records are too alike to invent others from them", where="quality.decoys",
         got=f"{found.height} of {specification.decoys} decoys that equal no record",
@@ -81,9 +122,11 @@ def with_decoys(
     )  # fmt: skip
 
 
-def _invented(records: pl.DataFrame, personal: NDArray[np.bool_], n: int, draws: Draws) -> pl.DataFrame:
+def _invented(
+    records: Records, names: Sequence[str], personal: NDArray[np.bool_], n: int, draws: Draws
+) -> pl.DataFrame:
     """Some records, each of the parts of two different ones: of one only where the file has no other."""
-    n_records, n_fields = records.height, records.width
+    n_records, n_fields = records.n_rows, len(names)
     household = (draws.uniform(n) * n_records).astype(np.int64)
     steps = 1 + (draws.uniform(n) * (n_records - 1)).astype(np.int64)
     person = (household + steps) % n_records
@@ -93,4 +136,4 @@ def _invented(records: pl.DataFrame, personal: NDArray[np.bool_], n: int, draws:
         rank = draws.uniform(n * n_fields).reshape(n, n_fields).argsort(axis=1).argsort(axis=1)
         of_person = rank < max(1, n_fields // 2)
     sources = np.where(of_person, person[:, None], household[:, None])
-    return pl.DataFrame([records[name].gather(pl.Series(sources[:, q])) for q, name in enumerate(records.columns)])
+    return records.gathered({name: sources[:, q] for q, name in enumerate(names)})

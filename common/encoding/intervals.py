@@ -55,7 +55,9 @@ def intervals(n_rows: int) -> int:
     return 1 << max(0, -(-n_rows // INTERVAL_ROWS) - 1).bit_length()
 
 
-def in_intervals(rows: NDArray[np.int64], digests: NDArray[np.uint64]) -> Iterator[tuple[Interval, NDArray[np.int64]]]:
+def in_intervals(
+    rows: NDArray[np.int64], digests: NDArray[np.uint64], count: int | None = None
+) -> Iterator[tuple[Interval, NDArray[np.int64]]]:
     """The rows of each interval, in their order.
 
     Parameters
@@ -63,8 +65,10 @@ def in_intervals(rows: NDArray[np.int64], digests: NDArray[np.uint64]) -> Iterat
     rows : ndarray of int64, shape (n_rows,)
     digests : ndarray of uint64, shape (n_rows,)
         Of the block that each is in.
+    count
+        Number of intervals; None: that of a rule with these rows.
     """
-    count = intervals(len(rows))
+    count = intervals(len(rows)) if count is None else count
     number = interval_of(digests, count)
     order = np.argsort(number, kind="stable")
     ends = np.cumsum(np.bincount(number, minlength=count))

@@ -8,7 +8,7 @@ set serves the whole file; in trusted mode it holds the values themselves; in mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from tryst.common.encoding.blocking_keys import blocking_keys, keyed_digests
 from tryst.common.encoding.blocks import blocks_and_tags
 from tryst.common.encoding.categories import coded_variables
-from tryst.common.encoding.columns import check_columns, check_variables, distinct_values, random_order
+from tryst.common.encoding.columns import check_columns, check_variables, distinct_values
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.intervals import WHOLE, Interval, in_intervals
 from tryst.common.encoding.layout import CODES, SAMPLES, Layout
 from tryst.common.encoding.padding import RuleRows, rows_of_rules
 from tryst.common.encoding.row_order import Drawing, in_content_order
-from tryst.common.encoding.samples import drawn_groups, grouped
+from tryst.common.encoding.samples import drawn_groups, grouped, value_key
 from tryst.common.encoding.signature_sets import MISSING, FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.encoding.signing import PreparedField, Signer, canonical, unsigned
 from tryst.common.encoding.values import pack_values
@@ -45,6 +45,22 @@ Place = tuple[str, Interval]
 
 _PREPARED = 0.1
 """Share of the work that is done when values are split into tokens and blocking keys made."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some of the rows of one rule, which are signed apart from the others: those of whole intervals of its blocks.
+
+    Attributes
+    ----------
+    numbers
+        int64, shape (n_rows,): the number among all rows that are sent of each of these, ascending.
+    intervals
+        The intervals that they are in, in their order.
+    """
+
+    numbers: NDArray[np.int64] = dataclass_field(repr=False)
+    intervals: Sequence[Interval]
 
 
 @dataclass(frozen=True)
@@ -172,8 +188,11 @@ def encode_records(
     if not specification.variables or not block_keyed:
         return encoded
     # Also where the other custodian holds all of them: a link is reported as two rows of these sets.
-    order = (shuffle or random_order)(n_records)
+    order = np.arange(n_records) if shuffle is None else shuffle(n_records)
     codes = SignatureSet(CODES, n_records, {}, {}, coded_variables(variables, order, specification, seed, epoch))
+    if shuffle is None:
+        drawing = Drawing(specification.project, noise, specification.suite)
+        codes, order = in_content_order(codes, order, np.zeros(n_records, dtype=np.bool_), drawing)
     return replace(encoded, sets=(*encoded.sets, codes), orders={**encoded.orders, CODES: order})
 
 
@@ -186,6 +205,7 @@ def encode_rows(
     noise: NoiseKey | None = None,
     variables: Mapping[str, VariableCodes] = MappingProxyType({}),
     samples: bool = True,
+    unit: Unit | None = None,
     shuffle: Callable[[int], NDArray[np.int64]] | None = None,
     threads: int = 2,
     progress: Progress | None = None,
@@ -193,7 +213,8 @@ def encode_rows(
     """Sign the rows of each set, and in mode block_keyed samples, for all rows or those of some blocks.
 
     As `encode_records`, but `variables` are the codes of the rows of `sent`, which the one set of modes open and
-    trusted has, and samples can be left out.
+    trusted has, and samples can be left out. The rows of `sent` may be those of a unit, all under its rule: their sets
+    are those that all rows would have together, and the orders have the rows' own numbers.
     """
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
@@ -226,9 +247,8 @@ def encode_rows(
     def draw(name: str) -> None:
         if shuffle is None:
             text = sent.columns[name].head(sent.n_records)
-            drawn = drawn_groups(
-                keyed_digests(text, drawing.key(f"values of {name}"), drawing.suite), name, epoch, drawing
-            )
+            values = keyed_digests(text, value_key(name, drawing), drawing.suite)
+            drawn = drawn_groups(values, name, epoch, drawing)
         else:
             drawn = grouped(sent.n_records, lambda _: shuffle(sent.n_records))
         signed[(SAMPLES, WHOLE), name] = signer.sign_groups(prepared[name], drawn)
@@ -241,7 +261,8 @@ def encode_rows(
     orders: dict[Place, NDArray[np.int64]] = {}
     for part, rows in sent.rows.items():
         if block_keyed and shuffle is None:
-            orders |= {(part, interval): own for interval, own in in_intervals(rows, digests[part][rows])}
+            cut = in_intervals(rows, digests[part][rows], None if unit is None else unit.intervals[0].of)
+            orders |= {(part, each): own for each, own in cut if unit is None or each in unit.intervals}
         else:
             orders[part, WHOLE] = rows if shuffle is None else rows[shuffle(len(rows))]
     if specification.mode == "trusted":
@@ -266,7 +287,7 @@ def encode_rows(
         if shuffle is None:
             # Carole is to know which rows of a whole file are decoys, and to link without them.
             last = (order >= sent.n_records) & (not block_keyed)
-            made, orders[place] = in_content_order(made, order, last, drawing)
+            made, orders[place] = in_content_order(made, order if unit is None else unit.numbers[order], last, drawing)
         sets.append(made)
     of_parts = {
         part: np.concatenate([order for (rule, _), order in orders.items() if rule == part]) for part in sent.rows

@@ -15,12 +15,14 @@ two keys are of one value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.encoding.intervals import interval_of
 from tryst.common.encoding.row_order import Drawing
+from tryst.common.keys.bulk import numbers
 
 GROUPS = 250
 """Groups of a sample: 256,000 random pairs with the other file's, 26 of which agree where one in 10,000 does."""
@@ -28,6 +30,10 @@ GROUPS = 250
 GROUP_ROWS = 32
 """Records in a group, as far as the file has them. The similarities of 100 are enough for a patient attack to read now
 and then a whole group; fewer make fewer pairs of as many signatures."""
+
+
+_PART_ROWS = 1 << 20
+"""Records whose values are counted at a time."""
 
 
 def group_rows(records: int) -> int:
@@ -40,6 +46,11 @@ def sample_rows(records: int) -> int:
     return GROUPS * group_rows(records)
 
 
+def value_key(name: str, drawing: Drawing) -> bytes:
+    """The key of the digests by which a field's sample is drawn."""
+    return drawing.key(f"values of {name}")
+
+
 def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
     """Records in each group.
 
@@ -48,7 +59,8 @@ def grouped(records: int, order: Callable[[int], NDArray[np.int64]]) -> NDArray[
     records
         Records of the file.
     order
-        Makes the records' order in each round, of which the groups are parts; rounds count from 0.
+        Makes the records' order in each round, of which the groups are parts; rounds count from 0. It may leave out
+        those that no group takes: the first `sample_rows(records)` are enough.
 
     Returns
     -------
@@ -80,28 +92,82 @@ def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Dr
     Returns
     -------
     ndarray of int64, shape (GROUPS, group_rows(n_records))
+
+    Notes
+    -----
+    O(n_records); besides the digests memory for a few million records, whatever their number.
     """
-    occurrence = _occurrences(digests)
+    occurrence: dict[int, int] = {}
 
     def order(number: int) -> NDArray[np.int64]:
-        drawn = drawing.draw(f"sample of {name}, round {number}", digests, occurrence)
-        return np.argsort(drawn, kind="stable").astype(np.int64)
+        key = drawing.key(f"sample of {name}, round {number}")
+        rows, its = _least(
+            digests, sample_rows(len(digests)), lambda first, second: numbers(key, first, second, drawing.suite)
+        )
+        occurrence.update(zip(rows.tolist(), its.tolist(), strict=True))
+        return rows
 
     rows = grouped(len(digests), order)
     for number, group in enumerate(rows):
-        places = drawing.draw(
-            f"places in group {number} of the sample of {name}, epoch {epoch}", digests[group], occurrence[group]
-        )
+        its = np.array([occurrence[row] for row in group.tolist()], dtype=np.int64)
+        places = drawing.draw(f"places in group {number} of the sample of {name}, epoch {epoch}", digests[group], its)
         rows[number] = group[np.argsort(places, kind="stable")]
     return rows
 
 
-def _occurrences(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Which occurrence of its value each record has, from 0 in the order of the file."""
-    by_value = np.argsort(digests, kind="stable")
-    ascending = digests[by_value]
-    begins = np.concatenate([[True], ascending[1:] != ascending[:-1]])
-    place = np.arange(len(digests))
-    occurrence = np.empty(len(digests), dtype=np.int64)
-    occurrence[by_value] = place - np.maximum.accumulate(np.where(begins, place, 0))
-    return occurrence
+def _least(
+    digests: NDArray[np.uint64],
+    count: int,
+    draw: Callable[[NDArray[np.uint64], NDArray[np.int64]], NDArray[np.uint64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The records with the least numbers drawn, ascending, and which occurrence of its value each is.
+
+    Values are counted some at a time, by the first bits of their digests.
+    """
+    kept = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+    for rows, occurrence in _occurrences(digests):
+        drawn = draw(digests[rows], occurrence)
+        if len(kept[0]) == count and count:
+            near = drawn <= kept[2][-1]
+            rows, occurrence, drawn = rows[near], occurrence[near], drawn[near]
+        every, its, least = (np.concatenate(pair) for pair in zip(kept, (rows, occurrence, drawn), strict=True))
+        first = np.lexsort([every, least])[:count]
+        kept = every[first], its[first], least[first]
+    return kept[0], kept[1]
+
+
+def _occurrences(digests: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Some records and which occurrence of its value each is, from 0 in the order of the file; in the end all."""
+    parts = 1 << max(0, -(-len(digests) // _PART_ROWS) - 1).bit_length()
+    for part in range(parts):
+        known, counts = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
+        for rows in _rows_of_part(digests, part, parts):
+            here = digests[rows]
+            by_value = np.argsort(here, kind="stable")
+            values, first, its_count = np.unique(here[by_value], return_index=True, return_counts=True)
+            before = np.zeros(len(values), dtype=np.int64)
+            if len(known):
+                place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+                before = np.where(known[place] == values, counts[place], 0)
+            occurrence = np.empty(len(rows), dtype=np.int64)
+            occurrence[by_value] = np.arange(len(rows)) - np.repeat(first - before, its_count)
+            yield rows, occurrence
+            # A value that many records have comes again in the part's next rows.
+            known = np.concatenate([known, values])
+            counts = np.concatenate([counts, before + its_count])
+            order = np.lexsort([counts, known])
+            last = np.append(known[order][1:] != known[order][:-1], True)
+            known, counts = known[order][last], counts[order][last]
+
+
+def _rows_of_part(digests: NDArray[np.uint64], part: int, parts: int) -> Iterator[NDArray[np.int64]]:
+    """The records whose digests begin with the bits of a number, in their order, up to `4 * _PART_ROWS` at a time."""
+    held: list[NDArray[np.int64]] = []
+    for begin in range(0, len(digests), _PART_ROWS):
+        inside = interval_of(digests[begin : begin + _PART_ROWS], parts) == part
+        held.append(begin + np.flatnonzero(inside))
+        if sum(map(len, held)) > 3 * _PART_ROWS:
+            yield np.concatenate(held)
+            held = []
+    if sum(map(len, held)):
+        yield np.concatenate(held)
