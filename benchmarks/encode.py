@@ -6,6 +6,10 @@ whole record, from the same five columns, uncleaned and unvalidated, by both of 
 output is five times clkhash's, and the ratio of records per second is the smaller of the two that could be
 claimed.
 
+With `--memory` a custodian's own way is measured once, in mode block_keyed: a file of people who are generated in
+batches is read, cleaned, signed and kept encrypted within that much memory, as its high-water mark shows.
+`--fields` and `--rules` choose how many of them there are.
+
 With `--mode block_keyed` Tryst alone is measured, signing every record once for each of three blocking rules. With
 `--cryptography approved` it signs by the suite of that name.
 
@@ -31,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import REPOSITORY
+from benchmarks._encode_in_memory import in_memory
 from tryst.common.keys.derivation import FieldKeys
 from tryst.common.minhash import signatures
 from tryst.common.suite import Suite
@@ -77,7 +82,14 @@ def main(arguments: list[str]) -> int:
         default=str(PEER_PYTHON) if PEER_PYTHON.exists() else sys.executable,
         help="interpreter of the environment that has clkhash (default: .venv-clkhash if there is one, else this)",
     )
+    parser.add_argument("--memory", default="", help="measure a custodian's process with this limit, such as 2GiB")
+    parser.add_argument("--fields", type=int, default=len(FIELDS), help="with --memory: the first so many fields")
+    parser.add_argument("--rules", type=int, default=3, help="with --memory: the first so many rules")
+    parser.add_argument("--bits", type=int, default=1024, help="with --memory: length of a signature")
+    parser.add_argument("--gate", action="store_true", help="with --memory: by the leakage gate first")
     options = parser.parse_args(arguments)
+    if options.memory:
+        return in_memory(options)
     with tempfile.TemporaryDirectory() as folder:
         files = _prepare(Path(folder), options.rows, options.mode, options.cryptography)
         peer = _peer_version(options.clkhash_python) if options.mode == "open" else None

@@ -14,8 +14,7 @@ from sqlalchemy.exc import ArgumentError
 
 from tryst.carole.bucket import Bucket
 from tryst.carole.cluster.engine_section import EngineConfiguration, LocalEngine
-from tryst.carole.sizes import Size, size_in_bytes
-from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
+from tryst.common.configuration import Configuration, ConfiguredPath, Size, load_configuration, size_in_bytes
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section

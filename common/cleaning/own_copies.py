@@ -6,7 +6,7 @@ the fields hardly distinguish agree too: how many pairs chance explains follows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,29 +73,38 @@ def own_copies(columns: Mapping[str, pl.Series]) -> OwnCopies:
     its members must differ in two fields at least not to be counted.
     """
     table = pl.DataFrame({f"f{q}": column for q, column in enumerate(columns.values())})
-    every = table.columns
-    equal = _pairs(table, every)
-    near = sum(_pairs(table, [other for other in every if other != name]) - equal for name in every) if every[1:] else 0
-    n_pairs = table.height * (table.height - 1) / 2
-    agree = np.array([_pairs(table, [name]) / max(1.0, n_pairs) for name in every])
-    missing_one = sum(np.delete(agree, q).prod() * (1 - agree[q]) for q in range(len(agree))) if every[1:] else 0.0
-    return OwnCopies(table.height, equal, near, float(n_pairs * agree.prod()), float(n_pairs * missing_one))
+    return counted_copies(table.height, table.columns, lambda names: _pairs(table, list(names)))
 
 
-def copies_warnings(columns: Mapping[str, pl.Series], spec: Specification, side: Side) -> Iterator[ResultWarning]:
-    """A warning where a file has copies and the assignment links one of each only.
+def counted_copies(n_rows: int, names: Sequence[str], pairs: Callable[[Sequence[str]], int]) -> OwnCopies:
+    """As `own_copies`, from the number of pairs of rows that agree in some fields, whoever counts them.
 
     Parameters
     ----------
-    columns
-        As for `own_copies`.
-    spec, side
-        What is linked, and whose file it is.
+    n_rows
+        Records of the file.
+    names
+        Of the fields.
+    pairs
+        Called for all fields, for all but one, and for each; a field that both rows lack agrees.
     """
-    if spec.links.allows_several(side):
-        return
-    found = own_copies(columns)
-    if found.several:
+    equal = pairs(names)
+    several = len(names) > 1
+    near = sum(pairs([other for other in names if other != name]) - equal for name in names) if several else 0
+    n_pairs = n_rows * (n_rows - 1) / 2
+    agree = np.array([pairs([name]) / max(1.0, n_pairs) for name in names])
+    missing_one = sum(np.delete(agree, q).prod() * (1 - agree[q]) for q in range(len(agree))) if several else 0.0
+    return OwnCopies(n_rows, equal, near, float(n_pairs * agree.prod()), float(n_pairs * missing_one))
+
+
+def links_one_of_copies(spec: Specification, side: Side) -> bool:
+    """Whether of several records of one person in a custodian's file one is linked at most, so that copies matter."""
+    return not spec.links.allows_several(side)
+
+
+def copies_warnings(found: OwnCopies | None, spec: Specification) -> Iterator[ResultWarning]:
+    """A warning where a file has copies of which one is linked; None: nothing was counted (`links_one_of_copies`)."""
+    if found is not None and found.several:
         yield result_warning("own_copies", equal=found.equal, near=found.near, assignment=spec.links.assignment)
 
 

@@ -14,7 +14,14 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.audit.file_statement import MAX_ORIGIN
-from tryst.common.configuration import Configuration, ConfiguredPath, hexadecimal, load_configuration
+from tryst.common.configuration import (
+    Configuration,
+    ConfiguredPath,
+    Size,
+    hexadecimal,
+    load_configuration,
+    size_in_bytes,
+)
 from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
@@ -171,6 +178,18 @@ class Polling(Configuration):
     longest_retry_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
 
 
+class LimitsConfiguration(Configuration):
+    """How much the service may use."""
+
+    memory: Size = "2GiB"
+    """The most that its process may hold, with the interpreter and the libraries, while records are read and signed."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """`memory` as a number."""
+        return size_in_bytes(self.memory)
+
+
 class CustodianConfiguration(Configuration):
     """The whole configuration of a custodian's service."""
 
@@ -195,6 +214,7 @@ class CustodianConfiguration(Configuration):
     policy: Policy = Policy()
     seed_file: ConfiguredPath | None = None
     """A seed exchanged by hand, in place of the agreement through Carole: 64 hexadecimal digits, mode 0600."""
+    limits: LimitsConfiguration = LimitsConfiguration()
     poll: Polling = Polling()
     observability: Observability = Observability()
 

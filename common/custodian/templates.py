@@ -43,6 +43,9 @@ policy:
 # A seed exchanged by hand, in place of the agreement through Carole (`tryst {name} seed new` makes one):
 # seed_file: {name}.seed
 
+limits:
+  memory: 2GiB               # for the whole process, while records are read and signed
+
 poll:
   wait_seconds: 5            # how long Carole may hold the request for a task
   retry_seconds: {retry}           # how soon to retry what failed; doubled each time, up to

@@ -98,16 +98,6 @@ class Encoded:
         names = dict.fromkeys(part.rule for part in self.sets)
         return np.concatenate([self.orders[name] for name in names if name in self.orders])
 
-    @property
-    def n_signed(self) -> int:
-        """Rows with signatures, the samples' apart: in `order` they come first."""
-        return sum(len(order) for name, order in self.orders.items() if name != CODES)
-
-    @property
-    def n_dummies(self) -> int:
-        """Number of dummy rows."""
-        return int(np.count_nonzero(self.order >= self.records + self.decoys)) if self.records else 0
-
 
 def encode_records(
     columns: Mapping[str, pl.Series],

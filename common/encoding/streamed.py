@@ -77,7 +77,7 @@ class Records:
 
     def batches(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
         """The values of some fields of all records, some records at a time."""
-        return self.table.pieces(names)
+        return self.table.batches(names)
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def encode_table(
     decoys = invented_records(records, specification, noise) if specification.decoys else None
     padded = None if specification.padding is None else signing.padded(decoys)
     for place, rule in enumerate(rules):
-        pieces = signing.pieces(decoys) if padded is None else _pieces_of(padded, rule, unit_rows)
+        batches = signing.numbered(decoys) if padded is None else _rows_under(padded, rule, unit_rows)
         doing(f"laid out for rule {rule.name}", place / len(rules))
-        laid, ranges = signing.laid_out(rule, pieces, unit_rows, records.n_rows if padded is None else padded.n_all)
+        laid, ranges = signing.laid_out(rule, batches, unit_rows, records.n_rows if padded is None else padded.n_all)
         try:
             yield from signing.units(rule, laid, ranges, partial(_of_many, doing, place, len(rules)))
         finally:
@@ -187,7 +187,7 @@ class _Padded:
         return len(self.identifiers)
 
 
-def _pieces_of(padded: _Padded, rule: BlockingRule, rows: int) -> Iterator[pl.DataFrame]:
+def _rows_under(padded: _Padded, rule: BlockingRule, rows: int) -> Iterator[pl.DataFrame]:
     """The rows of a rule with their numbers, some at a time."""
     own = padded.sent.rows[rule.name]
     for begin in range(0, max(1, len(own)), rows):
@@ -220,19 +220,19 @@ class _Signing:
     def drawing(self) -> Drawing:
         return Drawing(self.specification.project, self.noise, self.specification.suite)
 
-    def pieces(self, decoys: pl.DataFrame | None) -> Iterator[pl.DataFrame]:
+    def numbered(self, decoys: pl.DataFrame | None) -> Iterator[pl.DataFrame]:
         """All records with their numbers, and then the decoys."""
         before = 0
-        for piece in self.records.table.pieces([*self.names, IDENTIFIER]):
-            yield piece.with_columns(pl.Series(_NUMBER, np.arange(before, before + piece.height)))
-            before += piece.height
+        for batch in self.records.table.batches([*self.names, IDENTIFIER]):
+            yield batch.with_columns(pl.Series(_NUMBER, np.arange(before, before + batch.height)))
+            before += batch.height
         if decoys is not None:
             numbers = pl.Series(_NUMBER, np.arange(before, before + decoys.height))
             yield decoys.select(*self.names, pl.lit(None, dtype=pl.String).alias(IDENTIFIER), numbers)
 
     def padded(self, decoys: pl.DataFrame | None) -> _Padded:
         """The rows of all rules with dummies, in memory."""
-        frame = pl.concat(self.records.table.pieces([*self.names, IDENTIFIER]))
+        frame = pl.concat(self.records.table.batches([*self.names, IDENTIFIER]))
         identifiers = frame.get_column(IDENTIFIER)
         frame = frame.select(self.names)
         n_decoys = 0 if decoys is None else decoys.height
@@ -244,7 +244,7 @@ class _Signing:
         return _Padded(sent, pl.concat([identifiers, pl.repeat(None, others, dtype=pl.String, eager=True)]))
 
     def laid_out(
-        self, rule: BlockingRule, pieces: Iterator[pl.DataFrame], unit_rows: int, n_rows: int
+        self, rule: BlockingRule, batches: Iterator[pl.DataFrame], unit_rows: int, n_rows: int
     ) -> tuple[WorkingTable, int]:
         """The rows that have a key under a rule, in parts by the first bits of their blocks' digests; how many parts.
 
@@ -253,18 +253,18 @@ class _Signing:
         ranges = min(intervals(n_rows), 1 << max(0, -(-n_rows // unit_rows) - 1).bit_length())
         key = self.signer.key(Purpose.BLOCKING, rule=rule.name)
         laid = self.make()
-        for piece in pieces:
-            columns = {name: piece[name] for name in rule.fields}
+        for batch in batches:
+            columns = {name: batch[name] for name in rule.fields}
             digests = blocking_keys(columns, self.specification, rule, key, split=True)
             here = np.flatnonzero(digests != NO_KEY)
             part = interval_of(digests[here], ranges)
             order = np.argsort(part, kind="stable")
-            sorted_piece = piece.select(*self.names, IDENTIFIER, _NUMBER)[here[order]]
+            ordered = batch.select(*self.names, IDENTIFIER, _NUMBER)[here[order]]
             ends = np.cumsum(np.bincount(part, minlength=ranges))
             for number, end in enumerate(ends.tolist()):
                 begin = int(ends[number - 1]) if number else 0
                 if end > begin:
-                    laid.append(sorted_piece[begin:end], number)
+                    laid.append(ordered[begin:end], number)
         return laid, ranges
 
     def units(self, rule: BlockingRule, laid: WorkingTable, ranges: int, progress: Progress) -> Iterator[Portion]:
@@ -274,7 +274,7 @@ class _Signing:
         nothing = pl.DataFrame(schema={**dict.fromkeys([*self.names, IDENTIFIER], pl.String), _NUMBER: pl.Int64})
         for number in range(units):
             parts = range(number * ranges // units, (number + 1) * ranges // units)
-            frame = pl.concat([nothing, *(piece for part in parts for piece in laid.pieces(part=part))])
+            frame = pl.concat([nothing, *(batch for part in parts for batch in laid.batches(part=part))])
             if len(parts) > 1:
                 frame = frame.sort(_NUMBER)
             places = range(number * count // units, (number + 1) * count // units)
@@ -302,9 +302,9 @@ class _Signing:
             digests = np.empty(self.records.n_rows, dtype=np.uint64)
             before = 0
             key = value_key(name, drawing)
-            for piece in self.records.table.pieces([name]):
-                digests[before : before + piece.height] = keyed_digests(piece[name], key, drawing.suite)
-                before += piece.height
+            for batch in self.records.table.batches([name]):
+                digests[before : before + batch.height] = keyed_digests(batch[name], key, drawing.suite)
+                before += batch.height
             groups[name] = drawn_groups(digests, name, self.epoch, drawing)
         fields = {}
         for field in self.specification.fields:
@@ -321,9 +321,9 @@ class _Signing:
         """The set of codes, and the records of its rows."""
         n_records, names = self.records.n_rows, list(self.records.variables)
         codes: dict[str, list[VariableCodes]] = {}
-        for piece in self.records.table.pieces([variable_column(name) for name in names] or [IDENTIFIER]):
-            places = {name: piece[variable_column(name)] for name in names}
-            rows = np.arange(piece.height)
+        for batch in self.records.table.batches([variable_column(name) for name in names] or [IDENTIFIER]):
+            places = {name: batch[variable_column(name)] for name in names}
+            rows = np.arange(batch.height)
             for name, some in coded_variables(places, rows, self.specification, self.seed, self.epoch).items():
                 codes.setdefault(name, []).append(some)
         whole = {
@@ -345,11 +345,11 @@ class _Signing:
     def _by_place(self, place: NDArray[np.int32], by_place: WorkingTable) -> Iterator[pl.Series]:
         """The identifiers, each at its place; laid out in `by_place`."""
         before = 0
-        for piece in self.records.table.pieces([IDENTIFIER]):
-            own = place[before : before + piece.height]
-            placed = piece.with_columns(pl.Series(_PLACE, own)).sort(_PLACE)
+        for batch in self.records.table.batches([IDENTIFIER]):
+            own = place[before : before + batch.height]
+            placed = batch.with_columns(pl.Series(_PLACE, own)).sort(_PLACE)
             for (part,), some in placed.group_by(pl.col(_PLACE) // _CODES_ROWS, maintain_order=True):
                 by_place.append(some, int(str(part)))
-            before += piece.height
+            before += batch.height
         for part in range(-(-len(place) // _CODES_ROWS)):
-            yield pl.concat(by_place.pieces(part=part)).sort(_PLACE).get_column(IDENTIFIER)
+            yield pl.concat(by_place.batches(part=part)).sort(_PLACE).get_column(IDENTIFIER)

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 
 class WorkingTable(Protocol):
-    """Rows in pieces, each of which belongs to a part of the table."""
+    """Rows in batches, each of which belongs to a part of the table."""
 
     n_rows: int
 
     def append(self, frame: pl.DataFrame, part: int = 0) -> None:
-        """Add a piece: some rows, with the same columns as those before."""
+        """Add a batch: some rows, with the same columns as those before."""
         ...
 
-    def pieces(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
-        """The pieces of a part or of all, in the order in which they were added: some columns of theirs, or all."""
+    def batches(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
+        """The batches of a part or of all, in the order in which they were added: some columns of theirs, or all."""
         ...
 
     def erase(self) -> None:
@@ -33,29 +33,6 @@ class WorkingTable(Protocol):
 
 MakeTable = Callable[[], WorkingTable]
 """Makes a table without rows."""
-
-
-class TableInMemory:
-    """A table that is held in memory, for files that are known to be small."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._pieces: list[tuple[int, pl.DataFrame]] = []
-
-    def append(self, frame: pl.DataFrame, part: int = 0) -> None:
-        """As `WorkingTable`."""
-        self.n_rows += frame.height
-        self._pieces.append((part, frame))
-
-    def pieces(self, columns: Sequence[str] | None = None, part: int | None = None) -> Iterator[pl.DataFrame]:
-        """As `WorkingTable`."""
-        for own, frame in self._pieces:
-            if part in (None, own):
-                yield frame if columns is None else frame.select(columns)
-
-    def erase(self) -> None:
-        """As `WorkingTable`."""
-        self._pieces = []
 
 
 def gathered(table: WorkingTable, rows: Mapping[str, NDArray[np.int64]]) -> pl.DataFrame:
@@ -68,12 +45,12 @@ def gathered(table: WorkingTable, rows: Mapping[str, NDArray[np.int64]]) -> pl.D
     order = {name: np.argsort(own, kind="stable") for name, own in rows.items()}
     found: dict[str, list[pl.Series]] = {name: [] for name in rows}
     before = 0
-    for piece in table.pieces(list(rows)):
+    for batch in table.batches(list(rows)):
         for name, own in rows.items():
             ascending = own[order[name]]
-            begin, end = np.searchsorted(ascending, [before, before + piece.height])
-            found[name].append(piece[name].gather(pl.Series(ascending[begin:end] - before)))
-        before += piece.height
+            begin, end = np.searchsorted(ascending, [before, before + batch.height])
+            found[name].append(batch[name].gather(pl.Series(ascending[begin:end] - before)))
+        before += batch.height
     columns = {}
     for name, own in rows.items():
         place = np.empty(len(own), dtype=np.int64)

@@ -40,6 +40,11 @@ class DataKey:
     subject: str
     _key: bytes = field(repr=False)
 
+    @classmethod
+    def unkept(cls, subject: str) -> DataKey:
+        """A new random key that no wrapped form is kept of: what it encrypts is lost with the process."""
+        return cls(subject, secrets.token_bytes(KEY_BYTES))
+
     def __reduce__(self) -> tuple[object, ...]:
         # Nor in what is sent to another process, which unwraps it by a wrapping key of its own.
         raise TrystError(ErrorCode.VAULT, "a data key leaves its process wrapped only", where=self.subject)

@@ -11,7 +11,7 @@ from tryst.carole.bucket import Bucket
 from tryst.carole.cluster.engine_section import DaskEngine
 from tryst.carole.cluster.tls import require_admitted
 from tryst.carole.configuration import load_carole, template
-from tryst.carole.sizes import size_in_bytes
+from tryst.common.configuration import size_in_bytes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.fairness import MemberLimits
 

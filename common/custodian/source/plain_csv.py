@@ -51,7 +51,7 @@ class PlainReader:
     def __init__(self, file: IO[bytes], separator: str, columns: Sequence[str]) -> None:
         self._file, self._columns = file, columns
         self._mark = separator.encode()
-        self.lines = 0
+        self.lines = self._begin = 0
         self.names: list[str] = []
         if len(self._mark) == 1 and self._mark not in _NEVER and columns and len(set(columns)) == len(columns):
             self.names = self._header(separator)
@@ -62,7 +62,7 @@ class PlainReader:
         """Tables of texts without blanks at their ends, for some lines each, without gaps."""
         if not self.names:
             return
-        begin = self._file.tell()
+        begin = self._begin
         for chunk, length in _chunks(self._file):
             frame = _read(chunk, self._mark, self.names, self._columns)
             if frame is None:
@@ -80,7 +80,7 @@ class PlainReader:
             names = [name.strip() for name in header.removeprefix(_MARK).decode().split(separator)]
         except UnicodeDecodeError:
             return []
-        self.lines = 1
+        self.lines, self._begin = 1, len(header)
         return names if len(set(names)) == len(names) and set(self._columns) <= set(names) else []
 
 

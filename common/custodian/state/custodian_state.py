@@ -29,6 +29,7 @@ from tryst.common.custodian.state.state_tables import (
     Secret,
     Seen,
 )
+from tryst.common.custodian.state.working_tables import WorkingFolder
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.folder_lock import lock_folder
 from tryst.common.keys.noise import NoiseKey
@@ -51,6 +52,8 @@ class State:
     ----------
     uploads
         Pending uploads, and the maps.
+    working
+        Tables of a step that is going on.
 
     Raises
     ------
@@ -62,9 +65,9 @@ class State:
     def __init__(self, folder: Path, vault: Vault) -> None:
         self.folder = folder
         self._vault = vault
-        uploads = folder / "uploads"
+        uploads, working = folder / "uploads", folder / "working"
         try:
-            for part in (folder, uploads):
+            for part in (folder, uploads, working):
                 part.mkdir(mode=0o700, parents=True, exist_ok=True)
                 part.chmod(0o700)
             self._lock = lock_folder(folder)
@@ -83,6 +86,7 @@ class State:
             os.close(self._lock)
             raise
         self.uploads = Uploads(self._database, uploads, vault)
+        self.working = WorkingFolder(working)
 
     def close(self) -> None:
         """Close the database and let another service use the folder."""

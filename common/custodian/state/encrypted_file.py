@@ -6,37 +6,74 @@ so destroying the key erases the file in every backup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
 from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
-from tryst.common.wire.chunks import CHUNK_BYTES, rechunked
+from tryst.common.wire.chunks import CHUNK_BYTES
 
 _STORED_CHUNK = CHUNK_BYTES + OVERHEAD_BYTES
 
 
-def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryview]) -> list[bytes]:
-    """Write `content`, cut into chunks whatever its own parts are.
+class EncryptedWriter:
+    """Writes content in chunks, whatever its own parts are.
 
-    Returns
-    -------
-    list of bytes
-        SHA-256 of every chunk in the clear, 32 bytes each.
+    Parameters
+    ----------
+    file
+        Receives the encrypted chunks.
+    key
+        Encrypts them.
+
+    Attributes
+    ----------
+    digests
+        SHA-256 of every chunk in the clear, 32 bytes each; complete after `end`.
+    """
+
+    def __init__(self, file: BinaryIO, key: DataKey) -> None:
+        self._file, self._key = file, key
+        self._held = bytearray()
+        self.digests: list[bytes] = []
+
+    def write(self, part: bytes | memoryview) -> None:
+        """Add a part of the content."""
+        view = memoryview(part).cast("B")
+        while view:
+            room = CHUNK_BYTES - len(self._held)
+            self._held += view[:room]
+            view = view[room:]
+            if len(self._held) == CHUNK_BYTES:
+                self.end()
+
+    def end(self) -> None:
+        """Write what is left as the last chunk."""
+        if self._held:
+            chunk = bytes(self._held)
+            self._file.write(self._key.encrypt(len(self.digests), chunk))
+            self.digests.append(sha256(chunk).digest())
+            self._held.clear()
+
+
+@contextmanager
+def encrypted_file(path: Path, key: DataKey) -> Iterator[EncryptedWriter]:
+    """A file to write, which is there when the block ends, and not if it fails.
 
     Raises
     ------
     TrystError
         STORAGE_FULL if the disk is full, CONFIGURATION if it refuses otherwise; no file is left behind.
     """
-    digests = []
     try:
         with whole_file(path) as file:
-            for index, chunk in enumerate(rechunked(content)):
-                digests.append(sha256(chunk).digest())
-                file.write(key.encrypt(index, chunk))
+            writer = EncryptedWriter(file, key)
+            yield writer
+            writer.end()
     except OSError as error:
         raise file_error(
             code_of(error, ErrorCode.CONFIGURATION),
@@ -46,7 +83,6 @@ def write_encrypted(path: Path, key: DataKey, content: Iterable[bytes | memoryvi
             "check the state folder's permissions and the space left on its disk",
             inline=True,
         ) from None
-    return digests
 
 
 def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
@@ -59,24 +95,22 @@ def read_encrypted_chunk(path: Path, key: DataKey, index: int) -> bytes:
         raise _unreadable(path, error) from None
 
 
-def read_encrypted(path: Path, key: DataKey) -> bytes:
-    """Read the whole file.
+def read_encrypted(path: Path, key: DataKey) -> Iterator[bytes]:
+    """Read the file, chunk after chunk.
 
     Raises
     ------
     TrystError
         VAULT if the file is missing, cannot be read, or was changed.
     """
-    content = bytearray()
     try:
         with path.open("rb") as file:
             index = 0
             while stored := file.read(_STORED_CHUNK):
-                content += key.decrypt(index, stored)
+                yield key.decrypt(index, stored)
                 index += 1
     except OSError as error:
         raise _unreadable(path, error) from None
-    return bytes(content)
 
 
 def _unreadable(path: Path, error: OSError) -> TrystError:

@@ -8,17 +8,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import delete, select
 
-from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, write_encrypted
+from tryst.common.custodian.state.encrypted_file import (
+    EncryptedWriter,
+    encrypted_file,
+    read_encrypted,
+    read_encrypted_chunk,
+)
 from tryst.common.custodian.state.state_database import Database
 from tryst.common.custodian.state.state_tables import FROM_MAPS, Secret, Upload
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.vault import Vault
 
 DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True)
+class UploadFiles:
+    """The files of an upload while they are written: its payload and its map, and their wrapped keys."""
+
+    payload: EncryptedWriter
+    row_map: EncryptedWriter
+    payload_key: bytes
+    map_key: bytes
 
 
 class Uploads:
@@ -40,27 +57,38 @@ class Uploads:
         self._vault = vault
         self._remove_strays()
 
-    def add(self, upload: Upload, payload: Iterator[bytes | memoryview], row_map: bytes, map_days: int) -> Upload:
-        """Write an upload's payload and map, encrypted, and then its row; former unfinished ones are erased.
+    @contextmanager
+    def writing(self, upload: str) -> Iterator[UploadFiles]:
+        """The files of a new upload, to be written; `add` names them, and what is not named then is removed.
+
+        Raises
+        ------
+        TrystError
+            As `encrypted_file`.
+        """
+        payload_key, wrapped_payload = self._vault.create(_payload_subject(upload))
+        map_key, wrapped_map = self._vault.create(_map_subject(upload))
+        with (
+            encrypted_file(self._payload(upload), payload_key) as payload,
+            encrypted_file(self._map(upload), map_key) as row_map,
+        ):
+            yield UploadFiles(payload, row_map, wrapped_payload, wrapped_map)
+
+    def add(self, upload: Upload, files: UploadFiles, map_days: int) -> Upload:
+        """Add the row of an upload whose payload and map have been written; former unfinished ones are erased.
 
         Parameters
         ----------
         upload
             Complete but for digests, keys and times.
-        payload
-            The bytes to upload, in parts.
-        row_map
-            The pseudonym map, serialised.
+        files
+            As `writing` gave them, after its end.
         map_days
             Days after which the map is erased.
         """
-        payload_key, wrapped_payload = self._vault.create(_payload_subject(upload.id))
-        map_key, wrapped_map = self._vault.create(_map_subject(upload.id))
-        digests = write_encrypted(self._payload(upload.id), payload_key, payload)
-        write_encrypted(self._map(upload.id), map_key, [row_map])
         now = time.time()
-        upload.digests = b"".join(digests)
-        upload.payload_key, upload.map_key = wrapped_payload, wrapped_map
+        upload.digests = b"".join(files.payload.digests)
+        upload.payload_key, upload.map_key = files.payload_key, files.map_key
         upload.created_at, upload.map_until = now, now + map_days * DAY_SECONDS
         upload.committed_at = None
         with self._database.session() as session:
@@ -127,7 +155,7 @@ class Uploads:
             NOT_FOUND if its retention has ended, VAULT if it does not decrypt.
         """
         key = self._vault.unwrap(_map_subject(upload.id), _kept(upload.map_key, upload, "pseudonym map"))
-        return read_encrypted(self._map(upload.id), key)
+        return b"".join(read_encrypted(self._map(upload.id), key))
 
     def mark_committed(self, upload: str) -> None:
         """Note that Carole has the whole upload; its payload is erased."""

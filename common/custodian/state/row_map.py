@@ -7,6 +7,7 @@ number of days in the specification.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -16,30 +17,46 @@ from tryst.common.errors import ErrorCode, TrystError
 
 _COLUMN = "identifier"
 _DECOY = "decoy"
+_MARK = b"tryst row map 2\n"
+_LENGTH_BYTES = 8
+_ROWS_AT_ONCE = 1 << 18
 
 
-def pack_map(identifiers: pl.Series, order: NDArray[np.int64], decoys: int = 0) -> bytes:
-    """The map as bytes.
+class RowMapWriter:
+    """Writes a map in parts, in the order of the upload's rows: its mark, then each part behind its length.
 
     Parameters
     ----------
-    identifiers
-        The custodian's own, in the order of its file.
-    order
-        For each row of the upload, the row of the file; shape (n_rows,). Numbers past the file's end are decoys, and
-        after these dummies.
-    decoys
-        Number of decoys.
+    write
+        Receives the bytes.
+    n_records, decoys
+        Records of the file, and decoys.
     """
-    buffer = io.BytesIO()
-    places, n_records = pl.Series(order), len(identifiers)
-    own = identifiers.gather(places.set(places >= n_records, None))
-    table = own.alias(_COLUMN).to_frame()
-    if decoys:
-        number = (places - n_records).cast(pl.Int64)
-        table = table.with_columns(number.set((number < 0) | (number >= decoys), None).alias(_DECOY))
-    table.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()
+
+    def __init__(self, write: Callable[[bytes], None], n_records: int, decoys: int = 0) -> None:
+        self._write, self._n_records, self._decoys = write, n_records, decoys
+        write(_MARK)
+
+    def add(self, identifiers: pl.Series, order: NDArray[np.int64]) -> None:
+        """Add some rows.
+
+        Parameters
+        ----------
+        identifiers
+            The custodian's own, of each row of the upload; null for a decoy or a dummy.
+        order
+            For each row the record of the file; shape (n_rows,). Numbers past the file's end are decoys, and after
+            these dummies.
+        """
+        table = identifiers.alias(_COLUMN).to_frame()
+        if self._decoys:
+            number = (pl.Series(order) - self._n_records).cast(pl.Int64)
+            is_decoy = (number >= 0) & (number < self._decoys)
+            table = table.with_columns(number.set(~is_decoy, None).alias(_DECOY))
+        for begin in range(0, table.height, _ROWS_AT_ONCE):
+            buffer = io.BytesIO()
+            table.slice(begin, _ROWS_AT_ONCE).write_parquet(buffer, compression="zstd")
+            self._write(len(buffer.getvalue()).to_bytes(_LENGTH_BYTES, "little") + buffer.getvalue())
 
 
 def unpack_map(packed: bytes) -> pl.Series:
@@ -69,7 +86,14 @@ def unpack_decoys(packed: bytes) -> pl.Series:
 
 def _table(packed: bytes) -> pl.DataFrame:
     try:
-        return pl.read_parquet(io.BytesIO(packed))
+        if not packed.startswith(_MARK):  # of a former release, in one part
+            return pl.read_parquet(io.BytesIO(packed))
+        parts, begin = [], len(_MARK)
+        while begin < len(packed):
+            end = begin + _LENGTH_BYTES + int.from_bytes(packed[begin : begin + _LENGTH_BYTES], "little")
+            parts.append(pl.read_parquet(io.BytesIO(packed[begin + _LENGTH_BYTES : end])))
+            begin = end
+        return pl.concat(parts) if parts else pl.DataFrame(schema={_COLUMN: pl.String})
     except pl.exceptions.PolarsError:
         raise TrystError(
             ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import structlog
 
 from tryst.common.audit.custodian_decline import sign_decline
 from tryst.common.audit.file_statement import FileStatement
 from tryst.common.audit.reason import kept_reason
-from tryst.common.cleaning import Cleaned
 from tryst.common.cleaning.own_copies import copies_warnings
-from tryst.common.custodian.source.reading import read_cleaned, source_stamp
+from tryst.common.custodian.memory import MemoryLimit
+from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
+from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.epochs import enter_epoch
 from tryst.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
@@ -34,7 +37,7 @@ def approve(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_cleaned` when the source does not fit the specification, and CONFIGURATION if this installation lacks
+        As `cleaned_records` when the source does not fit, and CONFIGURATION if this installation lacks
         an algorithm that it names, so that this is found before anyone has signed; errors of Carole's.
     """
     refuse_former_epoch(context, task)
@@ -120,15 +123,44 @@ def send_decline(context: StepContext, project: Project) -> None:
 
 def profile(context: StepContext, task: Task) -> None:
     """Read and clean the source and store the counts; the records are dropped."""
-    with context.progress.stage(task.project, "reading and cleaning, to show the profile"):
-        records = read_cleaned(context.configuration.source, task.spec, context.party.side)
-    keep_profile(context, task, records.cleaned)
+    with (
+        context.progress.stage(task.project, "reading and cleaning, to show the profile"),
+        cleaned_records(context, task, lambda stage: nullcontext()) as file,
+    ):
+        keep_profile(context, task, file)
 
 
-def keep_profile(context: StepContext, task: Task, cleaned: Cleaned) -> None:
+@contextmanager
+def cleaned_records(
+    context: StepContext, task: Task, stage: Callable[[str], AbstractContextManager[None]]
+) -> Iterator[CleanedFile]:
+    """The source's records, cleaned, outside memory; they are erased when the block ends.
+
+    Raises
+    ------
+    TrystError
+        As `read_into`; MEMORY if the process has held more than it may.
+    """
+    memory = MemoryLimit(context.configuration.limits.memory_bytes)
+
+    @contextmanager
+    def limited(name: str) -> Iterator[None]:
+        context.check_stop(task.project)
+        memory.check(f"project {task.project}")
+        with stage(name):
+            yield
+
+    table = context.state.working.table(by_column=True)
+    try:
+        yield read_into(table, context.configuration.source, task.spec, context.party.side, limited)
+    finally:
+        table.erase()
+
+
+def keep_profile(context: StepContext, task: Task, file: CleanedFile) -> None:
     """Store a profile for the operator's screen: counts and warnings, no value."""
-    stamp, profile = source_stamp(context.configuration.source), cleaned.profile
-    copies = copies_warnings(cleaned.columns, task.spec, context.party.side)
+    stamp, profile = source_stamp(context.configuration.source), file.profile
+    copies = copies_warnings(file.copies, task.spec)
     warnings = [warning.plain() for warning in (*profile.warnings(), *copies)]
     text = json.dumps({**profile.as_dict(), "warnings": warnings, "source_stamp": stamp})
     context.state.update(task.project, profile=text, rows=profile.rows)

@@ -6,38 +6,31 @@ are sent under the same name, so that Carole never holds a mixture of two encodi
 
 from __future__ import annotations
 
-import os
-import resource
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import structlog
 
-from tryst.common.custodian.source.reading import read_cleaned
-from tryst.common.custodian.state.row_map import pack_map
+from tryst.common.custodian.memory import high_water
 from tryst.common.custodian.state.state_tables import Upload
-from tryst.common.custodian.steps.approval import keep_profile
+from tryst.common.custodian.steps.approval import cleaned_records, keep_profile
 from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
 from tryst.common.custodian.steps.seed_agreement import kept_seed
+from tryst.common.custodian.steps.signing import sign_into
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
-from tryst.common.encoding import to_bytes
-from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.layout import FORMER_SAMPLE
-from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys import Seed, key_check_value
 from tryst.common.rpc.client import COMMIT_SECONDS
 from tryst.common.rpc.transfer import Content, send
-from tryst.common.wire import Manifest, chunk_count, manifest_to_wire
+from tryst.common.wire import chunk_count
 from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
 _ROUNDS = 5
 """How often Carole may report gaps before the upload fails."""
 
 _STAGES = {"read": "reading", "clean": "cleaning"}
-"""How the operator sees the stages of `read_cleaned`."""
+"""How the operator sees the stages of `read_into`."""
 
 log = structlog.get_logger()
 
@@ -48,7 +41,7 @@ def contribute(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `read_cleaned` and `encode_records`; errors of Carole's; UNAVAILABLE when she does not answer, after which
+        As `cleaned_records` and `sign_into`; errors of Carole's; UNAVAILABLE when she does not answer, after which
         the upload is resumed.
     """
     require_approved(context, task)
@@ -69,80 +62,36 @@ def _is_for(upload: Upload, task: Task) -> bool:
 def _prepare(context: StepContext, task: Task) -> Upload:
     """Read, clean and sign the source; the stored upload, with its map."""
     seed = kept_seed(context, task)
-    watch, progress, side = Stopwatch(), context.progress, context.party.side
+    watch, progress = Stopwatch(), context.progress
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
-        context.check_stop(task.project)
         progress.update(task.project, _STAGES[name], 0.0)
         with watch.measure(name):
             yield
 
-    with progress.stage(task.project, _STAGES["read"]):
-        records = read_cleaned(context.configuration.source, task.spec, side, stage)
-        cleaned, identifiers = records.cleaned, records.identifiers
-        keep_profile(context, task, cleaned)
+    def report_progress(doing: str, done: float) -> None:
         context.check_stop(task.project)
-        pass_gate(context, task, cleaned)
+        progress.update(task.project, doing, done)
+
+    with progress.stage(task.project, _STAGES["read"]), cleaned_records(context, task, stage) as file:
+        keep_profile(context, task, file)
         context.check_stop(task.project)
-
-        def report_progress(doing: str, done: float) -> None:
-            context.check_stop(task.project)
-            progress.update(task.project, doing, done)
-
-        columns, noise = cleaned.columns, context.state.noise_key()
+        with watch.measure("gate"):
+            pass_gate(context, task, file)
+        context.check_stop(task.project)
         with watch.measure("encode"):
-            if task.spec.decoys:
-                columns = with_decoys(columns, task.spec, noise)
-            encoded = encode_records(
-                columns,
-                task.spec,
-                seed,
-                task.epoch,
-                noise=noise,
-                variables=cleaned.variables,
-                decoys=task.spec.decoys,
-                threads=os.cpu_count() or 1,
-                progress=report_progress,
-            )
-        del cleaned, records, columns
-        progress.update(task.project, "keeping the upload, encrypted", 1.0)
-        layout = encoded.layout
-        manifest = Manifest(
-            project=task.project,
-            side=side,
-            epoch=task.epoch,
-            encoding_digest=task.encoding_digest,
-            key_check_value=_check_value(task, seed),
-            layout=layout,
-        )
-        with watch.measure("keep"):
-            upload = context.state.uploads.add(
-                Upload(
-                    id=secrets.token_hex(16),
-                    project=task.project,
-                    epoch=task.epoch,
-                    manifest=manifest_to_wire(manifest).SerializeToString(deterministic=True),
-                    rows=encoded.n_signed,
-                    total_bytes=layout.total_bytes,
-                ),
-                to_bytes(encoded.sets),
-                pack_map(identifiers, encoded.order, encoded.decoys),
-                task.spec.retention.maps_days,
-            )
-    sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": _peak_memory()}
+            signed = sign_into(context, task, file, seed, report_progress)
+    upload = signed.upload
+    sizes = {"rows": upload.rows, "upload_bytes": upload.total_bytes, "peak_memory_bytes": high_water()}
     if task.spec.padding is not None:
-        sizes["dummies"] = encoded.n_dummies
+        sizes["dummies"] = signed.dummies
     if task.spec.decoys:
-        sizes["decoys"] = encoded.decoys
+        sizes["decoys"] = task.spec.decoys
     context.state.add_timings(task.project, {**watch.seconds, **sizes})
     context.state.update(task.project, rows=upload.rows, stage="signed")
     log.info("signed", project=task.project, upload=upload.id, **sizes, **watch.seconds)
     return upload
-
-
-def _check_value(task: Task, seed: Seed) -> bytes:
-    return key_check_value(seed, task.project, task.encoding_digest, task.epoch)
 
 
 def _send(context: StepContext, task: Task, upload: Upload) -> None:
@@ -225,8 +174,3 @@ def _commit(context: StepContext, upload: Upload, content: Content) -> bool:
             return False
         raise
     return True
-
-
-def _peak_memory() -> int:
-    """Most memory this process has held so far, in bytes (Linux counts in KiB)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -12,7 +12,7 @@ import json
 import structlog
 
 from tryst.common.audit.reason import MAX_REASON
-from tryst.common.cleaning import Cleaned
+from tryst.common.custodian.source.cleaned_file import CleanedFile
 from tryst.common.custodian.state.state_tables import Leakage
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
@@ -24,7 +24,7 @@ from tryst.protos.linkage.v1 import contribution_pb2
 log = structlog.get_logger()
 
 
-def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
+def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
     """Measure cleaned records, and refuse to go on above the limit.
 
     Raises
@@ -40,7 +40,7 @@ def pass_gate(context: StepContext, task: Task, cleaned: Cleaned) -> None:
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
         # The same records have the same verdict, however often it is tried, and no other party can foresee it.
         keys = AssessmentKeys.of_custodian(context.state.noise_key(), task.specification_digest)
-        report = context.gate(cleaned.columns, _altogether(context, task), cleaned.variables, keys)
+        report = context.gate(file.columns(task.spec), _altogether(context, task), file.variables(), keys)
         verdict = report.decisive
         known = Leakage(
             project=task.project,

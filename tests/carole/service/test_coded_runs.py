@@ -25,6 +25,7 @@ from tests.carole.service.test_assessed_runs import (
     project,
     report,
 )
+from tests.common.encoding.encoded_rows import n_signed
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
@@ -88,7 +89,7 @@ def tell(carole: Deployment, run: str, side: Side, given: Contribution) -> Resol
     assert content is not None
     rows = RowHandlesRequest.unpack(content).rows
     identifiers = pl.Series([f"{side}-{record}" for record in given.encoded.order])
-    signed = given.encoded.n_signed
+    signed = n_signed(given.encoded)
     names: NDArray[np.uint32] = custodian.handles_of(identifiers.head(signed), rows)
     codes = custodian.codes_rows(identifiers, signed, rows, names)
     return ResolvedHandles(names.astype(np.int32), len(codes), codes.astype(np.int32))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tests.specifications import heading
-from tryst.common.cleaning.own_copies import copies_warnings
+from tryst.common.cleaning.own_copies import copies_warnings, links_one_of_copies, own_copies
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, load_specification
 
@@ -42,7 +42,8 @@ def columns(copies: int) -> dict[str, pl.Series]:
     ],
 )
 def test_copies_are_named_where_one_of_each_would_be_linked(assignment: str, side: Side, warned: bool) -> None:
-    found = list(copies_warnings(columns(30), linked(assignment), side))
+    spec = linked(assignment)
+    found = list(copies_warnings(own_copies(columns(30)) if links_one_of_copies(spec, side) else None, spec))
     assert [warning.code for warning in found] == (["own_copies"] if warned else [])
     if warned:
         assert "30 pairs of records are equal in every field" in found[0].text
@@ -50,4 +51,4 @@ def test_copies_are_named_where_one_of_each_would_be_linked(assignment: str, sid
 
 
 def test_a_file_without_copies_has_no_warning() -> None:
-    assert not list(copies_warnings(columns(0), linked("one_to_one"), Side.ALICE))
+    assert not list(copies_warnings(own_copies(columns(0)), linked("one_to_one")))

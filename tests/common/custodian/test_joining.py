@@ -100,7 +100,9 @@ def test_the_count_outlives_a_restart_and_is_no_identifier_on_the_disk(tmp_path:
 def test_it_goes_with_the_last_map_that_it_comes_from(state: State) -> None:
     for name, days in (("a", 1), ("b", 3)):
         upload = Upload(id=name * 32, project="keyed", epoch=1, manifest=b"m", rows=2, total_bytes=3)
-        state.uploads.add(upload, iter([b"body"]), b"map", map_days=days)
+        with state.uploads.writing(upload.id) as files:
+            files.payload.write(b"body")
+        state.uploads.add(upload, files, map_days=days)
         state.uploads.mark_committed(upload.id)
     count_joined(context(state), task(), records(1))
     state.keep_secret("keyed", 1, "seed", b"the seed")

@@ -11,14 +11,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tests.common.encoding.table_in_memory import TableInMemory
 from tests.specifications import heading
 from tryst.common.audit.reason import MAX_REASON
-from tryst.common.cleaning import Cleaned, Profile
+from tryst.common.cleaning import Profile
 from tryst.common.custodian.commands import build
+from tryst.common.custodian.source.cleaned_file import CleanedFile
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.leakage_gate import override, pass_gate, statement
 from tryst.common.custodian.steps.step_context import StepContext, Task
+from tryst.common.encoding.streamed import Records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Seed, Vault, WrappingKeys
 from tryst.common.keys.assessment_keys import AssessmentKeys
@@ -81,7 +84,9 @@ def case(tmp_path: Path) -> Iterator[Case]:
     state.close()
 
 
-CLEANED = Cleaned({}, Profile(0, ()))
+TABLE = TableInMemory()
+TABLE.append(pl.DataFrame({"surname": ["smith"]}))
+CLEANED = CleanedFile(Records(TABLE), Profile(1, ()), None, 5)
 
 
 def test_within_the_limit_nothing_is_held_back_and_it_is_reported_to_carole(case: Case) -> None:
@@ -130,7 +135,9 @@ def test_epochs_in_which_records_were_signed_are_counted_together(case: Case) ->
             upload = Upload(
                 id=f"{epoch}{name}" * 16, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3
             )
-            context.state.uploads.add(upload, iter([b"payload"]), b"map", map_days=1)
+            with context.state.uploads.writing(upload.id) as files:
+                files.payload.write(b"payload")
+            context.state.uploads.add(upload, files, map_days=1)
         context.state.forget_leakage("people")
 
 

@@ -226,7 +226,10 @@ def test_the_records_may_be_capped_too(custodian: Custodian) -> None:
 def test_it_outlives_a_restart_an_erasure_and_the_maps(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     custodian = Custodian(state)
-    upload = state.uploads.add(custodian.upload("a"), iter([b"body"]), b"map", map_days=1)
+    made = custodian.upload("a")
+    with state.uploads.writing(made.id) as files:
+        files.payload.write(b"body")
+    upload = state.uploads.add(made, files, map_days=1)
     state.uploads.mark_committed(upload.id)
     now = upload.created_at
     assert custodian.request([row(rule, record) for record in range(2) for rule in range(3)])[1] == Requested(2, 4)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +16,22 @@ from hypothesis import strategies as st
 
 from tryst.common.audit import Checkpoint
 from tryst.common.custodian.state.custodian_state import State
-from tryst.common.custodian.state.encrypted_file import read_encrypted, read_encrypted_chunk, rechunked, write_encrypted
+from tryst.common.custodian.state.encrypted_file import (
+    EncryptedWriter,
+    encrypted_file,
+    read_encrypted,
+    read_encrypted_chunk,
+)
 from tryst.common.custodian.state.migrations import FIRST
 from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
-from tryst.common.custodian.state.row_map import pack_map, unpack_decoys, unpack_map
+from tryst.common.custodian.state.row_map import RowMapWriter, unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
+from tryst.common.keys.vault import OVERHEAD_BYTES, DataKey
 from tryst.common.versions import CUSTODIAN_STATE
 from tryst.common.wire import CHUNK_BYTES
+from tryst.common.wire.chunks import rechunked
 
 PLANTED = b"Wolfeschlegelsteinhausenbergerdorff"
 
@@ -36,6 +45,24 @@ def upload(identifier: str, *, epoch: int = 1) -> Upload:
     return Upload(id=identifier * 32, project="people", epoch=epoch, manifest=b"m", rows=2, total_bytes=3)
 
 
+def added(state: State, one: Upload, payload: bytes, row_map: bytes, map_days: int) -> Upload:
+    with state.uploads.writing(one.id) as files:
+        files.payload.write(payload)
+        files.row_map.write(row_map)
+    return state.uploads.add(one, files, map_days)
+
+
+def packed_map(identifiers: list[str | None], order: list[int], n_records: int, decoys: int = 0, cut: int = 3) -> bytes:
+    """A map whose rows come in pieces of `cut`."""
+    packed = bytearray()
+    writer = RowMapWriter(packed.extend, n_records, decoys)
+    for begin in range(0, len(order), cut):
+        rows = order[begin : begin + cut]
+        names = [identifiers[row] if row < n_records else None for row in rows]
+        writer.add(pl.Series(names, dtype=pl.String), np.array(rows, dtype=np.int64))
+    return bytes(packed)
+
+
 def everything(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
@@ -44,7 +71,7 @@ def test_no_secret_body_or_identifier_is_in_the_folder(tmp_path: Path, vault: Va
     state = State(tmp_path / "state", vault)
     state.update("people", stage="x")
     state.keep_secret("people", 1, "seed", PLANTED)
-    state.uploads.add(upload("a"), iter([PLANTED]), PLANTED, map_days=1)
+    added(state, upload("a"), PLANTED, PLANTED, 1)
     assert state.secret("people", 1, "seed") == PLANTED
     kept = state.uploads.of_epoch("people", 1)
     assert kept is not None
@@ -169,10 +196,10 @@ def test_one_service_at_a_time(tmp_path: Path, vault: Vault) -> None:
 def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    state.uploads.add(upload("a"), iter([b"1"]), b"map a", map_days=1)
+    added(state, upload("a"), b"1", b"map a", 1)
     state.uploads.mark_committed("a" * 32)
-    state.uploads.add(upload("b"), iter([b"2"]), b"map b", map_days=1)
-    state.uploads.add(upload("c"), iter([b"3"]), b"map c", map_days=1)
+    added(state, upload("b"), b"2", b"map b", 1)
+    added(state, upload("c"), b"3", b"map c", 1)
     assert sorted(path.name[0] + path.suffix for path in (tmp_path / "uploads").iterdir()) == [
         "a.map",
         "c.map",
@@ -187,7 +214,7 @@ def test_a_new_upload_erases_the_unfinished_one_and_keeps_the_committed(tmp_path
 def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)
+    added(state, upload("a"), b"body", b"map", 1)
     state.close()
     (tmp_path / "uploads" / "stray.payload").write_bytes(b"x")
     (tmp_path / "uploads" / ".half.map.12").write_bytes(b"x")
@@ -202,7 +229,7 @@ def test_leftovers_of_a_crash_are_removed_at_the_next_start(tmp_path: Path, vaul
 def test_a_map_is_erased_when_its_days_are_over(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=2)
+    added(state, upload("a"), b"body", b"map", 2)
     now = time.time()
     assert state.uploads.erase_expired_maps(now + 1.9 * DAY_SECONDS) == []
     assert state.uploads.erase_expired_maps(now + 2.1 * DAY_SECONDS) == ["people"]
@@ -226,7 +253,7 @@ def test_a_state_of_another_version_or_a_damaged_one_is_refused(tmp_path: Path, 
 def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
     state = State(tmp_path, vault)
     state.update("people")
-    kept = state.uploads.add(upload("a"), iter([b"body"]), b"map", map_days=1)
+    kept = added(state, upload("a"), b"body", b"map", 1)
     path = next((tmp_path / "uploads").glob("*.payload"))
     *rest, last = path.read_bytes()
     path.write_bytes(bytes([*rest, last ^ 1]))
@@ -241,20 +268,28 @@ def test_a_damaged_payload_is_reported(tmp_path: Path, vault: Vault) -> None:
 
 @given(st.lists(st.integers(0, 3 * CHUNK_BYTES // 2), max_size=5))
 def test_chunks_do_not_depend_on_how_the_content_was_cut(sizes: list[int]) -> None:
-    chunks = [bytes([index]) * size for index, size in enumerate(sizes)]
-    chunks = list(rechunked(chunks))
-    assert b"".join(chunks) == b"".join(chunks)
+    parts = [bytes([index]) * size for index, size in enumerate(sizes)]
+    chunks = list(rechunked(parts))
+    assert b"".join(chunks) == b"".join(parts)
     assert all(len(chunk) == CHUNK_BYTES for chunk in chunks[:-1])
     assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks[-1:])
+    written = io.BytesIO()
+    writer = EncryptedWriter(written, DataKey.unkept("test"))
+    for part in parts:
+        writer.write(part)
+    writer.end()
+    assert writer.digests == [sha256(chunk).digest() for chunk in chunks]
+    assert len(written.getvalue()) == sum(map(len, parts)) + len(chunks) * OVERHEAD_BYTES
 
 
 def test_each_chunk_of_an_encrypted_file_can_be_read_alone(tmp_path: Path, vault: Vault) -> None:
     key, _ = vault.create("test")
     content = np.random.default_rng(1).bytes(2 * CHUNK_BYTES + 17)
-    digests = write_encrypted(tmp_path / "x", key, [memoryview(content)])
-    assert len(digests) == 3
+    with encrypted_file(tmp_path / "x", key) as file:
+        file.write(memoryview(content))
+    assert len(file.digests) == 3
     assert read_encrypted_chunk(tmp_path / "x", key, 2) == content[2 * CHUNK_BYTES :]
-    assert read_encrypted(tmp_path / "x", key) == content
+    assert b"".join(read_encrypted(tmp_path / "x", key)) == content
     with pytest.raises(TrystError):
         read_encrypted_chunk(tmp_path / "x", key, 3)
 
@@ -262,24 +297,32 @@ def test_each_chunk_of_an_encrypted_file_can_be_read_alone(tmp_path: Path, vault
 def test_a_file_that_cannot_be_finished_leaves_nothing(tmp_path: Path, vault: Vault) -> None:
     key, _ = vault.create("test")
 
-    def broken():
-        yield b"x" * CHUNK_BYTES
-        raise OSError(28, "No space left on device")
+    def broken() -> None:
+        with encrypted_file(tmp_path / "x", key) as file:
+            file.write(b"x" * CHUNK_BYTES)
+            raise OSError(28, "No space left on device")
 
     with pytest.raises(TrystError, match="no space left"):
-        write_encrypted(tmp_path / "x", key, broken())
+        broken()
     assert list(tmp_path.iterdir()) == []
 
 
 @given(st.permutations(list(range(20))), st.lists(st.text(min_size=1), min_size=20, max_size=20))
 def test_the_map_gives_each_row_its_identifier(order: list[int], names: list[str]) -> None:
-    packed = pack_map(pl.Series(names, dtype=pl.String), np.array(order, dtype=np.int64))
+    packed = packed_map(names, order, len(names))
     assert unpack_map(packed).to_list() == [names[row] for row in order]
     assert unpack_decoys(packed).to_list() == [None] * len(order)
 
 
 def test_the_map_distinguishes_records_decoys_and_dummies() -> None:
     """Two records, three decoys, and dummies after them; a decoy under two rules is one decoy."""
-    packed = pack_map(pl.Series(["a", "b"]), np.array([4, 1, 2, 7, 0, 5, 2], dtype=np.int64), 3)
+    packed = packed_map(["a", "b"], [4, 1, 2, 7, 0, 5, 2], 2, 3)
     assert unpack_map(packed).to_list() == [None, "b", None, None, "a", None, None]
     assert unpack_decoys(packed).to_list() == [2, None, 0, None, None, None, 0]
+
+
+def test_a_map_without_rows_and_one_cut_short() -> None:
+    assert unpack_map(packed_map([], [], 0)).to_list() == []
+    with pytest.raises(TrystError) as caught:
+        unpack_map(packed_map(["a"], [0, 0], 1)[:-1])
+    assert caught.value.code is ErrorCode.VAULT

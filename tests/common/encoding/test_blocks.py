@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.common.encoding.encoded_rows import n_signed
 from tests.common.minhash.definition import signature, words
 from tests.specifications import heading
 from tests.vectors import make_block_keyed as make
@@ -304,8 +305,8 @@ def test_codes_have_a_set_of_their_own_in_an_order_of_its_own() -> None:
         correlation = np.corrcoef(ranks.T)[0, 1]
         assert abs(correlation) < 5 / np.sqrt(len(both) - 1)
     # What the custodian keeps: signed rows first, then those of the codes.
-    assert made.n_signed == sum(len(made.orders[rule]) for rule in ("born", "sex", "name"))
-    assert made.order[made.n_signed :].tolist() == order.tolist()
+    assert n_signed(made) == sum(len(made.orders[rule]) for rule in ("born", "sex", "name"))
+    assert made.order[n_signed(made) :].tolist() == order.tolist()
     back = from_bytes(layout_of(made.sets, n), b"".join(to_bytes(made.sets)))
     assert back[-1].layout == codes.layout
 

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.common.encoding.encoded_rows import n_dummies
 from tests.specifications import heading
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.layout import CODES, SAMPLES
@@ -175,5 +176,5 @@ def test_in_mode_block_keyed_they_are_among_the_rows_and_nowhere_else(more: str)
         # Not last: Carole is not to know them.
         assert (order[: len(order) // 2] >= N).any()
     dummies = int((made.order >= N + DECOYS).sum())
-    assert made.n_dummies == dummies
+    assert n_dummies(made) == dummies
     assert (dummies > 0) == bool(more)

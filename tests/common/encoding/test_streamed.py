@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.common.encoding.table_in_memory import TableInMemory
 from tests.specifications import heading
 from tryst.common.encoding import Layout, intervals, samples, to_bytes
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.streamed import IDENTIFIER, Records, encode_table, variable_column
-from tryst.common.encoding.working_table import TableInMemory, gathered
+from tryst.common.encoding.working_table import gathered
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.specification import Specification, load_specification
@@ -57,7 +58,7 @@ def file(n: int, rng: np.random.Generator) -> dict[str, pl.Series]:
     return {name: pl.Series(name, rng.choice(some, n).tolist(), dtype=pl.String) for name, some in cells.items()}
 
 
-def in_pieces(
+def in_batches(
     columns: dict[str, pl.Series], variables: dict[str, pl.Series], cuts: list[int]
 ) -> tuple[Records, pl.Series]:
     n = len(columns["born"])
@@ -108,7 +109,7 @@ def test_units_make_the_bytes_of_the_whole(
         with_decoys(columns, spec, NOISE) if decoys else columns, spec, SEED, 2, noise=NOISE, variables=variables,
         decoys=decoys,
     )  # fmt: skip
-    records, identifiers = in_pieces(columns, variables, cuts)
+    records, identifiers = in_batches(columns, variables, cuts)
     made: list[TableInMemory] = []
 
     def make() -> TableInMemory:
@@ -126,7 +127,7 @@ def test_units_make_the_bytes_of_the_whole(
     assert names == [identifiers[row] if row < size else None for row in whole.order.tolist()]
     assert payload == b"".join(to_bytes(whole.sets))
     assert made
-    assert not any(list(table.pieces()) for table in made), "what was laid out is erased"
+    assert not any(list(table.batches()) for table in made), "what was laid out is erased"
 
 
 @settings(max_examples=50, deadline=None)
@@ -153,6 +154,6 @@ def test_the_records_drawn_first_are_those_of_a_whole_sort(values: list[int], pa
 @given(st.lists(st.integers(0, 19), max_size=30), st.lists(st.integers(1, 20), max_size=4))
 def test_rows_are_gathered_from_pieces_in_any_order(rows: list[int], cuts: list[int]) -> None:
     columns = {"born": pl.Series([str(number) for number in range(20)])}
-    records, _ = in_pieces(columns, {}, cuts)
+    records, _ = in_batches(columns, {}, cuts)
     found = gathered(records.table, {"born": np.array(rows, dtype=np.int64)})
     assert found["born"].to_list() == [str(row) for row in rows]

@@ -1,0 +1,192 @@
+"""Signing a cleaned file into a pending upload: set by set in mode block_keyed, as a whole in the other modes.
+
+An upload is written whole, encrypted, before its row is added; a process that is killed before begins again, and ends
+with the same bytes, since nothing in them is drawn but from the custodian's own key.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from tryst.common.custodian.memory import MemoryLimit
+from tryst.common.custodian.source.cleaned_file import CleanedFile
+from tryst.common.custodian.state.pending_uploads import UploadFiles
+from tryst.common.custodian.state.row_map import RowMapWriter
+from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps.step_context import StepContext, Task
+from tryst.common.encoding import Layout, to_bytes
+from tryst.common.encoding.decoys import with_decoys
+from tryst.common.encoding.fixed_fields import fixed_fields
+from tryst.common.encoding.intervals import INTERVAL_ROWS
+from tryst.common.encoding.layout import CODES, SetLayout
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.streamed import Portion, encode_table
+from tryst.common.encoding.working_table import MakeTable
+from tryst.common.keys import Seed, key_check_value
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.progress import Progress
+from tryst.common.specification import Specification
+from tryst.common.wire import Manifest, manifest_to_wire
+
+_LIBRARIES = 200 << 20
+"""What compiled loops and tables take besides the records."""
+
+_MOST_ROWS = 1 << 19
+"""Rows of a unit at most; more are no quicker."""
+
+_DUMMY_BYTES = 200
+"""Held for each record to draw dummies, besides its columns."""
+
+_CODES_BYTES = 48
+"""Held for each record while codes are put in order, besides the codes."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """An upload that was written, and what is in it."""
+
+    upload: Upload
+    dummies: int
+
+
+def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, progress: Progress) -> Signed:
+    """Sign a file, write the upload and add its row.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
+    """
+    memory = MemoryLimit(context.configuration.limits.memory_bytes)
+    name = secrets.token_hex(16)
+    sets: list[SetLayout] = []
+    signed = dummies = 0
+    with context.state.uploads.writing(name) as files:
+        row_map = RowMapWriter(files.row_map.write, file.n_rows, task.spec.decoys)
+        for portion in portions(
+            file, task.spec, seed, task.epoch, noise=context.state.noise_key(), make=context.state.working.table,
+            memory=memory, progress=progress,
+        ):  # fmt: skip
+            _write(portion, files, row_map)
+            sets += [part.layout for part in portion.sets]
+            if portion.sets[0].rule != CODES:
+                signed += len(portion.order)
+                dummies += int(np.count_nonzero(portion.order >= file.n_rows + task.spec.decoys))
+            memory.check(f"project {task.project}")
+    layout = Layout(tuple(sets), file.n_rows if task.spec.mode == "block_keyed" else 0)
+    manifest = Manifest(
+        project=task.project,
+        side=context.party.side,
+        epoch=task.epoch,
+        encoding_digest=task.encoding_digest,
+        key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
+        layout=layout,
+    )
+    upload = Upload(
+        id=name,
+        project=task.project,
+        epoch=task.epoch,
+        manifest=manifest_to_wire(manifest).SerializeToString(deterministic=True),
+        rows=signed,
+        total_bytes=layout.total_bytes,
+    )
+    return Signed(context.state.uploads.add(upload, files, task.spec.retention.maps_days), dummies)
+
+
+def _write(portion: Portion, files: UploadFiles, row_map: RowMapWriter) -> None:
+    for part in to_bytes(portion.sets):
+        files.payload.write(part)
+    begin = 0
+    for identifiers in portion.identifiers:
+        row_map.add(identifiers, portion.order[begin : begin + len(identifiers)])
+        begin += len(identifiers)
+
+
+def portions(
+    file: CleanedFile,
+    spec: Specification,
+    seed: Seed,
+    epoch: int,
+    *,
+    noise: NoiseKey,
+    make: MakeTable,
+    memory: MemoryLimit,
+    progress: Progress,
+) -> Iterator[Portion]:
+    """The sets of a file, in the order of the payload: as many at a time as fit into memory, or all at once.
+
+    Raises
+    ------
+    TrystError
+        MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
+    """
+    threads = os.cpu_count() or 1
+    where = f"project {spec.project}, {file.n_rows:,} records"
+    if spec.mode == "block_keyed":
+        held, what = held_bytes(spec, file), "what must be held of all records"
+        row = _unit_bytes(spec, file)
+        remedy = (
+            "raise limits.memory in its configuration, or ask the coordinator for fewer fields or shorter signatures"
+        )
+        if spec.padding is not None:
+            remedy += ", or for a specification without padding"
+        memory.require(held + _LIBRARIES + INTERVAL_ROWS * row, what, where, remedy)
+        rows = max(INTERVAL_ROWS, min(_MOST_ROWS, (memory.room() - held - _LIBRARIES) // row))
+        yield from encode_table(
+            file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+        return
+    remedy = "raise limits.memory in its configuration, or ask the coordinator for mode block_keyed"
+    memory.require(whole_bytes(spec, file) + _LIBRARIES, f"mode {spec.mode} of all records", where, remedy)
+    columns, identifiers = file.columns(spec), file.identifiers()
+    if spec.decoys:
+        columns = with_decoys(columns, spec, noise)
+    encoded = encode_records(
+        columns, spec, seed, epoch, noise=noise, variables=file.variables(), decoys=spec.decoys, threads=threads,
+        progress=progress,
+    )  # fmt: skip
+    places = pl.Series(encoded.order)
+    own = identifiers.gather(places.set(places >= file.n_rows, None))
+    yield Portion(encoded.sets, encoded.order, iter([own]))
+
+
+def held_bytes(spec: Specification, file: CleanedFile) -> int:
+    """Bytes that mode block_keyed holds of all records at a time, whatever the units."""
+    sampled = 8 * file.n_rows
+    variables = len(file.records.variables)
+    codes = (_CODES_BYTES + 2 * 2 * variables) * file.n_rows if spec.variables else 0
+    padded = 4 * file.text_bytes + _DUMMY_BYTES * file.n_rows if spec.padding is not None else 0
+    return max(sampled, codes, padded)
+
+
+def _unit_bytes(spec: Specification, file: CleanedFile) -> int:
+    """Bytes that are held for each row of a unit."""
+    text = 4 * file.text_bytes // file.n_rows + 64
+    return (
+        text
+        + max(
+            sum(_field_bytes(field.bits) for field in spec.fields if field.name not in fixed_fields(rule, spec))
+            for rule in spec.keyed_rules
+        )
+        + 24 * len(spec.keyed_rules)
+    )
+
+
+def _field_bytes(bits: int) -> int:
+    """Of a signature, in the order it was made and in the order it is sent, and of its codes and tokens."""
+    return 2 * bits // 8 + 120
+
+
+def whole_bytes(spec: Specification, file: CleanedFile) -> int:
+    """Bytes that modes open and trusted hold of all records at a time."""
+    distinct = {profile.field: profile.distinct for profile in file.profile.fields}
+    tables = sum(distinct[field.name] * (_field_bytes(field.bits) + 160) for field in spec.fields)
+    codes = (12 * len(spec.fields) + 24 * len(spec.keyed_rules) + 4 * len(spec.variables) + 64) * file.n_rows
+    return 2 * file.text_bytes + tables + codes
