@@ -5,13 +5,14 @@ The risk library measures it; a custodian's program passes the function to the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import polars as pl
 
 from tryst.common.documents.result_warning import ResultWarning
+from tryst.common.drawn_records import DrawnRecords
 from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.specification import Specification
 
@@ -196,6 +197,16 @@ class LeakageReport:
         return {"version": VERSION, **asdict(self), **shown, **judged}
 
 
-Gate = Callable[[Mapping[str, pl.Series], Specification, Mapping[str, pl.Series], AssessmentKeys], LeakageReport]
-"""Measures, from cleaned columns, a specification, variables' places and throw-away keys, what the encoding would let
-Carole learn."""
+class Gate(Protocol):
+    """Measures what the encoding would let Carole learn of a file."""
+
+    def __call__(
+        self,
+        columns: Mapping[str, pl.Series],
+        spec: Specification,
+        variables: Mapping[str, pl.Series],
+        keys: AssessmentKeys,
+        drawn: DrawnRecords | None = None,
+    ) -> LeakageReport:
+        """From cleaned columns, variables' places and throw-away keys; of a large file from what was drawn of it."""
+        ...

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.drawn_records import size_class_of
 from tryst.common.encoding import FieldSignatures, SignatureSet
 from tryst.common.encoding.layout import WORD_BITS
 from tryst.risk.leakage.public import PublicValues
@@ -171,11 +172,6 @@ def _ratio_error(gained: NDArray[np.float64], records: NDArray[np.float64], n_bl
     residual = gained - records * gained.sum() / records.sum()
     spread = (residual**2).sum() * n / (n - 1)
     return float(np.sqrt((1 - n / n_blocks) * spread) / records.sum())
-
-
-def size_class_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Logarithm of each size to the base 2, rounded down: 0 for 1 row, 1 for 2 or 3, 2 for 4 to 7."""
-    return np.log2(np.maximum(sizes, 1)).astype(np.int64)
 
 
 def _weighted(name: str, field: str, parts: list[Recovery]) -> Recovery:

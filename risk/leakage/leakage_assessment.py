@@ -21,6 +21,7 @@ import polars as pl
 from threadpoolctl import threadpool_limits
 
 from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.drawn_records import DrawnRecords
 from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import EVERYBODY, PUBLIC, REGISTER, Finding, LeakageReport
 from tryst.common.specification import Specification
@@ -45,6 +46,7 @@ def assess(
     spec: Specification,
     variables: Mapping[str, pl.Series] = MappingProxyType({}),
     keys: AssessmentKeys = FIXED,
+    drawn: DrawnRecords | None = None,
 ) -> LeakageReport:
     """Measure what the signatures of a file give away.
 
@@ -59,6 +61,8 @@ def assess(
     keys
         Throw-away keys of signatures and noise, and what the public counts and blocks are drawn by. The same file, rows
         in the same order, and the same keys give the same report.
+    drawn
+        Records of a file that is too large, in mode block_keyed without padding; `columns` and `variables` are theirs.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def assess(
     Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core.
     """
     rng = keys.generator("assessment")
-    n = max((len(column) for column in columns.values()), default=0)
+    n = max((len(column) for column in columns.values()), default=0) if drawn is None else drawn.n_records
     limit, refuses = spec.leakage.limit, spec.leakage.refuses(spec.mode)
     if spec.mode == "trusted":
         everything = tuple(Finding(field.name, "", "reading what is sent", 1.0, 0.0) for field in spec.fields)
@@ -87,7 +91,10 @@ def assess(
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
         if spec.mode == "block_keyed":
-            each_rule = [*in_blocks(columns, signed, keys, rng), *in_samples(columns, signed, keys, rng)]
+            each_rule = [
+                *in_blocks(columns, signed, keys, rng, drawn),
+                *in_samples(columns, signed, keys, rng, drawn),
+            ]
             found = [each for each in each_rule if each.attacker == PUBLIC]
             recognised = tuple(each for each in each_rule if each.attacker != PUBLIC)
         else:
@@ -98,6 +105,9 @@ def assess(
             reported += [finding(each) for variable, _ in codes if (each := by_cooccurrence(variable, fields, rng))]
     limits = spec.leakage.partial_register, spec.leakage.full_register
     warnings = (*_unlimited(recognised, limits), *_left_out(spec), *_own_combinations(spec, variables))
+    if drawn is not None:
+        error = max((each.error for each in (*found, *recognised)), default=0.0)
+        warnings += (result_warning("measured_in_part", drawn=drawn.n_drawn, records=n, error=error),)
     return LeakageReport(spec.mode, n, limit, refuses, tuple(found), tuple(reported), warnings, recognised, *limits)
 
 

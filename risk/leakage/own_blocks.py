@@ -3,59 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tryst.common.drawn_records import DrawnRecords, size_class_of
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.padding import RuleRows, min_size, rows_of_rules
 from tryst.common.encoding.records import encode_rows
 from tryst.common.errors import TrystError
 from tryst.common.keys.assessment_keys import AssessmentKeys
+from tryst.common.keys.noise import NoiseKey
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import BlockingRule, FieldSpec, Specification
 from tryst.risk.leakage.block_model import KeyLikelihood, block_likelihood
-from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, known_by_block, size_class_of
-from tryst.risk.leakage.own_file import PER_CLASS, finding, public_values, truth_of
+from tryst.risk.leakage.block_view import BlockAttack, BlockView, attack_by_size, known_by_block
+from tryst.risk.leakage.own_file import PER_CLASS, dictionaries, finding, truth_of
 from tryst.risk.leakage.own_register import by_register
 from tryst.risk.leakage.public import PublicValues
 
 _OTHERS = 200
 
 
-def in_blocks(
-    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
-) -> Iterator[Finding]:
-    """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies."""
-    public = {field.name: public_values(columns[field.name], field, rng) for field in spec.fields}
-    noise = keys.throw_away_noise("blocks")
+@dataclass(frozen=True)
+class _Blocks:
+    """The rows that are sent under each rule, or whole blocks of them, and those that are attacked.
+
+    Attributes
+    ----------
+    whole
+        The rows.
+    texts
+        By rule, the blocking key of each of its rows.
+    attacked
+        By rule, the rows of `whole` that are attacked, in whole blocks.
+    weights
+        By rule, the rows of the file in blocks of each size.
+    n_blocked
+        By rule, the rows of the file that have a key.
+    own_size
+        By rule, the rows of the block of a row, on average.
+    """
+
+    whole: RuleRows
+    texts: Mapping[str, pl.Series]
+    attacked: Mapping[str, NDArray[np.int64]]
+    weights: Mapping[str, Mapping[int, float]]
+    n_blocked: Mapping[str, int]
+    own_size: Mapping[str, float]
+
+
+def _of_file(
+    columns: Mapping[str, pl.Series], spec: Specification, noise: NoiseKey, rng: np.random.Generator
+) -> _Blocks:
+    """Of a file that is there."""
     whole = rows_of_rules(columns, spec, noise)
-    weights: dict[str, dict[int, float]] = {}
-    drawn: dict[str, NDArray[np.int64]] = {}
-    texts: dict[str, pl.Series] = {}
+    texts, attacked, weights, n_blocked, own_size = {}, {}, {}, {}, {}
     for rule in spec.keyed_rules:
         rows = whole.rows[rule.name]
-        text = key_text(whole.columns, spec, rule, split=True)[rows]
+        texts[rule.name] = text = key_text(whole.columns, spec, rule, split=True)[rows]
         places, weights[rule.name] = _draw(text, rows < whole.n_records, rng)
-        drawn[rule.name], texts[rule.name] = rows[places], text
-    used = np.unique(np.concatenate(list(drawn.values())))
+        attacked[rule.name] = rows[places]
+        n_blocked[rule.name] = min(len(rows), whole.n_records)  # with dummies she knows the file's size alone
+        sizes = text.value_counts().get_column("count").to_numpy().astype(np.float64)
+        own_size[rule.name] = float((sizes**2).sum() / sizes.sum()) if len(sizes) else 0.0
+    return _Blocks(whole, texts, attacked, weights, n_blocked, own_size)
+
+
+def _of_drawn(drawn: DrawnRecords, spec: Specification) -> _Blocks:
+    """Of a file from which whole blocks were drawn."""
+    rows = {name: np.union1d(each.attacked, each.others) for name, each in drawn.blocks.items()}
+    return _Blocks(
+        RuleRows(drawn.columns, rows, drawn.n_drawn),
+        {rule.name: key_text(drawn.columns, spec, rule, split=True)[rows[rule.name]] for rule in spec.keyed_rules},
+        {name: each.attacked for name, each in drawn.blocks.items()},
+        {name: dict(enumerate(each.rows_of_size.tolist())) for name, each in drawn.blocks.items()},
+        {name: each.n_rows for name, each in drawn.blocks.items()},
+        {name: each.own_size for name, each in drawn.blocks.items()},
+    )
+
+
+def in_blocks(
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    keys: AssessmentKeys,
+    rng: np.random.Generator,
+    drawn: DrawnRecords | None = None,
+) -> Iterator[Finding]:
+    """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies.
+
+    Of a file that is too large there are the records that were `drawn`, and `columns` are theirs.
+    """
+    public = dictionaries(columns, spec, drawn, rng)
+    noise = keys.throw_away_noise("blocks")
+    blocks_of = _of_file(columns, spec, noise, rng) if drawn is None else _of_drawn(drawn, spec)
+    anyone = columns if drawn is None else {name: column[drawn.anyone] for name, column in columns.items()}
+    whole = blocks_of.whole
+    used = np.unique(np.concatenate(list(blocks_of.attacked.values())))
     if not len(used):
         return
     some = RuleRows(
         {name: column[used] for name, column in whole.columns.items()},
-        {name: np.searchsorted(used, rows) for name, rows in drawn.items()},
+        {name: np.searchsorted(used, rows) for name, rows in blocks_of.attacked.items()},
         int(np.searchsorted(used, whole.n_records)),
     )
     sent = encode_rows(some, spec, keys.throw_away_seed("blocks"), 1, noise=noise, samples=False, shuffle=file_order)
     for part, rule in zip(map(known_by_block, sent.sets), spec.keyed_rules, strict=True):
-        order = sent.orders[rule.name]
+        order, weights = sent.orders[rule.name], blocks_of.weights[rule.name]
         if not len(order):
             continue
         real = order < some.n_records
-        n_blocked = min(len(whole.rows[rule.name]), whole.n_records)  # with dummies she knows the file's size alone
         for field in spec.fields:
             names = public[field.name]
             if names is None:
@@ -66,12 +126,15 @@ def in_blocks(
                 blocks = replace(blocks, minimum=min_size(blocks.sizes))
             truth = truth_of(part, field.name, some.columns[field.name], order, names)
             records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
-            for attack, how in _attacks(columns, spec, rule, field, names, n_blocked):
+            for attack, how in _attacks(anyone, spec, rule, field, names, blocks_of.n_blocked[rule.name]):
                 found, _ = attack_by_size(
-                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights[rule.name], records
+                    attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights, records
                 )
                 yield finding(found, rule.name)
-        yield from by_register(whole, spec, part, used[order], texts[rule.name], rng)
+        yield from by_register(
+            whole, spec, part, used[order], blocks_of.texts[rule.name], rng, blocks_of.own_size[rule.name],
+            None if drawn is None else drawn.blocks[rule.name].rows_of_size,
+        )  # fmt: skip
 
 
 def _draw(

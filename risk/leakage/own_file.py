@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.cleaning.similar_values import similar_values
+from tryst.common.drawn_records import DrawnRecords
 from tryst.common.encoding import SignatureSet
 from tryst.common.leakage_report import Finding
-from tryst.common.specification import FieldSpec
+from tryst.common.specification import FieldSpec, Specification
 from tryst.common.tokens import tokenise
 from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.recovery import UNKNOWN, Recovery
@@ -30,7 +33,23 @@ def _counted(column: pl.Series) -> pl.DataFrame:
 
 def public_values(column: pl.Series, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
     """The dictionary of a field: the file's own values, with counts redrawn; None if no row has a value."""
-    counted = _counted(column)
+    return counted_values(_counted(column), field, rng)
+
+
+def dictionaries(
+    columns: Mapping[str, pl.Series], spec: Specification, drawn: DrawnRecords | None, rng: np.random.Generator
+) -> dict[str, PublicValues | None]:
+    """The dictionary of each field (`public_values`), of a file that is there or of one of which records are drawn."""
+    return {
+        field.name: public_values(columns[field.name], field, rng)
+        if drawn is None
+        else counted_values(drawn.counts[field.name], field, rng)
+        for field in spec.fields
+    }
+
+
+def counted_values(counted: pl.DataFrame, field: FieldSpec, rng: np.random.Generator) -> PublicValues | None:
+    """As `public_values`, of values, by value, and their counts."""
     values, counts = counted.get_column(counted.columns[0]).to_list(), counted.get_column("count").to_numpy()
     redrawn = rng.poisson(counts) + 0.5
     kept = np.argsort(-redrawn, kind="stable")[:DICTIONARY]

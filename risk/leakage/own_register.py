@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tryst.common.drawn_records import size_class_of
 from tryst.common.encoding import SignatureSet
 from tryst.common.encoding.padding import RuleRows
 from tryst.common.leakage_report import EVERYBODY, REGISTER, Finding
 from tryst.common.specification import Specification
-from tryst.risk.leakage.block_view import size_class_of
 from tryst.risk.leakage.fingerprint_model import FingerprintModel
 from tryst.risk.leakage.own_file import clear_values
 from tryst.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures
@@ -47,6 +47,8 @@ def by_register(
     order: NDArray[np.int64],
     text: pl.Series,
     rng: np.random.Generator,
+    own_size: float,
+    rows_of_size: NDArray[np.float64] | None = None,
 ) -> Iterator[Finding]:
     """Findings of one rule.
 
@@ -64,6 +66,10 @@ def by_register(
         The blocking key of each of the rule's rows.
     rng
         Draws the blocks attacked and the registers.
+    own_size
+        Rows of the block of a row of the file, on average.
+    rows_of_size
+        Rows of the file in blocks of each size, by its logarithm, where `whole` has some of its blocks only.
 
     Yields
     ------
@@ -108,8 +114,7 @@ def by_register(
     at = np.full(len(block), UNKNOWN, dtype=np.int64)
     at[people] = np.arange(len(people))
     truth = np.where(real, at[order], UNKNOWN)
-    weight = _weights(block, order, attacked & real, records, sizes)
-    n_rows = float((sizes.astype(np.float64) ** 2).sum() / sizes.sum())
+    weight = _weights(block, order, attacked & real, records, sizes, rows_of_size)
     for share, attacker in SHARES:
         known = rng.random(len(people)) < share if share < 1 else np.ones(len(people), dtype=bool)
         there = known[clear.one] & known[clear.other]
@@ -120,7 +125,7 @@ def by_register(
         yield Finding(
             field="",
             rule=part.rule,
-            attack=f"register of {share:.0%} of these people, blocks of {n_rows:.1f} rows",
+            attack=f"register of {share:.0%} of these people, blocks of {own_size:.1f} rows",
             recovered=found.of_known,
             chance=0.0,
             attainable=1.0,
@@ -143,10 +148,13 @@ def _weights(
     drawn: NDArray[np.bool_],
     records: NDArray[np.int64],
     sizes: NDArray[np.int64],
+    rows_of_size: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Records of the file that each drawn row stands for: all in blocks of its size class; shape (n_sent,)."""
     size_class = size_class_of(sizes)
-    there = np.bincount(size_class[block[records]], minlength=size_class.max() + 1)
+    there: NDArray[np.float64] = np.bincount(size_class[block[records]], minlength=size_class.max() + 1).astype(float)
+    if rows_of_size is not None:
+        there = rows_of_size[: len(there)]
     taken = np.bincount(size_class[block[order[drawn]]], minlength=size_class.max() + 1)
     found: NDArray[np.float64] = np.where(drawn, (there / np.maximum(1, taken))[size_class[block[order]]], 0.0)
     return found

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tryst.common.drawn_records import DrawnRecords
 from tryst.common.encoding.columns import file_order
 from tryst.common.encoding.padding import RuleRows
 from tryst.common.encoding.records import encode_rows
@@ -17,7 +18,7 @@ from tryst.common.leakage_report import Finding
 from tryst.common.specification import Specification
 from tryst.risk.leakage.block_model import block_likelihood
 from tryst.risk.leakage.block_view import BlockView, attack_by_size
-from tryst.risk.leakage.own_file import finding, public_values, truth_of
+from tryst.risk.leakage.own_file import dictionaries, finding, truth_of
 from tryst.risk.leakage.public import PublicValues
 from tryst.risk.leakage.samples import MIN_VALUES, group_alignment, groups_view
 
@@ -31,23 +32,30 @@ _COMMONEST = 400
 
 
 def in_samples(
-    columns: Mapping[str, pl.Series], spec: Specification, keys: AssessmentKeys, rng: np.random.Generator
+    columns: Mapping[str, pl.Series],
+    spec: Specification,
+    keys: AssessmentKeys,
+    rng: np.random.Generator,
+    drawn: DrawnRecords | None = None,
 ) -> Iterator[Finding]:
     """Findings in the samples of mode block_keyed.
 
-    A field of fewer than `MIN_VALUES` values is left out.
+    A field of fewer than `MIN_VALUES` values is left out. Of a file that is too large there are the records that were
+    `drawn`, and `columns` are theirs.
     """
+    if drawn is not None:
+        columns = {name: column[drawn.anyone] for name, column in columns.items()}
     n = max(len(column) for column in columns.values())
     if not n:
         return
-    drawn = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
-    some = {name: column.gather(rng.permutation(drawn)) for name, column in columns.items()}
-    empty = RuleRows(some, {}, len(drawn))
+    chosen = np.sort(rng.permutation(n)[: GROUPS * GROUP_ROWS])
+    some = {name: column.gather(rng.permutation(chosen)) for name, column in columns.items()}
+    empty = RuleRows(some, {}, len(chosen))
     seed, noise = keys.throw_away_seed("samples"), keys.throw_away_noise("samples")
     sent = encode_rows(empty, spec, seed, 1, noise=noise, shuffle=file_order)
-    (part,), rows = sent.sets, grouped(len(drawn), lambda _: file_order(len(drawn))).ravel()
+    (part,), rows = sent.sets, grouped(len(chosen), lambda _: file_order(len(chosen))).ravel()
     for field in spec.fields:
-        public = public_values(columns[field.name], field, rng)
+        public = dictionaries(columns, spec.model_copy(update={"fields": (field,)}), drawn, rng)[field.name]
         if public is None or len(public) < MIN_VALUES:
             continue
         truth = truth_of(part, field.name, some[field.name], rows, public)

@@ -13,13 +13,17 @@ import structlog
 
 from tryst.common.audit.reason import MAX_REASON
 from tryst.common.custodian.source.cleaned_file import CleanedFile
+from tryst.common.custodian.source.drawing import drawn_records
 from tryst.common.custodian.state.state_tables import Leakage
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.assessment_keys import AssessmentKeys
-from tryst.common.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Verdict
+from tryst.common.leakage_report import ATTACKERS, EVERYBODY, PUBLIC, REGISTER, Gate, LeakageReport, Verdict
 from tryst.common.specification import Specification
 from tryst.protos.linkage.v1 import contribution_pb2
+
+WHOLE_ROWS = 1 << 18
+"""Records up to which a file is measured whole."""
 
 log = structlog.get_logger()
 
@@ -40,7 +44,7 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
         context.progress.update(task.project, "measuring what Carole could learn", 0.0)
         # The same records have the same verdict, however often it is tried, and no other party can foresee it.
         keys = AssessmentKeys.of_custodian(context.state.noise_key(), task.specification_digest)
-        report = context.gate(file.columns(task.spec), _altogether(context, task), file.variables(), keys)
+        report = _measured(context.gate, file, _altogether(context, task), keys)
         verdict = report.decisive
         known = Leakage(
             project=task.project,
@@ -65,6 +69,14 @@ def pass_gate(context: StepContext, task: Task, file: CleanedFile) -> None:
             f" specification; or contribute nevertheless:"
             f" `tryst {context.party.name} override {task.project} --reason ...`",
         )
+
+
+def _measured(gate: Gate, file: CleanedFile, spec: Specification, keys: AssessmentKeys) -> LeakageReport:
+    """The report on a file; on whole blocks and some records of a large one, where its columns are not held anyway."""
+    if file.n_rows <= WHOLE_ROWS or spec.mode != "block_keyed" or spec.padding is not None:
+        return gate(file.columns(spec), spec, file.variables(), keys)
+    drawn = drawn_records(file, spec, keys.generator("drawn records"))
+    return gate(drawn.columns, spec, drawn.variables, keys, drawn)
 
 
 _FIELD = "field "

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,12 +68,13 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     name = secrets.token_hex(16)
     sets: list[SetLayout] = []
     signed = dummies = 0
-    with context.state.uploads.writing(name) as files:
+    made = portions(
+        file, task.spec, seed, task.epoch, noise=context.state.noise_key(), make=context.state.working.table,
+        memory=memory, progress=progress,
+    )  # fmt: skip
+    with context.state.uploads.writing(name) as files, closing(made):
         row_map = RowMapWriter(files.row_map.write, file.n_rows, task.spec.decoys)
-        for portion in portions(
-            file, task.spec, seed, task.epoch, noise=context.state.noise_key(), make=context.state.working.table,
-            memory=memory, progress=progress,
-        ):  # fmt: skip
+        for portion in made:
             _write(portion, files, row_map)
             sets += [part.layout for part in portion.sets]
             if portion.sets[0].rule != CODES:
@@ -118,7 +120,7 @@ def portions(
     make: MakeTable,
     memory: MemoryLimit,
     progress: Progress,
-) -> Iterator[Portion]:
+) -> Generator[Portion]:
     """The sets of a file, in the order of the payload: as many at a time as fit into memory, or all at once.
 
     Raises
@@ -127,24 +129,15 @@ def portions(
         MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
     """
     threads = os.cpu_count() or 1
-    where = f"project {spec.project}, {file.n_rows:,} records"
+    require_room(file, spec, memory)
     if spec.mode == "block_keyed":
-        held, what = held_bytes(spec, file), "what must be held of all records"
-        row = _unit_bytes(spec, file)
-        remedy = (
-            "raise limits.memory in its configuration, or ask the coordinator for fewer fields or shorter signatures"
-        )
-        if spec.padding is not None:
-            remedy += ", or for a specification without padding"
-        memory.require(held + _LIBRARIES + INTERVAL_ROWS * row, what, where, remedy)
-        rows = max(INTERVAL_ROWS, min(_MOST_ROWS, (memory.room() - held - _LIBRARIES) // row))
+        room = memory.room() - held_bytes(spec, file) - _LIBRARIES
+        rows = max(INTERVAL_ROWS, min(_MOST_ROWS, room // _unit_bytes(spec, file)))
         yield from encode_table(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
             progress=progress,
         )  # fmt: skip
         return
-    remedy = "raise limits.memory in its configuration, or ask the coordinator for mode block_keyed"
-    memory.require(whole_bytes(spec, file) + _LIBRARIES, f"mode {spec.mode} of all records", where, remedy)
     columns, identifiers = file.columns(spec), file.identifiers()
     if spec.decoys:
         columns = with_decoys(columns, spec, noise)
@@ -155,6 +148,27 @@ def portions(
     places = pl.Series(encoded.order)
     own = identifiers.gather(places.set(places >= file.n_rows, None))
     yield Portion(encoded.sets, encoded.order, iter([own]))
+
+
+def require_room(file: CleanedFile, spec: Specification, memory: MemoryLimit) -> None:
+    """Refuse a file of which more must be held at a time than fits into memory.
+
+    Raises
+    ------
+    TrystError
+        MEMORY, with what must be held and what can be done.
+    """
+    where, remedy = f"project {spec.project}, {file.n_rows:,} records", "raise limits.memory in its configuration"
+    if spec.mode != "block_keyed":
+        remedy += ", or ask the coordinator for mode block_keyed"
+        memory.require(whole_bytes(spec, file) + _LIBRARIES, f"mode {spec.mode} of all records", where, remedy)
+        return
+    remedy += ", or ask the coordinator for fewer fields or shorter signatures"
+    what = "what must be held of all records"
+    if spec.padding is not None:
+        what, remedy = "what must be held of all records to pad blocks", remedy + ", or for no padding"
+    needed = held_bytes(spec, file) + _LIBRARIES + INTERVAL_ROWS * _unit_bytes(spec, file)
+    memory.require(needed, what, where, remedy)
 
 
 def held_bytes(spec: Specification, file: CleanedFile) -> int:

@@ -135,4 +135,12 @@ LEAKAGE = (
         text="The codes of {variables} variables are sent {where}: {share:.1%} of the records have a unique"
         " combination.",
     ),
+    WarningCode(
+        code="measured_in_part",
+        severity="note",
+        meaning="The file is large, and what Carole could learn of it was measured on some of its blocks.",
+        text="Measured on {drawn:,} of {records:,} records: whole blocks of every size and records at random, with the"
+        " sizes of blocks and the commonest values of all records. The largest standard error of a figure is"
+        " {error:.1%}; the share of unique combinations of codes is that of the records drawn at random, and too high.",
+    ),
 )

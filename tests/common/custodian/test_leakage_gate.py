@@ -21,6 +21,7 @@ from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.leakage_gate import override, pass_gate, statement
 from tryst.common.custodian.steps.step_context import StepContext, Task
+from tryst.common.drawn_records import DrawnRecords
 from tryst.common.encoding.streamed import Records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Seed, Vault, WrappingKeys
@@ -54,6 +55,7 @@ class Measured:
         spec: Specification,
         variables: Mapping[str, pl.Series],
         keys: AssessmentKeys,
+        drawn: DrawnRecords | None = None,
     ) -> LeakageReport:
         self.times += 1
         self.seeds.append(keys.throw_away_seed("test"))

@@ -1,0 +1,95 @@
+"""Some records of a file that is too large to be measured whole, drawn so that what is measured of them is of the file.
+
+An attack inside blocks depends on how many rows a block has: in a sample of rows blocks are smaller, and it would be
+understated. So whole blocks are drawn under each rule, of every size as many, with the number of rows that blocks of
+each size have in the file; besides these some records at random, and the commonest values of each field as they were
+counted in all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+BLOCKED_ROWS = 400
+"""Rows drawn of every size of block and rule, in whole blocks: twice as many as are attacked."""
+
+OTHER_ROWS = 4_000
+"""Rows drawn besides of blocks with several rows: people whom a register has, and whose rows are not attacked."""
+
+ANY_ROWS = 50_000
+"""Records drawn at random."""
+
+COMMONEST = 20_000
+"""Values of a field that are counted: three times as many as an attacker's dictionary has."""
+
+CLASSES = 32
+"""Sizes of blocks by their logarithm to the base 2, rounded down."""
+
+
+@dataclass(frozen=True)
+class DrawnBlocks:
+    """Whole blocks of one rule.
+
+    Attributes
+    ----------
+    attacked, others
+        int64: places among the drawn records of those in blocks of every size, and of those in blocks of several rows
+        drawn besides; ascending, none in both.
+    rows_of_size : ndarray of float64, shape (CLASSES,)
+        Rows of the file in blocks of each size, by the logarithm to the base 2, rounded down.
+    own_size
+        Rows of the block of a row, on average over the rows of the file.
+    """
+
+    attacked: NDArray[np.int64] = field(repr=False)
+    others: NDArray[np.int64] = field(repr=False)
+    rows_of_size: NDArray[np.float64]
+    own_size: float
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the file that have a key under the rule."""
+        return int(self.rows_of_size.sum())
+
+
+@dataclass(frozen=True)
+class DrawnRecords:
+    """Some records of a file.
+
+    Attributes
+    ----------
+    columns
+        Cleaned values by field of the drawn records.
+    variables
+        By variable, the places of the categories of the records `anyone`.
+    anyone
+        int64: places among the drawn records of those that were drawn at random.
+    counts
+        By field, `value` and `count` of the commonest values of the file.
+    blocks
+        By rule.
+    n_records
+        Records of the file.
+    """
+
+    columns: Mapping[str, pl.Series] = field(repr=False)
+    variables: Mapping[str, pl.Series] = field(repr=False)
+    anyone: NDArray[np.int64] = field(repr=False)
+    counts: Mapping[str, pl.DataFrame] = field(repr=False)
+    blocks: Mapping[str, DrawnBlocks]
+    n_records: int
+
+    @property
+    def n_drawn(self) -> int:
+        """Records drawn."""
+        return max(len(column) for column in self.columns.values())
+
+
+def size_class_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Logarithm of each size to the base 2, rounded down: 0 for 1 row, 1 for 2 or 3, 2 for 4 to 7."""
+    return np.log2(np.maximum(sizes, 1)).astype(np.int64)

@@ -1,0 +1,94 @@
+"""Signing within a limit of memory: what does not fit is refused before anything is signed, and in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.common.encoding.table_in_memory import TableInMemory
+from tests.specifications import heading
+from tryst.common.cleaning import clean
+from tryst.common.custodian import memory
+from tryst.common.custodian.memory import MemoryLimit, high_water, resident
+from tryst.common.custodian.source.cleaned_file import CleanedFile
+from tryst.common.custodian.steps.signing import portions, require_room
+from tryst.common.encoding import to_bytes
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.streamed import IDENTIFIER, Records
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, load_specification
+
+ENOUGH = 64 << 30
+
+
+def specification(mode: str, more: str = "") -> Specification:
+    return load_specification(
+        heading("people", mode=mode)
+        + "fields: [{name: surname, kind: name, bits: 64}, {name: town, kind: name, bits: 64}]\n"
+        + "blocking: [{name: town, keys: [{field: town}]}]\n"
+        + more
+        + "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
+    )
+
+
+def file_of(spec: Specification, n: int = 50) -> CleanedFile:
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"surname": rng.choice(["Li", "Smith", "No"], n), "town": rng.choice(["York", "Bath"], n)})
+    cleaned = clean(frame, spec, Side.ALICE)
+    table = TableInMemory()
+    table.append(pl.DataFrame({**cleaned.columns, IDENTIFIER: [f"r{number}" for number in range(n)]}))
+    return CleanedFile(Records(table), cleaned.profile, None, 20 * n)
+
+
+@pytest.mark.parametrize(
+    ("mode", "more", "what", "remedy"),
+    [
+        ("block_keyed", "", "what must be held of all records does not fit", "fewer fields or shorter signatures"),
+        ("block_keyed", "padding: powers_of_two\n", "to pad blocks does not fit", "or for no padding"),
+        ("open", "", "mode open of all records does not fit", "mode block_keyed"),
+    ],
+)
+def test_what_does_not_fit_is_refused(mode: str, more: str, what: str, remedy: str) -> None:
+    spec = specification(mode, more)
+    file = file_of(spec)
+    require_room(file, spec, MemoryLimit(ENOUGH))
+    with pytest.raises(TrystError) as caught:
+        require_room(file, spec, MemoryLimit(resident() + (100 << 20)))
+    assert caught.value.code is ErrorCode.MEMORY
+    assert what in str(caught.value)
+    assert "into this custodian's limits.memory of " in str(caught.value)
+    assert "50 records" in str(caught.value)
+    assert caught.value.remedy.endswith(remedy)
+
+
+@pytest.mark.parametrize("mode", ["open", "trusted", "block_keyed"])
+def test_the_sets_of_every_mode_are_those_of_the_records(mode: str) -> None:
+    spec, noise, seed = specification(mode), NoiseKey(bytes(32)), Seed(bytes(range(32)))
+    file = file_of(spec)
+    whole = encode_records(file.columns(spec), spec, seed, 1, noise=noise)
+    made = list(
+        portions(
+            file, spec, seed, 1, noise=noise, make=TableInMemory, memory=MemoryLimit(ENOUGH),
+            progress=lambda doing, done: None,
+        )
+    )  # fmt: skip
+    assert b"".join(part for each in made for part in to_bytes(each.sets)) == b"".join(to_bytes(whole.sets))
+    names = [name for each in made for some in each.identifiers for name in some]
+    assert names == [f"r{row}" for row in whole.order.tolist()]
+
+
+def test_the_process_is_stopped_by_what_it_has_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 < resident() <= high_water()
+    limit = MemoryLimit(high_water() + (1 << 30))
+    limit.check("project people")
+    former = MemoryLimit(1 << 20)
+    former.check("project people")  # it was more before the step began
+    monkeypatch.setattr(memory, "high_water", lambda: limit.limit + 1)
+    for each in (limit, former):
+        with pytest.raises(TrystError, match="the process has held more than this") as caught:
+            each.check("project people")
+        assert caught.value.code is ErrorCode.MEMORY
