@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,15 +18,21 @@ from tryst.common.cleaning import clean
 from tryst.common.custodian import memory
 from tryst.common.custodian.memory import MemoryLimit, high_water, resident
 from tryst.common.custodian.source.cleaned_file import CleanedFile
-from tryst.common.custodian.steps.signing import portions, require_room
-from tryst.common.encoding import to_bytes
+from tryst.common.custodian.state.custodian_state import State
+from tryst.common.custodian.state.row_map import unpack_map
+from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps import signing
+from tryst.common.custodian.steps.signing import portions, require_room, sign_into
+from tryst.common.custodian.steps.step_context import StepContext, StoppedError, Task
+from tryst.common.encoding import intervals, to_bytes
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.streamed import IDENTIFIER, Records
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys import Vault, WrappingKeys
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
-from tryst.common.specification import Specification, load_specification
+from tryst.common.specification import Specification, encoding_digest, load_specification
 
 ENOUGH = 64 << 30
 
@@ -79,6 +91,44 @@ def test_the_sets_of_every_mode_are_those_of_the_records(mode: str) -> None:
     assert b"".join(part for each in made for part in to_bytes(each.sets)) == b"".join(to_bytes(whole.sets))
     names = [name for each in made for some in each.identifiers for name in some]
     assert names == [f"r{row}" for row in whole.order.tolist()]
+
+
+def test_what_is_interrupted_leaves_nothing_and_ends_with_the_same_upload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = specification("block_keyed", "variables: [{name: home, holder: bob, categories: [city, sea]}]\n")
+    monkeypatch.setattr(intervals, "INTERVAL_ROWS", 16)
+    monkeypatch.setattr(signing, "INTERVAL_ROWS", 16)
+    state = State(tmp_path / "state", Vault(WrappingKeys.create()))
+    limits = SimpleNamespace(memory_bytes=ENOUGH)
+    context = SimpleNamespace(
+        state=state, configuration=SimpleNamespace(limits=limits), party=SimpleNamespace(side=Side.ALICE)
+    )
+    task = SimpleNamespace(project="people", spec=spec, epoch=1, encoding_digest=encoding_digest(spec))
+    state.update("people")
+    file, seed = file_of(spec, 150), Seed(bytes(range(32)))
+
+    def signed(progress: Callable[[str, float], None], rows: int) -> Upload:
+        monkeypatch.setattr(signing, "_MOST_ROWS", rows)
+        return sign_into(cast(StepContext, context), cast(Task, task), file, seed, progress).upload
+
+    for moment in range(1, 20, 6):
+        calls = itertools.count(1)
+
+        def stop(doing: str, done: float, calls: itertools.count[int] = calls, moment: int = moment) -> None:
+            assert 0 <= done <= 1
+            if next(calls) == moment:
+                raise StoppedError
+
+        with pytest.raises(StoppedError):
+            signed(stop, 32)
+        assert not list((tmp_path / "state" / "uploads").iterdir())
+        assert not list((tmp_path / "state" / "working").iterdir())
+    uploads = [signed(lambda doing, done: None, rows) for rows in (16, 64, 1000)]
+    assert len({upload.digests for upload in uploads}) == len({upload.manifest for upload in uploads}) == 1
+    names = unpack_map(state.uploads.row_map(uploads[-1])).to_list()
+    assert sorted(names[uploads[-1].rows :]) == sorted(file.identifiers().to_list()), "a row of codes for each record"
+    state.close()
 
 
 def test_the_process_is_stopped_by_what_it_has_held(monkeypatch: pytest.MonkeyPatch) -> None:
