@@ -25,17 +25,20 @@ from tryst.common.configuration import size_in_bytes
 from tryst.common.custodian.configuration import CsvSource, Source
 from tryst.common.custodian.memory import MemoryLimit, high_water
 from tryst.common.custodian.source.cleaned_file import read_into
+from tryst.common.custodian.source.drawing import drawn_records
 from tryst.common.custodian.state.encrypted_file import encrypted_file
 from tryst.common.custodian.state.row_map import RowMapWriter
 from tryst.common.custodian.state.working_tables import WorkingFolder
 from tryst.common.custodian.steps.signing import portions
 from tryst.common.encoding import to_bytes
+from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.vault import DataKey
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
 from tryst.coordinator.demonstration.people import generate
+from tryst.risk.leakage.leakage_assessment import assess
 
 FIELDS = (
     "{{name: date_of_birth, kind: date, date: {{order: ymd}}, bits: {bits}}}",
@@ -111,6 +114,12 @@ def _encode(folder: Path, memory: str, *, gate: bool) -> None:
     table = working.table(by_column=True)
     file = read_into(table, Source(csv=CsvSource(path=folder / "people.csv")), spec, Side.ALICE, stage)
     print(f"read: {high_water() / 2**20:,.0f} MiB", file=sys.stderr)
+    if gate:
+        with stage("gate"):
+            keys = AssessmentKeys.of_number(1)
+            drawn = drawn_records(file, spec, keys.generator("drawn records"))
+            assess(drawn.columns, spec, keys=keys, drawn=drawn)
+        print(f"gate: {drawn.n_drawn:,} records drawn, {high_water() / 2**20:,.0f} MiB", file=sys.stderr)
     seed, noise, key = Seed.generate(), NoiseKey.generate(), DataKey.unkept("benchmark")
     total = 0
     with (

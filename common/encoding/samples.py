@@ -101,7 +101,7 @@ def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Dr
 
     def order(number: int) -> NDArray[np.int64]:
         key = drawing.key(f"sample of {name}, round {number}")
-        rows, its = _least(
+        rows, its = _first_drawn(
             digests, sample_rows(len(digests)), lambda first, second: numbers(key, first, second, drawing.suite)
         )
         occurrence.update(zip(rows.tolist(), its.tolist(), strict=True))
@@ -115,7 +115,7 @@ def drawn_groups(digests: NDArray[np.uint64], name: str, epoch: int, drawing: Dr
     return rows
 
 
-def _least(
+def _first_drawn(
     digests: NDArray[np.uint64],
     count: int,
     draw: Callable[[NDArray[np.uint64], NDArray[np.int64]], NDArray[np.uint64]],
@@ -130,9 +130,9 @@ def _least(
         if len(kept[0]) == count and count:
             near = drawn <= kept[2][-1]
             rows, occurrence, drawn = rows[near], occurrence[near], drawn[near]
-        every, its, least = (np.concatenate(pair) for pair in zip(kept, (rows, occurrence, drawn), strict=True))
-        first = np.lexsort([every, least])[:count]
-        kept = every[first], its[first], least[first]
+        every, its, values_drawn = (np.concatenate(pair) for pair in zip(kept, (rows, occurrence, drawn), strict=True))
+        first = np.lexsort([every, values_drawn])[:count]
+        kept = every[first], its[first], values_drawn[first]
     return kept[0], kept[1]
 
 

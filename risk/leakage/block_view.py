@@ -157,7 +157,8 @@ def attack_by_size(
             found,
             n_values=round(factor * float(values_in[inside].sum())),
             n_records=round(factor * float(records_in[inside].sum())),
-            error=_ratio_error(by_block, records_in[chosen], len(inside)),
+            # Of the file's blocks of this size, about so many: those that are here may have been drawn from them.
+            error=_ratio_error(by_block, records_in[chosen], max(len(chosen), round(factor * len(inside)))),
         )
         minimum, maximum = int(blocks.sizes[inside].min()), int(blocks.sizes[inside].max())
         classes.append(SizeClass(minimum, maximum, whole.n_records, whole))

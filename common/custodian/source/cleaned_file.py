@@ -28,6 +28,8 @@ from tryst.common.parties import Side
 from tryst.common.specification import Specification
 
 _POSITION = "+position"
+_REFERENCE = 16
+"""Bytes of each text in a column besides its own."""
 _AT_ONCE = 1 << 20
 _FEW = 1_000_000
 """Identifiers that are compared themselves where their hashes are equal; of more the hashes are believed."""
@@ -119,7 +121,7 @@ def read_into(
         with stage("clean"):
             frame = _cleaned(batch, cleaning, identifier)
             without.add(batch.places, frame[IDENTIFIER].is_null().to_numpy())
-            text_bytes += int(frame.select(names).estimated_size())
+            text_bytes += int(frame.select(names).estimated_size()) + _REFERENCE * len(names) * frame.height
             table.append(frame)
             unit, where = batch.unit, batch.where
     with stage("clean"):

@@ -162,8 +162,8 @@ def _commonest(file: CleanedFile, name: str, seed: int) -> pl.DataFrame:
         here = some != missing
         keys, counts = np.concatenate([keys, some[here]]), np.concatenate([counts, sizes[here]])
         if len(keys) > COMMONEST:
-            most = np.argpartition(counts, len(counts) - COMMONEST)[-COMMONEST:]
-            keys, counts = keys[most], counts[most]
+            largest = np.argpartition(counts, len(counts) - COMMONEST)[-COMMONEST:]
+            keys, counts = keys[largest], counts[largest]
     counted = pl.DataFrame({"hash": keys, "count": counts})
     values: list[pl.DataFrame] = []
     left = counted["hash"]

@@ -38,7 +38,7 @@ from tryst.common.wire import Manifest, manifest_to_wire
 _LIBRARIES = 200 << 20
 """What compiled loops and tables take besides the records."""
 
-_MOST_ROWS = 1 << 19
+_MAX_ROWS = 1 << 19
 """Rows of a unit at most; more are no quicker."""
 
 _DUMMY_BYTES = 200
@@ -132,7 +132,7 @@ def portions(
     require_room(file, spec, memory)
     if spec.mode == "block_keyed":
         room = memory.room() - held_bytes(spec, file) - _LIBRARIES
-        rows = max(INTERVAL_ROWS, min(_MOST_ROWS, room // _unit_bytes(spec, file)))
+        rows = max(INTERVAL_ROWS, min(_MAX_ROWS, room // _unit_bytes(spec, file)))
         yield from encode_table(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
             progress=progress,
@@ -176,7 +176,7 @@ def held_bytes(spec: Specification, file: CleanedFile) -> int:
     sampled = 8 * file.n_rows
     variables = len(file.records.variables)
     codes = (_CODES_BYTES + 2 * 2 * variables) * file.n_rows if spec.variables else 0
-    padded = 4 * file.text_bytes + _DUMMY_BYTES * file.n_rows if spec.padding is not None else 0
+    padded = 2 * file.text_bytes + _DUMMY_BYTES * file.n_rows if spec.padding is not None else 0
     return max(sampled, codes, padded)
 
 

@@ -109,7 +109,7 @@ def test_what_is_interrupted_leaves_nothing_and_ends_with_the_same_upload(
     file, seed = file_of(spec, 150), Seed(bytes(range(32)))
 
     def signed(progress: Callable[[str, float], None], rows: int) -> Upload:
-        monkeypatch.setattr(signing, "_MOST_ROWS", rows)
+        monkeypatch.setattr(signing, "_MAX_ROWS", rows)
         return sign_into(cast(StepContext, context), cast(Task, task), file, seed, progress).upload
 
     for moment in range(1, 20, 6):

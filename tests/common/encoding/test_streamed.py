@@ -145,7 +145,7 @@ def test_the_records_drawn_first_are_those_of_a_whole_sort(values: list[int], pa
         def draw(digests: np.ndarray, occurrence: np.ndarray) -> np.ndarray:
             return (digests * np.uint64(2 * seed + 1) + occurrence.astype(np.uint64) * np.uint64(7)) >> np.uint64(60)
 
-        rows, its = samples._least(digests, 15, draw)
+        rows, its = samples._first_drawn(digests, 15, draw)
     expected = np.argsort(draw(digests, occurrence), kind="stable")[:15]
     assert rows.tolist() == expected.tolist()
     assert its.tolist() == occurrence[expected].tolist()
