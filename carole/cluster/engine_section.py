@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator
 
-from tryst.common.configuration import Size, size_in_bytes
-from tryst.common.configuration import Configuration, ConfiguredPath
+from tryst.common.configuration import Configuration, ConfiguredPath, Size, size_in_bytes
 from tryst.common.errors import ErrorCode, file_error
 from tryst.common.keys.private_files import read_private
 from tryst.common.missing_module import missing_module
