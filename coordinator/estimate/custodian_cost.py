@@ -16,6 +16,8 @@ from tryst.common.specification import FieldSpec, Specification
 from tryst.coordinator.estimate.unit_costs import (
     CUSTODIAN_BASE,
     CUSTODIAN_RECORD,
+    CUSTODIAN_STREAMED_RECORD,
+    CUSTODIAN_UNIT,
     CUSTODIAN_UPLOAD,
     ROW_SECONDS,
     SAMPLE_SECONDS,
@@ -74,8 +76,16 @@ def custodian_cost(counts: FileCounts, tokens: Tokens, spec: Specification, side
         rows=rows,
         counted=counts.counted,
         seconds=signing_seconds(counts, tokens, spec),
-        memory=round(CUSTODIAN_BASE + CUSTODIAN_RECORD * counts.records + CUSTODIAN_UPLOAD * layout.total_bytes),
+        memory=_memory(counts.records, layout.total_bytes, spec),
     )
+
+
+def _memory(records: int, upload: int, spec: Specification) -> int:
+    """Of the service; it streams the file in mode block_keyed, unless blocks are padded."""
+    sets = round(CUSTODIAN_UPLOAD * upload)
+    if spec.mode == "block_keyed" and spec.padding is None:
+        return CUSTODIAN_BASE + CUSTODIAN_STREAMED_RECORD * records + min(sets, CUSTODIAN_UNIT)
+    return CUSTODIAN_BASE + CUSTODIAN_RECORD * records + sets
 
 
 def signing_seconds(counts: FileCounts, tokens: Tokens, spec: Specification) -> float:

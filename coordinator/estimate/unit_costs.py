@@ -38,7 +38,13 @@ CUSTODIAN_BASE = 380 << 20
 """Memory of a custodian's service with all its libraries and tables, in bytes."""
 
 CUSTODIAN_RECORD = 800
-"""Memory of a record as read and as cleaned, with its order and identifier, in bytes."""
+"""Memory of a record as read and as cleaned, with its order and identifier, in bytes, where all are held."""
+
+CUSTODIAN_STREAMED_RECORD = 16
+"""The same where a file is streamed: hashes, in which records and values are counted."""
+
+CUSTODIAN_UNIT = 250 << 20
+"""Memory of the sets that are signed at a time where a file is streamed, in bytes, at most."""
 
 CUSTODIAN_UPLOAD = 1.4
 """Memory of the sets while they are signed and put in order, as a multiple of the upload."""
