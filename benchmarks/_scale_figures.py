@@ -39,10 +39,7 @@ def show_linkage(
             if name.endswith("_seconds")
         )
         size = own["upload_bytes"]
-        held = own["peak_memory_bytes"] / GIB
-        print(
-            f"{side:<8} {own['rows']:,} rows: {stages}; {size / 2**20:,.0f} MiB on the wire, {held:.2f} GiB when signed"
-        )
+        print(f"{side:<8} {own['rows']:,} rows: {stages}; {size / 2**20:,.0f} MiB on the wire")
     carole = timings["carole"]["stages"]
     print(f"carole   {_seconds(carole)}")
     print(f"linking  {sum(stage['seconds'] for stage in carole):.1f} s")
