@@ -70,10 +70,10 @@ def test_blocks_of_a_birthday_tell_no_surname() -> None:
     public = public_surnames(3000)
     names = rng.choice(len(public), size=4000, p=public.shares)
     blocks, truth = block_view(names, rng.integers(0, 1500, 4000), public)
-    pooled = similarity_graph_alignment(blocks.view, public, maximum=1500)
+    pooled = similarity_graph_alignment(blocks.view, public, maximum=500)
     recovery = score("pooled", "surname", pooled.guesses, truth, blocks.view.counts, 0)
     assert recovery.records - recovery.chance < 0.01
-    found, classes = attack_by_size("block", "surname", block_likelihood, blocks, public, truth, rng, per_class=500)
+    found, classes = attack_by_size("block", "surname", block_likelihood, blocks, public, truth, rng, per_class=100)
     assert found.records - found.chance < 0.02
     assert sum(part.rows for part in classes) == 4000
     assert found.n_values == blocks.view.n_values
