@@ -49,7 +49,7 @@ class Estimate:
         made = self.linkage
         yield (
             f"  Carole  stores {_size(made.stored)}; limits.memory {_size(made.minimum)} at least,"
-            f" {_size(made.most)} at most; memory of her worker {_size(made.process)}"
+            f" {_size(made.maximum)} at most; memory of her worker {_size(made.process)}"
         )
         if made.pairs is None or made.seconds is None:
             yield "          candidate pairs and seconds of linking: give --alice and --bob, the files or samples"

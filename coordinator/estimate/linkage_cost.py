@@ -50,7 +50,7 @@ class LinkageCost:
         Memory that is held for the whole run, with that of a unit of work, in bytes.
     minimum
         Memory that a run must be granted, in bytes, on one thread, with a kept pair for each record.
-    most
+    maximum
         Memory that it takes at most, with two threads where it may, if all pairs are kept, up to `MAX_PAIRS`.
     process
         The same with the worker's interpreter.
@@ -65,7 +65,7 @@ class LinkageCost:
     stored: int
     held: int
     minimum: int
-    most: int
+    maximum: int
     process: int
     rules: tuple[RulePairs, ...]
     pairs: int | None
@@ -94,7 +94,7 @@ def linkage_cost(
     unit = (_largest(of_a, len(spec.blocking)) + _largest(of_b, len(spec.blocking)) if of_a.records else 0) + work
     vectors = min(VECTORS, VECTORS if pairs is None else pairs)
     minimum = held + unit + _counted(vectors * _vector_bytes(spec, 1), KEPT_BYTES * min(records))
-    most = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
+    maximum = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
     rows = sum(each.rows for each in custodians)
     seconds = None
     if pairs is not None:
@@ -105,8 +105,8 @@ def linkage_cost(
         stored=sum(each.upload for each in custodians),
         held=held + unit,
         minimum=minimum,
-        most=max(minimum, most),
-        process=max(minimum, most) + WORKER_BASE,
+        maximum=max(minimum, maximum),
+        process=max(minimum, maximum) + WORKER_BASE,
         rules=rules,
         pairs=pairs,
         seconds=seconds,
