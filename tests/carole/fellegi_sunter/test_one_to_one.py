@@ -128,7 +128,7 @@ def test_messages_start_from_where_they_were_and_end_in_the_same_place():
     np.testing.assert_allclose(messages.beliefs().probability, first, atol=1e-6)
 
 
-def test_messages_of_a_pair_weighed_anew_are_those_of_a_new_start():
+def test_pairs_that_are_weighed_again_have_the_messages_of_a_first_start():
     """Matches and strangers exchanged: what was strong is weak, and the reverse."""
     rng = np.random.default_rng(6)
     a, b = (index.ravel() for index in np.indices((80, 80)))
