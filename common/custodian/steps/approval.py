@@ -145,7 +145,6 @@ def cleaned_records(
 
     @contextmanager
     def limited(name: str) -> Iterator[None]:
-        context.check_stop(task.project)
         memory.check(f"project {task.project}")
         with stage(name):
             yield

@@ -66,6 +66,7 @@ def _prepare(context: StepContext, task: Task) -> Upload:
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
+        context.check_stop(task.project)
         progress.update(task.project, _STAGES[name], 0.0)
         with watch.measure(name):
             yield
