@@ -195,7 +195,7 @@ def test_a_probability_is_of_many_pairs_unless_exact_ones_are_granted(blocked: L
     both = alice.join(bob, on="pair_id", suffix="_exact", validate="1:1")
     own = np.sort(blocked.pairs.link_probability)
     assert np.array_equal(np.sort(both["link_probability_exact"].to_numpy()), own)
-    assert both["link_probability_exact"].n_unique() == 3
+    assert both["link_probability_exact"].n_unique() > both["link_probability"].n_unique()
     classes = both.group_by("linked").agg(pl.len(), pl.col("link_probability").n_unique())
     assert classes["link_probability"].to_list() == [1, 1]
 
