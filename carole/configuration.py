@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError
 
 from tryst.carole.bucket import Bucket
 from tryst.carole.cluster.engine_section import EngineConfiguration, LocalEngine
-from tryst.common.configuration import Configuration, ConfiguredPath, Size, load_configuration, size_in_bytes
+from tryst.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section
@@ -39,16 +39,6 @@ limits:
   max_stored: 32GiB                    # per custodian, of all its contributions in all projects
 log_level: info
 {observability}"""
-
-
-def _address(text: str) -> str:
-    if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):[0-9]{1,5}", text) or _port(text) > 65535:
-        raise ValueError("expected host:port, such as 0.0.0.0:7443 or [::]:7443")
-    return text
-
-
-def _port(text: str) -> int:
-    return int(text.rpartition(":")[2])
 
 
 def _database(text: str, info: ValidationInfo) -> str:
@@ -209,7 +199,7 @@ class CaroleConfiguration(Configuration):
     """All of ``carole.yaml``."""
 
     version: Literal[1]
-    listen: Annotated[str, AfterValidator(_address)]
+    listen: Listen
     """host:port; port 0 takes a free one, given in the ready line."""
     keys: ConfiguredPath
     """Folder of the linker's certificate and keys."""

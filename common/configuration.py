@@ -68,6 +68,16 @@ def _size(text: str) -> str:
     return text
 
 
+def _listen(text: str) -> str:
+    found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})", text)
+    if found is None or int(found[2]) > 65535:
+        raise ValueError("expected host:port, such as 0.0.0.0:7443 or [::]:7443")
+    return text
+
+
+Listen = Annotated[str, AfterValidator(_listen)]
+"""Where a service listens."""
+
 Size = Annotated[str, AfterValidator(_size)]
 
 

@@ -107,11 +107,15 @@ def _connected(engine: DaskEngine) -> Client:
     try:
         # Neither is it the default of other code, nor does it call workers itself: only the scheduler.
         client: Client = connect(set_as_default=False, direct_to_workers=False)
-        client.wait_for_workers(1, timeout=WORKER_SECONDS)
-    except TimeoutError:
-        raise unreachable(engine.address, f"no worker in {WORKER_SECONDS} seconds") from None
     except OSError as error:
         raise unreachable(engine.address, type(error).__name__) from None
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except OSError as error:
+        with suppress(Exception):
+            client.close(timeout=5)
+        late = f"no worker in {WORKER_SECONDS} seconds"
+        raise unreachable(engine.address, late if isinstance(error, TimeoutError) else type(error).__name__) from None
     return client
 
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from tryst.carole.cluster.engine_section import Credentials, DaskEngine
 from tryst.carole.configuration import BlobsConfiguration
-from tryst.common.configuration import Configuration, ConfiguredPath
+from tryst.common.configuration import Configuration, ConfiguredPath, Listen
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 
 LogLevel = Literal["debug", "info", "warning", "error"]
-
-
-def _listen(text: str) -> str:
-    found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})", text)
-    if found is None or int(found[2]) > 65535:
-        raise ValueError("expected host:port, such as 0.0.0.0:8786 or [::]:8786")
-    return text
-
-
-Listen = Annotated[str, AfterValidator(_listen)]
 
 
 class SchedulerConfiguration(Credentials):

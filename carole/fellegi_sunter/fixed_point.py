@@ -31,10 +31,10 @@ SWEEPS_ON_THE_WAY = 2
 """Sweeps of messages between two of these numbers."""
 
 MAX_TERMS = 1e8
-"""Terms worked out on the way to a fixed point before giving up, which is reported: a quarter of a second."""
+"""Terms worked out on the way to a fixed point before giving up, which is reported: a third of a second."""
 
 MAX_TERMS_PER_PAIR = 400.0
-"""The same where there are many pairs: about a microsecond a pair."""
+"""The same where there are many pairs: one to two microseconds a pair."""
 
 MANY_PAIRS = 100_000
 """Pairs above which a solution near a known one is sought and no second one."""

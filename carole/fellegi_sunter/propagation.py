@@ -8,18 +8,21 @@ that the record is free if that candidate did not exist; at the fixed point
 
 Exact where the graph has no cycle, otherwise Bethe's approximation. The fixed point exists and is unique for finite
 weights. Rows and columns send messages in turn, which from "all records are free" rises to the fixed point
-monotonically, and from any other start lies between that and the rise from "none is", so no damping is needed.
+monotonically, so no damping is needed.
 
 **Strong and weak pairs.** With phi the probability that a record has no link, the same equations say
 
 .. math:: P(e) (1 - P(e)) = w\,\varphi_a\,\varphi_b, \qquad \mu_{ab} = \varphi_a / (1 - P(e)):
 
 of a pair that is a link less often than not nothing need be kept, its message follows from the records' phi. Of the
-kept pairs of files with poor fields nearly all are such: they are *weak*, and a record has fifty *strong* ones at most,
-usually one or two. Messages are passed along strong pairs until they rest, then the weak pairs' claims are summed
-again, a multiplication each, and so on until no sum changes. Passing messages along all pairs instead has the slow
-rounds of the strong ones done by hundreds of times as many, and did not end in hundreds of rounds where most records
-of both files have a match.
+kept pairs of files with poor fields nearly all are such: they are *weak*, and a record has a few *strong* ones, usually
+one or two. Messages are passed along strong pairs until they rest, then the weak pairs' claims are summed again, some
+multiplications each, and so on until no sum changes. Messages along all pairs would have the slow rounds of the strong
+ones made by hundreds of times as many.
+
+**Balance.** Where nearly all records of both files have a match, making those of A freer by a factor and those of B
+less free by the same changes no link's probability, and messages alone had not found that factor in a hundred sweeps.
+As many records of A as of B are linked, which gives it at once, for each connected component.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ STAYS_STRONG = STRONG / 4
 """Probability below which a strong pair becomes weak when they are parted again."""
 
 MAX_SWEEPS = 100
-"""Sums of the weak pairs after which it is stopped and reported as not converged: it takes five to ten."""
+"""Sums of the weak pairs after which it is stopped and reported as not converged: it takes five to twenty."""
 
 MAX_ROUNDS = 500
 """Rounds of messages along strong pairs between two sums."""
@@ -82,7 +85,7 @@ class Settled:
     unsettled : int
         Records whose messages still changed when they were stopped.
     worked_out : float
-        Terms worked out, a nanosecond or two each: the cost.
+        Terms worked out, some nanoseconds each: the cost.
     """
 
     expected_links: float
@@ -142,7 +145,7 @@ class Propagation:
 
     Notes
     -----
-    Some 40 bytes a pair beside the graph. O(n_pairs) a sweep, of which there are five to ten, and fewer from nearby.
+    Some 30 bytes a pair beside the graph. O(n_pairs) a sweep, of which there are five to twenty, and fewer from nearby.
     """
 
     def __init__(self, graph: CandidateGraph, log_ratio: NDArray[np.float64], tolerance: float = 1e-8) -> None:
@@ -212,7 +215,7 @@ class Propagation:
         graph, strong = self._graph, self._require_strong()
         weight = self._ratio * self._scale
         free_a, free_b = self._a.free[graph.edge_row], self._b.free[graph.edge_column]
-        share = 2.0 / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * weight * free_a * free_b, 0.0)))
+        share = _rivals_shares(weight * free_a * free_b)
         to_a, to_b = free_b * share, free_a * share
         to_a[strong.edge], to_b[strong.edge] = strong.to_a, strong.to_b
         return Messages(weight, to_a, to_b)
@@ -235,7 +238,7 @@ class Propagation:
             edge = np.union1d(edge, before.edge[odds > STAYS_STRONG])
         row, column = graph.edge_row[edge], graph.edge_column[edge]
         strength = self._ratio[edge] * self._scale * a.free[row] * b.free[column]
-        share = 2.0 / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * strength, 0.0)))
+        share = _rivals_shares(strength)
         to_a, to_b = np.minimum(b.free[column] * share, 1.0), np.minimum(a.free[row] * share, 1.0)
         if before is not None and len(before.edge):
             place = np.minimum(np.searchsorted(before.edge, edge), len(before.edge) - 1)
@@ -291,3 +294,8 @@ class Propagation:
     def _require_strong(self) -> _Strong:
         assert self._strong is not None  # noqa: S101 - `run` has parted them
         return self._strong
+
+
+def _rivals_shares(strength: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / (1 - P) of pairs of these strengths, as `rivals_share` of one."""
+    return np.asarray(2.0 / (1.0 + np.sqrt(np.maximum(1.0 - 4.0 * strength, 0.0))))

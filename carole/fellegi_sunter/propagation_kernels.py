@@ -12,7 +12,7 @@ MAX_FACTOR = 1e3
 """By how much records are made more or less free at once, lest their pairs' claims leave the range of numbers."""
 
 SERIES = 1e-3
-"""Strength below which a series replaces the square root: its error is below 1e-14."""
+"""Strength below which a series replaces the square root: its error is below 1e-13."""
 
 
 @njit(nogil=True, cache=True, error_model="numpy", inline="always")

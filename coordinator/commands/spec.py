@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tryst.common.pki.members import Members
     from tryst.common.specification import Specification
     from tryst.common.specification.model.defaults import Mode
+
 EncodingOption = Annotated[
     list[str] | None,
     typer.Option(
