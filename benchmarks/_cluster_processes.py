@@ -42,7 +42,13 @@ class ClusterProcesses:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.keys = folder / "keys"
         make_certificates(self.keys, ("carole", "scheduler", "worker"))
-        text = f"version: 1\nlisten: 127.0.0.1:0\n{self.files('scheduler')}".replace(", ", "\n")
+        self.address = "tls://127.0.0.1:0"
+        self.scheduler()
+
+    def scheduler(self) -> None:
+        """Start the scheduler, or start it again where it was."""
+        listen = self.address.removeprefix("tls://")
+        text = f"version: 1\nlisten: {listen}\n{self.files('scheduler')}".replace(", ", "\n")
         self._begin("scheduler", "scheduler", text)
         self.address = str(self._ready("scheduler")["address"])
 

@@ -16,6 +16,7 @@ from tests.carole.engine.test_shards import TEXT, people, sets_of
 from tests.carole.service.test_worker import COMMON, contribute, eventually
 from tests.ports import free_port
 from tryst.carole.projects import RunState
+from tryst.carole.service import supervisor
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store.artifacts import rows_of
 from tryst.common.errors import ErrorCode, TrystError
@@ -38,8 +39,8 @@ def of_dask(address: str, files: str) -> tuple[str, str]:
     return "log_level: info", f"engine: {{kind: dask, address: '{address}', {files}}}\nlog_level: info"
 
 
-def compared(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """The rows that custodians are asked for after the first half of a run in mode block_keyed, in their order."""
+def requested(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run in mode block_keyed, just requested."""
     text = TEXT.replace("shards", "trial", 1)
     spec = load_specification(text)
     digest = specification_digest(spec)
@@ -48,7 +49,11 @@ def compared(carole: Deployment, monkeypatch: pytest.MonkeyPatch) -> list[list[i
     given = {side: SetContribution(sets_of(people(200, number), 60), 200) for number, side in enumerate(Side)}
     trial.contributed(carole.store, given, new)
     carole.store.runs.start("trial", "coordinator", "a", "a" * 32)
-    run = carole.store.projects.get("trial").runs[-1].run
+    return carole.store.projects.get("trial").runs[-1].run
+
+
+def compared(carole: Deployment, run: str) -> list[list[int]]:
+    """The rows that custodians are asked for after the first half of a run, in their order."""
     eventually(lambda: carole.store.runs.get("trial", run).state not in (RunState.QUEUED, RunState.RUNNING))
     assert carole.store.runs.get("trial", run).state is RunState.RESOLVING, carole.store.runs.get("trial", run)
     found = [carole.store.artifacts.read(run, rows_of(side)) for side in Side]
@@ -66,13 +71,32 @@ def test_a_run_of_mode_block_keyed_by_a_cluster_asks_for_the_same_rows(
             carole.start(Supervisor)
             if changed:
                 cluster.worker("worker", keys=keys, blobs=carole.root / "store" / "blobs", threads=2)
-            found.append(compared(carole, monkeypatch))
+            found.append(compared(carole, requested(carole, monkeypatch)))
         finally:
             carole.stop()
     assert len(found[0]) == 2
     assert len(found[0][0]) > 1000
     assert found[0] == found[1]
     assert '"address"' in cluster.log("worker")
+
+
+def test_a_run_without_a_scheduler_is_queued_again_and_begins_when_there_is_one(
+    parties: Provisioned, tmp_path: Path, cluster: ClusterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE_SECONDS", 0.01)
+    keys = WrappingKeys.load(parties.parties["carole"].path / "wrapping.key")
+    cluster.stop()
+    carole = Deployment(parties, tmp_path / "late", of_dask(cluster.address, cluster.files("carole")))
+    try:
+        carole.start(Supervisor)
+        run = requested(carole, monkeypatch)
+        eventually(lambda: any(e.action == "requeue-run" for e in carole.store.audit.entries("trial")))
+        cluster.scheduler()
+        cluster.worker("late", keys=keys, blobs=carole.root / "store" / "blobs")
+        assert all(compared(carole, run))
+        assert carole.store.runs.get("trial", run).attempt == 1
+    finally:
+        carole.stop()
 
 
 def test_a_run_of_mode_open_stays_here_whatever_the_engine(
