@@ -16,6 +16,8 @@ import json
 import resource
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ from tryst.common.cleaning import clean
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, dump_specification, read_specification
 from tryst.common.specification.model.defaults import Mode
-from tryst.coordinator.demonstration.people import TRUTH, two_files
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tryst.coordinator.draft.specification_draft import draft
 from tryst.coordinator.estimate.estimate import estimate_of_files
 from tryst.coordinator.estimate.limits import CaroleLimits
@@ -39,6 +41,9 @@ from tryst.risk.leakage.leakage_assessment import assess
 
 ERRORS = 0.2
 """Share of the records that have errors."""
+
+BATCH = 1_000_000
+"""Records of each file that are invented at once: four gigabytes of memory a million."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,14 +70,16 @@ def main(arguments: list[str]) -> int:
     print(f"{given.people:,} records in each file, {given.overlap:.0%} in both, mode {given.mode}, seed {given.seed}")
     with tempfile.TemporaryDirectory(prefix="scale-") as name:
         folder = Path(name)
-        files = _invented(folder, given.people, given.overlap, given.seed)
-        if given.specification is None:
-            spec = _drafted(files, given.people, given.sample, given.mode, given.seed)
-        else:
-            spec = read_specification(given.specification)
+        # In a process of its own, which gives its memory back.
+        with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+            files = apart.submit(_invented, folder, given.people, given.overlap, given.seed).result()
+            if given.specification is None:
+                spec = apart.submit(_drafted, files, given.people, given.sample, given.mode, given.seed).result()
+            else:
+                spec = read_specification(given.specification)
+            apart.submit(_show_estimate, spec, files, CaroleLimits(given.memory, given.max_upload)).result()
         if given.keep is not None:
             given.keep.write_text(dump_specification(spec, {}), encoding="utf-8")
-        _show_estimate(spec, files, CaroleLimits(given.memory, given.max_upload))
         if not given.peer_only:
             began = time.perf_counter(), time.process_time()
             narrator, truth = Narrator(explain=False), Truth(TRUTH, TRUTH)
@@ -92,11 +99,20 @@ def main(arguments: list[str]) -> int:
 
 
 def _invented(folder: Path, people: int, overlap: float, seed: int) -> tuple[Path, Path]:
-    """Both files, as Parquet."""
-    both = two_files(people, people, round(overlap * people), ERRORS, np.random.default_rng(seed))
+    """Both files, as Parquet, of populations of so many people as are invented at once."""
     paths = folder / "alice.parquet", folder / "bob.parquet"
-    for file, path in zip(both, paths, strict=True):
-        file.write_parquet(path)
+    parts: tuple[list[Path], list[Path]] = [], []
+    for number, begin in enumerate(range(0, people, BATCH)):
+        n = min(BATCH, people - begin)
+        both = two_files(n, n, round(overlap * n), ERRORS, np.random.default_rng([seed, number]))
+        own = [pl.format("{}-{}", pl.lit(number), pl.col(name)).alias(name) for name in (IDENTIFIER, TRUTH)]
+        for file, path, written in zip(both, paths, parts, strict=True):
+            written.append(path.with_suffix(f".{number}"))
+            file.with_columns(own).write_parquet(written[-1])
+    for path, written in zip(paths, parts, strict=True):
+        pl.scan_parquet(written).sink_parquet(path)
+        for part in written:
+            part.unlink()
     return paths
 
 
@@ -107,7 +123,7 @@ def _show_estimate(spec: Specification, files: tuple[Path, Path], limits: Carole
     for line in estimate.lines:
         print(line)
     for error in estimate.exceeded:
-        print(f"  {error}")
+        print(f"  {error}", flush=True)
 
 
 def _drafted(files: tuple[Path, Path], people: int, sample: int, mode: str, seed: int) -> Specification:
@@ -122,5 +138,5 @@ def _drafted(files: tuple[Path, Path], people: int, sample: int, mode: str, seed
     rules = ", ".join(rule.name for rule in spec.blocking)
     print(f"draft    {time.perf_counter() - began:.0f} s, of {len(rows):,} records: {len(spec.fields)} fields; {rules}")
     if not accepted:
-        print(comments["blocking"])
+        print(comments["blocking"], flush=True)
     return spec

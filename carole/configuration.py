@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,6 +18,7 @@ from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability, section
 from tryst.common.pki.list_pin import ListDigest, pin_line
+from tryst.common.processors import processors
 from tryst.common.rpc.fairness import MAX_WAITING, MAX_WORKING, MemberLimits
 
 TEMPLATE = """\
@@ -192,7 +192,7 @@ class LimitsConfiguration(Configuration):
     @property
     def worker_threads(self) -> int:
         """One worker's share of `threads`, or of the cores this process may use: one at the minimum."""
-        return max(1, (self.threads or len(os.sched_getaffinity(0))) // self.workers)
+        return max(1, (self.threads or processors()) // self.workers)
 
 
 class CaroleConfiguration(Configuration):

@@ -59,6 +59,8 @@ class Candidates:
         Agreement in the check field, where there is one.
     within
         Whether the files are one, compared with itself.
+    threads
+        On which the rest of the run is worked out; the result is the same.
     """
 
     n_a: int
@@ -78,6 +80,7 @@ class Candidates:
     copies: Copies = dataclass_field(default=(None, None), repr=False)
     checked: CheckAgreement | None = None
     within: bool = False
+    threads: int = 1
 
     def counted(self, plan: LinkagePlan) -> Copies:
         """The copies that count as one under the plan: in a file that may have several links of a record none do."""
@@ -89,7 +92,15 @@ class Candidates:
         """Of some pairs, under the plan's assignment."""
         copies = self.counted(plan)
         return LinkPosterior(
-            plan.assignment, row_a, row_b, self.n_a, self.n_b, copies, self.within, plan.expected_matches
+            plan.assignment,
+            row_a,
+            row_b,
+            self.n_a,
+            self.n_b,
+            copies,
+            self.within,
+            plan.expected_matches,
+            threads=self.threads,
         )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Duplicates, ScoredPairs
+from tryst.carole.engine.row_numbers import row_numbers
 from tryst.carole.fellegi_sunter import Model
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
@@ -33,13 +34,12 @@ def equal_records(part: SignatureSet, plan: LinkagePlan, blocks: NDArray[np.uint
     blocks : ndarray of uint64, shape (n_rows,)
         Records of two blocks are not equal.
     """
-    codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
-    present = (codes != MISSING).all(axis=1)
-    whole = np.ascontiguousarray(codes[present])
+    codes = [part.fields[field.name].codes for field in plan.fields]
+    present = np.logical_and.reduce([of_field != MISSING for of_field in codes])
+    columns = [of_field[present] for of_field in codes]
     if blocks is not None:
-        block = np.unique(blocks[present], return_inverse=True)[1].astype(np.int32)
-        whole = np.column_stack([whole, block])
-    _, counts = np.unique(whole, axis=0, return_counts=True)
+        columns.append(np.unique(blocks[present], return_inverse=True)[1].astype(np.int32))
+    counts = np.bincount(row_numbers(columns))
     return int(counts[counts > 1].sum())
 
 
@@ -68,7 +68,8 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> NDArray[np.in
     Records are compared with those that lack the same fields. O(rows * fields).
     """
     codes = np.stack([part.fields[field.name].codes for field in plan.fields], axis=1)
-    _, start, group, size = np.unique(codes, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    group = row_numbers(list(codes.T))
+    _, start, size = np.unique(group, return_index=True, return_counts=True)
     lacking, kind = np.unique(codes[start] == MISSING, axis=0, return_inverse=True)
     rows = np.bincount(kind.ravel(), size)
     equal = np.bincount(kind.ravel(), size * (size - 1) / 2)
@@ -79,7 +80,7 @@ def copies(part: SignatureSet, plan: LinkagePlan, model: Model) -> NDArray[np.in
     if not same.any():
         return None
     each = np.arange(part.n_rows)
-    return np.where(same[group.ravel()], start[group.ravel()], each).astype(np.int32)
+    return np.where(same[group], start[group], each).astype(np.int32)
 
 
 def duplicates(equal: tuple[int, int], pairs: ScoredPairs) -> tuple[Duplicates, Duplicates]:

@@ -149,6 +149,7 @@ class Run:
             rarity=self._rarity(kept),
             checked=self._checked(kept, pool),
             within=files.within,
+            threads=self._threads,
         )
         return candidates, kept, fitted
 

@@ -29,6 +29,7 @@ from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import FieldPlan
+from tryst.carole.engine.row_numbers import row_numbers
 from tryst.carole.engine.sample_groups import pairs_in_groups
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
@@ -201,8 +202,9 @@ def _of_file(
     if not nothing.distinguishing:
         return nothing
     if isinstance(file, SignatureSet):
+        equal = row_numbers([file.fields[field.name].codes for field in plan.fields])
         found = [
-            _within_blocks(file, rows, keys, n_records, plan, evidence, rng, PAIRS)
+            _within_blocks(file, equal, rows, keys, n_records, plan, evidence, rng, PAIRS)
             for rows, keys in _groupings(file, plan, evidence)
         ]
     else:
@@ -218,9 +220,12 @@ def _of_rule(
     found = []
     for number in numbers:
         part = file.read(number)
-        rows = np.arange(part.n_rows)
+        rows, keys = np.arange(part.n_rows), part.blocks[rule]
+        # Codes of a field that the rule fixes are the same in all blocks, whose values are not.
+        block = np.unique(keys, return_inverse=True)[1]
+        equal = row_numbers([*(part.fields[field.name].codes for field in plan.fields), block])
         own = PAIRS // len(numbers)
-        found.append(_within_blocks(part, rows, part.blocks[rule], file.n_records, plan, evidence, rng, own))
+        found.append(_within_blocks(part, equal, rows, keys, file.n_records, plan, evidence, rng, own))
     return NearCopies(
         file.n_records,
         sum(one.rows for one in found),
@@ -247,6 +252,7 @@ def _groupings(
 
 def _within_blocks(
     part: SignatureSet,
+    equal: NDArray[np.int64],
     rows: NDArray[np.int64],
     keys: NDArray[np.uint64],
     n_records: int,
@@ -255,8 +261,12 @@ def _within_blocks(
     rng: np.random.Generator,
     max_pairs: int,
 ) -> NearCopies:
-    """Rows with near-copies in their blocks: of all rows, or of a random sample of them, with so many pairs."""
-    rows, keys = _distinct(part, rows, keys, plan)
+    """Rows with near-copies in their blocks: of all rows, or of a random sample of them, with so many pairs.
+
+    Rows that have one number in `equal` count once.
+    """
+    _, first = np.unique(equal[rows], return_index=True)
+    rows, keys = rows[first], keys[first]
     order = np.argsort(keys, kind="stable")
     row, keys = rows[order].astype(np.int32), keys[order]
     _, start, block, size = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
@@ -292,18 +302,6 @@ def _within_blocks(
         share = (hit + 1) / (len(chosen) + 2)  # an error remains where all or none of the sample count
         error = len(candidates) * math.sqrt(share * (1 - share) / len(chosen))
     return NearCopies(n_records, hit * scale, len(chosen), error, distinguishing=True)
-
-
-def _distinct(
-    part: SignatureSet, rows: NDArray[np.int64], keys: NDArray[np.uint64], plan: LinkagePlan
-) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """One of each set of rows that are equal in all compared fields."""
-    codes = np.stack([part.fields[field.name].codes[rows] for field in plan.fields], axis=1)
-    if part.rule:
-        # Codes of a field that the rule fixes are the same in all blocks, whose values are not.
-        codes = np.column_stack([codes, np.unique(keys, return_inverse=True)[1].astype(np.int32)])
-    _, first = np.unique(codes, axis=0, return_index=True)
-    return rows[first], keys[first]
 
 
 def _levels(

@@ -163,7 +163,13 @@ class Resolved:
 
 
 def decide(
-    request: ResolutionRequest, a: ResolvedHandles, b: ResolvedHandles, plan: LinkagePlan, progress: Progress, run: str
+    request: ResolutionRequest,
+    a: ResolvedHandles,
+    b: ResolvedHandles,
+    plan: LinkagePlan,
+    progress: Progress,
+    run: str,
+    threads: int = 1,
 ) -> Resolved:
     """Decide a request, once it is known which rows are one record.
 
@@ -171,6 +177,8 @@ def decide(
     ----------
     a, b
         Alice's and Bob's handles.
+    threads
+        On which it is worked out.
 
     Raises
     ------
@@ -184,7 +192,13 @@ def decide(
     _refuse_repeated(a.handles, b.handles, run)
     a, b = a.by_appearance(), b.by_appearance()
     linkage, whole, order = conclude_padded(
-        request.found, a.handles, b.handles, (a.records, b.records), plan, progress, (a.decoys, b.decoys)
+        replace(request.found, threads=threads),
+        a.handles,
+        b.handles,
+        (a.records, b.records),
+        plan,
+        progress,
+        (a.decoys, b.decoys),
     )
     document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
     if a.codes is None or b.codes is None:

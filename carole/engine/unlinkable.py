@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import BestPossible
+from tryst.carole.engine.row_numbers import row_numbers
 from tryst.carole.fellegi_sunter import FittedScheme
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 
@@ -29,8 +30,8 @@ class FieldsPresent:
 def fields_present(part: SignatureSet, plan: LinkagePlan) -> FieldsPresent:
     """Which fields the records of a file lack. O(rows * fields)."""
     missing = np.stack([part.fields[field.name].codes == MISSING for field in plan.fields], axis=1)
-    kinds, records = np.unique(missing, axis=0, return_counts=True)
-    return FieldsPresent(kinds, records.astype(np.int64))
+    _, first, records = np.unique(row_numbers(list(missing.T)), return_index=True, return_counts=True)
+    return FieldsPresent(missing[first], records.astype(np.int64))
 
 
 def summed_fields_present(parts: Sequence[FieldsPresent]) -> FieldsPresent:

@@ -45,7 +45,7 @@ class Arranged:
     def competition(self, links: LinkPosterior) -> Competition:
         """Of the pairs, in which each record has one link at most."""
         if self._competition is None:
-            self._competition = Competition(links.row_a, links.row_b)
+            self._competition = Competition(links.row_a, links.row_b, links.threads)
         return self._competition
 
     def persons(self, links: LinkPosterior) -> Persons:
@@ -78,6 +78,8 @@ class LinkPosterior:
     recall : float
         Share of the matches that are among the pairs that could be kept. Links are counted among those, while a match
         weight is of any pair: a pair's odds are 1 / recall times what its weight and the number of links make them.
+    threads : int
+        On which one_to_one is worked out; the result is the same.
     arranged : Arranged
         Of these pairs; a copy with other weights in view (`replace` of `recall`) shares it.
     """
@@ -91,6 +93,7 @@ class LinkPosterior:
     within: bool = False
     expected_matches: float | None = None
     recall: float = 1.0
+    threads: int = 1
     arranged: Arranged = field(default_factory=Arranged, repr=False, compare=False)
 
     def probabilities(

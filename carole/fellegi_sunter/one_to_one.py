@@ -40,11 +40,13 @@ class Competition:
     ----------
     a, b : ndarray of int, shape (n_pairs,)
         Rows of the two files; no pair twice. Pairs that are not listed cannot be linked.
+    threads : int
+        The result is the same on any number.
     """
 
-    def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer]) -> None:
+    def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer], threads: int = 1) -> None:
         self._graph = candidate_graph(a, b)
-        self._messages = Propagation(self._graph, np.zeros(len(a)))
+        self._messages = Propagation(self._graph, np.zeros(len(a)), threads=threads)
         self._links: float | None = None
 
     def probabilities(

@@ -27,14 +27,15 @@ As many records of A as of B are linked, which gives it at once, for each connec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.beliefs import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
 from tryst.carole.fellegi_sunter.propagation_kernels import balance, exchange, stronger, sum_weak, weak_probabilities
+from tryst.carole.fellegi_sunter.ranges import in_ranges, ranges
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""
@@ -55,59 +56,6 @@ MAX_SWEEPS = 100
 
 MAX_ROUNDS = 500
 """Rounds of messages along strong pairs between two sums."""
-
-
-class Messages(NamedTuple):
-    """Weights and messages of each edge, in the graph's order; each of shape (n_edges,).
-
-    Parameters
-    ----------
-    weight : ndarray of float64
-    to_a, to_b : ndarray of float64
-        Message to the edge's record of A, and of B.
-    """
-
-    weight: NDArray[np.float64]
-    to_a: NDArray[np.float64]
-    to_b: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Settled:
-    """How far messages have come.
-
-    Parameters
-    ----------
-    expected_links : float
-        Sum of the links' probabilities.
-    rounds : int
-        Rounds of messages.
-    unsettled : int
-        Records whose messages still changed when they were stopped.
-    worked_out : float
-        Terms worked out, some nanoseconds each: the cost.
-    """
-
-    expected_links: float
-    rounds: int
-    unsettled: int = 0
-    worked_out: float = 0.0
-
-
-@dataclass(frozen=True)
-class Beliefs:
-    """Marginal probabilities of links.
-
-    Parameters
-    ----------
-    probability : ndarray of float64, shape (n_pairs,)
-        Of each link, in the order of the caller's arrays.
-    log_weight_sum : float
-        Logarithm of the summed weights of all matchings, the empty one weighing 1; where messages approximate, Bethe's.
-    """
-
-    probability: NDArray[np.float64]
-    log_weight_sum: float
 
 
 class _Side:
@@ -142,15 +90,21 @@ class Propagation:
         As for `weigh`.
     tolerance : float
         Change of a link's probability, and relative change of a record's weak claims, below which nothing is sent.
+    threads : int
+        The result is the same on any number.
 
     Notes
     -----
     Some 30 bytes a pair beside the graph. O(n_pairs) a sweep, of which there are five to twenty, and fewer from nearby.
     """
 
-    def __init__(self, graph: CandidateGraph, log_ratio: NDArray[np.float64], tolerance: float = 1e-8) -> None:
+    def __init__(
+        self, graph: CandidateGraph, log_ratio: NDArray[np.float64], tolerance: float = 1e-8, threads: int = 1
+    ) -> None:
         self.n_pairs = graph.n_edges
-        self._graph, self._tolerance = graph, tolerance
+        self._graph, self._tolerance, self._threads = graph, tolerance, threads
+        self._rows, self._columns = ranges(graph.row_first), ranges(graph.column_first)
+        self._edges = ranges(np.arange(graph.n_edges + 1))
         self._row_of_column_edge = graph.edge_row[graph.column_edge]
         self._a, self._b = _Side(len(graph.row_first) - 1), _Side(len(graph.column_first) - 1)
         self._strong: _Strong | None = None
@@ -159,8 +113,13 @@ class Propagation:
 
     def weigh(self, log_ratio: NDArray[np.float64]) -> None:
         """Set the likelihood ratios: natural logarithms, shape (n_pairs,), in the caller's order."""
-        limited = np.clip(log_ratio[self._graph.order], -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
-        self._ratio = np.exp(limited, out=limited)
+        self._ratio = np.empty(self.n_pairs)
+
+        def weigh(edges: slice) -> None:
+            limited = np.clip(log_ratio[self._graph.order[edges]], -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
+            np.exp(limited, out=self._ratio[edges])
+
+        in_ranges(self._edges, self._threads, weigh)
         self._parted = False
 
     def run(self, log_prior_odds: float, max_sweeps: int = MAX_SWEEPS) -> Settled:
@@ -199,15 +158,22 @@ class Propagation:
     def beliefs(self) -> Beliefs:
         """Marginals after `run`."""
         graph, strong, a, b = self._graph, self._require_strong(), self._a, self._b
-        found = np.empty(graph.n_edges)
-        weak = weak_probabilities(
-            self._ratio, self._scale, graph.edge_row, graph.edge_column, a.free, b.free, strong.edge, found
-        )
         odds = self._ratio[strong.edge] * self._scale * strong.to_a * strong.to_b
-        found[strong.edge] = odds / (1.0 + odds)
-        probability = np.empty_like(found)
-        probability[graph.order] = found
-        log_sum = -weak - np.log1p(odds).sum() - np.log(a.free).sum() - np.log(b.free).sum()
+        probability = np.empty(graph.n_edges)
+
+        def weak(edges: slice) -> float:
+            first, last = np.searchsorted(strong.edge, (edges.start, edges.stop))
+            own, found = strong.edge[first:last] - np.int32(edges.start), np.empty(edges.stop - edges.start)
+            of_weak = weak_probabilities(
+                self._ratio[edges], self._scale, graph.edge_row[edges], graph.edge_column[edges], a.free, b.free, own,
+                found,
+            )  # fmt: skip
+            found[own] = odds[first:last] / (1.0 + odds[first:last])
+            probability[graph.order[edges]] = found
+            return of_weak
+
+        of_weak = sum(in_ranges(self._edges, self._threads, weak))
+        log_sum = -of_weak - np.log1p(odds).sum() - np.log(a.free).sum() - np.log(b.free).sum()
         return Beliefs(probability, float(log_sum))
 
     def messages(self) -> Messages:
@@ -222,7 +188,7 @@ class Propagation:
 
     def _estimate(self) -> None:
         """How free records are, roughly: as if all pairs were weak."""
-        self._of_rows, self._of_columns = self._ratio, self._ratio[self._graph.column_edge]
+        self._of_rows, self._of_columns = self._ratio, self._by_column(self._ratio)
         for _ in range(2):
             self._sum_of_rows()
             self._sum_of_columns()
@@ -230,12 +196,17 @@ class Propagation:
     def _part(self) -> None:
         """Part strong pairs from weak ones, by what is known of them now."""
         graph, before, a, b = self._graph, self._strong, self._a, self._b
-        edge = stronger(
-            self._ratio, self._scale, graph.row_first, graph.edge_column, a.free, b.free, STRONG
-        )  # fmt: skip
+
+        def strongest(rows: slice) -> NDArray[np.int32]:
+            first = graph.row_first[rows.start : rows.stop + 1]
+            return stronger(self._ratio, self._scale, first, graph.edge_column, a.free[rows], b.free, STRONG)
+
+        edge = np.concatenate(in_ranges(self._rows, self._threads, strongest))
         if before is not None:
             odds = self._ratio[before.edge] * self._scale * before.to_a * before.to_b
-            edge = np.union1d(edge, before.edge[odds > STAYS_STRONG])
+            chosen = np.zeros(graph.n_edges, dtype=np.bool_)
+            chosen[edge] = chosen[before.edge[odds > STAYS_STRONG]] = True
+            edge = np.flatnonzero(chosen).astype(np.int32)
         row, column = graph.edge_row[edge], graph.edge_column[edge]
         strength = self._ratio[edge] * self._scale * a.free[row] * b.free[column]
         share = _rivals_shares(strength)
@@ -248,23 +219,38 @@ class Propagation:
         self._strong = _Strong(edge, row, column, to_a, to_b, *by_node(row, n_rows), *by_node(column, n_columns))
         self._of_rows = self._ratio.copy()
         self._of_rows[edge] = 0.0
-        self._of_columns = self._of_rows[graph.column_edge]
+        self._of_columns = self._by_column(self._of_rows)
         self._weight = self._ratio[edge]
         self._parted = True
 
+    def _by_column(self, of_edge: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers of edges in the order of the records of B."""
+        found, which = np.empty_like(of_edge), self._graph.column_edge
+        in_ranges(self._edges, self._threads, lambda edges: np.take(of_edge, which[edges], out=found[edges]))
+        return found
+
     def _sum_of_rows(self) -> tuple[int, float]:
-        graph, a, b = self._graph, self._a, self._b
-        return sum_weak(
-            graph.row_first, graph.edge_column, self._of_rows, self._scale,
-            a.free, b.free, a.weak, a.strong, a.waits, self._tolerance,
-        )  # fmt: skip
+        graph = self._graph
+        return self._sums(self._rows, graph.row_first, graph.edge_column, self._of_rows, self._a, self._b)
 
     def _sum_of_columns(self) -> tuple[int, float]:
-        graph, a, b = self._graph, self._a, self._b
-        return sum_weak(
-            graph.column_first, self._row_of_column_edge, self._of_columns, self._scale,
-            b.free, a.free, b.weak, b.strong, b.waits, self._tolerance,
+        first = self._graph.column_first
+        return self._sums(self._columns, first, self._row_of_column_edge, self._of_columns, self._b, self._a)
+
+    def _sums(
+        self, parts: list[slice], first: NDArray[np.int64], other: NDArray[np.int32], weak: NDArray[np.float64],
+        own: _Side, others: _Side,
+    ) -> tuple[int, float]:  # fmt: skip
+        """The weak pairs' sums of one file's records, as `sum_weak`."""
+        found = in_ranges(
+            parts,
+            self._threads,
+            lambda part: sum_weak(
+                first[part.start : part.stop + 1], other, weak, self._scale, own.free[part], others.free,
+                own.weak[part], own.strong[part], own.waits[part], self._tolerance,
+            ),
         )  # fmt: skip
+        return sum(changed for changed, _ in found), max(strongest for _, strongest in found)
 
     def _exchange(self) -> tuple[int, float]:
         strong, a, b = self._require_strong(), self._a, self._b

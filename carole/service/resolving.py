@@ -60,7 +60,7 @@ def resolve_or_release(
     """
     found: bytes | memoryview | None = store.artifacts.read(lease.run, RESOLUTION_RESULT)
     if found is None and spec.resolution.joined:
-        found = _join(store, lease, spec, reader, progress)
+        found = _join(store, lease, spec, reader, resources, progress)
     if found is None:
         _request_resolution(store, lease, spec, resources, progress, note)
         return None
@@ -120,7 +120,9 @@ def _parts(store: Store, lease: Lease, progress: Progress) -> tuple[Contribution
     return alice, bob
 
 
-def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> bytes | None:
+def _join(
+    store: Store, lease: Lease, spec: Specification, reader: Reader, resources: Resources, progress: Progress
+) -> bytes | None:
     """The result of the run's own request, from the handles that custodians sent Carole; None before they have."""
     request = store.artifacts.read(lease.run, RESOLUTION_REQUEST)
     sealed = {side: store.artifacts.read(lease.run, handles_of(side)) for side in Side}
@@ -142,7 +144,8 @@ def _join(store: Store, lease: Lease, spec: Specification, reader: Reader, progr
         "joined_by_carole", records_a=records[Side.ALICE], records_b=records[Side.BOB], maximum=maximum
     )
     requested = replace(requested, found=replace(requested.found, warnings=(warning, *requested.found.warnings)))
-    decided = decide(requested, reported[Side.ALICE], reported[Side.BOB], plan_of(spec), progress, lease.run)
+    sides = reported[Side.ALICE], reported[Side.BOB]
+    decided = decide(requested, *sides, plan_of(spec), progress, lease.run, resources.threads)
     return sealed_result(decided, requested, spec, reader.members, lease.run)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import filecmp
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from tryst.common.documents.linkage_document import Counts
 from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.processors import processors
 from tryst.common.specification import (
     Specification,
     dump_specification,
@@ -122,8 +122,7 @@ def rehearse_into(
             content = report_content(spec, rehearsed.statistics, evaluation, timings, invented=invented)
             write_report(folder / "report.html", content)
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    granted = Resources(memory, threads or cores, max_upload)
+    granted = Resources(memory, threads or processors(), max_upload)
     with _made(out):
         if (schemes or alone) and persons is not None:
             for what, other in _others(shown, tuple(SCHEMES) if schemes else (spec.model.scheme,)):

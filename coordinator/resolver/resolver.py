@@ -20,6 +20,7 @@ from tryst.carole.engine.specified import plan_of
 from tryst.common.audit.resolver_result import sign_result
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Side
+from tryst.common.processors import processors
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.transfer import Content, Fetch, send
@@ -61,7 +62,7 @@ def resolve(
     check_request(request.found, plan)
     handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
     a, b = (reader.open(run, spec, request, side, handles[side]) for side in Side)
-    decided = decide(request, a, b, plan, progress, run)
+    decided = decide(request, a, b, plan, progress, run, processors())
     exchange.put_result(identity, sealed_result(decided, request, spec, reader.members, run))
 
 

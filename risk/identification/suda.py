@@ -7,7 +7,6 @@ the record: the widow of sixteen. `suda_scores` turns them into numbers.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.processors import processors
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda_kernels import minimal, packed, uniques
 
@@ -146,7 +146,7 @@ def minimal_uniques(
         return MinimalUniques(file.names, 1, records, np.array([0, 1]), np.zeros(1, dtype=np.int64), maximum)
     if not len(records):
         return MinimalUniques(file.names, file.n_records, records, np.zeros(1, dtype=np.int64), records, maximum)
-    offsets, subsets = _searched(file, maximum, threads or len(os.sched_getaffinity(0)), limit)
+    offsets, subsets = _searched(file, maximum, threads or processors(), limit)
     cells = file.of_record[records]
     lengths = np.diff(offsets)[cells]
     begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -6,7 +6,6 @@ with the same bytes, since nothing in them is drawn but from the custodian's own
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Generator
 from contextlib import closing
@@ -31,6 +30,7 @@ from tryst.common.encoding.streamed import Portion, encode_table
 from tryst.common.encoding.working_table import MakeTable
 from tryst.common.keys import Seed, key_check_value
 from tryst.common.keys.noise import NoiseKey
+from tryst.common.processors import processors
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.common.wire import Manifest, manifest_to_wire
@@ -128,7 +128,7 @@ def portions(
     TrystError
         MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
     """
-    threads = os.cpu_count() or 1
+    threads = processors()
     require_room(file, spec, memory)
     if spec.mode == "block_keyed":
         room = memory.room() - held_bytes(spec, file) - _LIBRARIES
