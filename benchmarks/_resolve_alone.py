@@ -5,7 +5,6 @@ python -m benchmarks._resolve_alone FOLDER SPECIFICATION COORDINATOR
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 from tryst.carole.engine.resolution_exchange import Reader, decide, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
+from tryst.common.custodian.memory import high_water
 from tryst.common.parties import Role, Side
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.processors import processors
@@ -27,14 +27,14 @@ def main(folder: Path, specification: Path, coordinator: Path) -> None:
     """Resolve, and print after each step what the process held at most."""
     spec = read_specification(specification)
     reader, plan = Reader.load(PartyFolder(coordinator), Role.COORDINATOR), plan_of(spec)
-    before, began = _peak(), time.process_time()
+    before, began = high_water(), time.process_time()
     request = unpack_request((folder / "request").read_bytes(), plan)
     a, b = (reader.open(RUN, spec, request, side, (folder / str(side)).read_bytes()) for side in Side)
-    opened = _peak(), time.process_time() - began
+    opened = high_water(), time.process_time() - began
     decided = decide(request, a, b, plan, lambda stage, fraction: None, RUN, processors())
-    resolved = _peak(), time.process_time() - began
+    resolved = high_water(), time.process_time() - began
     result = sealed_result(decided, request, spec, reader.members, RUN)
-    sealed = _peak(), time.process_time() - began
+    sealed = high_water(), time.process_time() - began
     n = len(request.found.pattern)
     for name, (peak, seconds) in {"opened": opened, "decided": resolved, "sealed": sealed}.items():
         print(
@@ -45,10 +45,6 @@ def main(folder: Path, specification: Path, coordinator: Path) -> None:
     linkage = decided.linkage
     chance = linkage.pairs.link_probability[linkage.links]
     print(f"{len(linkage.links):11,} links, precision claimed {np.mean(chance):.5f}; result of {len(result):,} bytes")
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
-from tryst.common.keys.identity import Identity
+from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Role, Side
 from tryst.common.pki.provisioning import Provisioned, provision
@@ -68,12 +68,11 @@ def main(arguments: list[str]) -> int:
 def _compared(spec: Specification, people: int, seed: int) -> tuple[Candidates, list[NDArray[np.int64]]]:
     """What Carole finds, and the record of each of its pairs in either file."""
     files = two_files(people, people, people // 2, ERRORS, np.random.default_rng(seed))
-    made = [
-        encode_records(
-            clean(file.drop(TRUTH), spec, side).columns, spec, Seed(bytes(range(32))), 1, noise=NoiseKey(bytes(32))
-        )
-        for file, side in zip(files, Side, strict=True)
-    ]
+    made = []
+    for number, (file, side) in enumerate(zip(files, Side, strict=True)):
+        # Each custodian's sample, from which u comes, is drawn by a key of its own.
+        columns, noise = clean(file.drop(TRUTH), spec, side).columns, NoiseKey(bytes([number] * 32))
+        made.append(encode_records(columns, spec, Seed(bytes(range(32))), 1, noise=noise))
     alice, bob = (contribution_of(encoded.sets, people) for encoded in made)
     found, kept = compare(alice, bob, plan_of(spec), Resources(6 << 30, 2), lambda stage, fraction: None)
     rows = [encoded.order[row] for encoded, row in zip(made, (kept.row_a, kept.row_b), strict=True)]
@@ -115,6 +114,6 @@ def _write(
     (folder / "request").write_bytes(pack_request(ResolutionRequest(found, digests, 2), order))
     reader = parties.members.in_role(Role.COORDINATOR)
     for side, digest, of_side in zip(Side, digests, handles, strict=True):
-        identity = Identity.load(parties.parties[str(side)].identity)
+        identity = open_identity(None, parties.parties[str(side)].identity)
         about = About(spec.project, RUN, side, specification_digest(spec), digest, reader.name, reader.sealing)
         (folder / str(side)).write_bytes(seal_row_handles(identity, about, {HANDLES: of_side[order]}))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import malformed
 from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.row_numbers import n_distinct
 from tryst.common.errors import TrystError
 
 GROUP = 20
@@ -93,7 +94,7 @@ def check_coded(links: CodedLinks, precision: float | None, expected: Expected) 
     for row, bound in ((links.row_a, expected.n_a), (links.row_b, expected.n_b)):
         if len(row) and (int(row.min()) < 0 or int(row.max()) >= bound):
             raise _malformed("a row of codes that does not exist")
-        if expected.one_to_one and len(np.unique(row)) != len(row):
+        if expected.one_to_one and n_distinct(row) != len(row):
             raise _malformed("two links with the same row of codes")
     place = links.row_a.astype(np.int64) << 32 | links.row_b
     if (place[1:] <= place[:-1]).any():

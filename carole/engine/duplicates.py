@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.result import Duplicates, ScoredPairs
-from tryst.carole.engine.row_numbers import row_numbers
+from tryst.carole.engine.row_numbers import n_distinct, row_numbers
 from tryst.carole.fellegi_sunter import Model
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
@@ -118,5 +118,4 @@ def duplicate_warnings(found: tuple[Duplicates, Duplicates], plan: LinkagePlan) 
 
 def _sharing(own: NDArray[np.int32], other: NDArray[np.int32]) -> int:
     """Distinct rows of `own` whose partner in `other` has another partner."""
-    _, place, partners = np.unique(other, return_inverse=True, return_counts=True)
-    return len(np.unique(own[partners[place] > 1]))
+    return n_distinct(own[np.bincount(other)[other] > 1])

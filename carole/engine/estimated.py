@@ -17,7 +17,7 @@ from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts, RuleFields, fit_scheme
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.link_posterior import Arranged, LinkPosterior
 from tryst.common.progress import StageProgress
 
 
@@ -85,6 +85,8 @@ def estimated(
         # Estimation did without the probabilities of records that compete in a cycle, and without rarity.
         weight = scored.weight[kept.pattern] if found.rarity is None else scored.weight[kept.pattern] + found.rarity
         posterior = links.probabilities(weight, near=True)
+        # What the pairs were arranged as takes more memory than they do, and is made again where it is needed again.
+        links = replace(links, arranged=Arranged())
     decision = decide(kept, scored, posterior, plan, found.rarity, fitted.model.p, found.counted(plan))
     return Estimated(fitted, links, posterior, scored, decision)
 

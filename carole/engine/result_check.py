@@ -20,6 +20,7 @@ from tryst.carole.engine.links import MIN_LINK
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.quality import one_match
 from tryst.carole.engine.resolution_result import ResolutionResult
+from tryst.carole.engine.row_numbers import n_distinct
 from tryst.common.documents.linkage_document import Counts, LinkageDocument
 from tryst.common.errors import TrystError
 
@@ -66,7 +67,7 @@ def check_result(
         raise _malformed(f"{counted.links} links of {counted.kept} candidate pairs")
     # Rows of one rule are of different records, so that no row is in two links where no record is.
     for once, of_pairs in zip(one_match(plan), rows, strict=True):
-        if once and counted.links > (different := len(np.unique(of_pairs))):
+        if once and counted.links > (different := n_distinct(of_pairs)):
             raise _malformed(f"{counted.links} links of {different} rows of a file")
 
 

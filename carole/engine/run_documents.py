@@ -22,6 +22,7 @@ from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.quality import claim_of
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import LatentResult, Linkage
+from tryst.carole.engine.row_numbers import n_distinct
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter.entities import Entities
 from tryst.carole.fellegi_sunter.model import Model
@@ -67,7 +68,7 @@ def _counts(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "kept": int(pairs.weight.size),
         "links": int(links.size),
         "records": {"alice": records_a, "bob": records_b},
-        "unlinked": {"alice": records_a - np.unique(linked_a).size, "bob": records_b - np.unique(linked_b).size},
+        "unlinked": {"alice": records_a - n_distinct(linked_a), "bob": records_b - n_distinct(linked_b)},
         "threshold": shown_threshold(linkage, plan),
         "assignment": plan.assignment,
         "false_link_rate": plan.false_link_rate,

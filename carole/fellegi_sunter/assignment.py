@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.candidate_marginals import uncontested
 from tryst.common.errors import ErrorCode, TrystError
 
 UNASSIGNED = -1
@@ -54,15 +55,17 @@ def optimal_assignment(
     if not np.isfinite(weight).all():
         raise _wrong("finite weights", "others")
     useful = np.flatnonzero(weight > 0)
+    alone = uncontested(a[useful], b[useful])
+    taken, useful = useful[alone], useful[~alone]
     if len(useful) == 0:
-        return np.zeros(0, dtype=np.int64)
+        return taken
     _, rows = np.unique(a[useful], return_inverse=True)
     columns_present, columns = np.unique(b[useful], return_inverse=True)
     # The heaviest pair of a row first, as it is taken most often.
     order = np.lexsort((-weight[useful], rows))
     first = np.concatenate(([0], np.cumsum(np.bincount(rows))))
     chosen, _, _ = assign(first, columns[order].astype(np.int64), weight[useful][order], len(columns_present))
-    return np.sort(useful[order[chosen[chosen >= 0]]])
+    return np.sort(np.concatenate([taken, useful[order[chosen[chosen >= 0]]]]))
 
 
 @njit(nogil=True, cache=True)

@@ -15,11 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
+from tryst.carole.fellegi_sunter.candidate_marginals import CandidateMarginals
 from tryst.carole.fellegi_sunter.cores import without_cycles
 from tryst.carole.fellegi_sunter.fixed_point import MANY_PAIRS, LinkProbabilities, at_implied_number
 from tryst.carole.fellegi_sunter.prior import BetaBipartite
-from tryst.carole.fellegi_sunter.propagation import Propagation
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
@@ -45,8 +44,7 @@ class Competition:
     """
 
     def __init__(self, a: NDArray[np.integer], b: NDArray[np.integer], threads: int = 1) -> None:
-        self._graph = candidate_graph(a, b)
-        self._messages = Propagation(self._graph, np.zeros(len(a)), threads=threads)
+        self._marginals = CandidateMarginals(a, b, threads)
         self._links: float | None = None
 
     def probabilities(
@@ -72,9 +70,9 @@ class Competition:
             Whether probabilities of records that compete in a cycle are put right; estimation, which needs their sums
             only, does without.
         """
-        self._messages.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
+        self._marginals.weigh(np.asarray(weight, dtype=np.float64) * np.log(2.0))
         before = self._links if near and len(weight) > MANY_PAIRS else None
-        posterior = at_implied_number(self._messages, prior, tolerance, progress, before)
+        posterior = at_implied_number(self._marginals, prior, tolerance, progress, before)
         if cycles:
             posterior = self._with_cycles(posterior, prior, tolerance)
         self._links = posterior.expected_links
@@ -84,15 +82,16 @@ class Competition:
         """Put right the probabilities of records that compete in a cycle, and the number of links with them."""
         left = 0
         for _ in range(MAX_CORRECTIONS):
-            self._messages.run(posterior.log_prior_odds)
-            corrected = without_cycles(self._graph, self._messages.messages())
+            self._marginals.run(posterior.log_prior_odds)
+            graph = self._marginals.graph
+            corrected = without_cycles(graph, self._marginals.messages())
             if not corrected.groups:
                 return posterior
             left = corrected.left
-            links = min(float(corrected.probability.sum()), float(prior.maximum))
+            found = self._marginals.beliefs().probability
+            found[graph.order] = corrected.probability
+            links = min(float(found.sum()), float(prior.maximum))
             moved = abs(links - posterior.expected_links)
-            found = np.empty(self._graph.n_edges)
-            found[self._graph.order] = corrected.probability
             odds = prior.log_odds(links)
             posterior = replace(posterior, probability=found, expected_links=links, log_prior_odds=odds)
             if moved <= tolerance * max(1.0, math.sqrt(links)):

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from tryst.carole.fellegi_sunter.beliefs import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
 from tryst.carole.fellegi_sunter.propagation_kernels import balance, exchange, stronger, sum_weak, weak_probabilities
-from tryst.carole.fellegi_sunter.ranges import in_ranges, ranges
+from tryst.carole.fellegi_sunter.ranges import equal_ranges, in_ranges, ranges
 
 GREATEST_LOG_WEIGHT = 600.0
 """Weights are limited to e to this power, above any evidence, so that their products stay in range."""
@@ -104,7 +104,7 @@ class Propagation:
         self.n_pairs = graph.n_edges
         self._graph, self._tolerance, self._threads = graph, tolerance, threads
         self._rows, self._columns = ranges(graph.row_first), ranges(graph.column_first)
-        self._edges = ranges(np.arange(graph.n_edges + 1))
+        self._edges = equal_ranges(graph.n_edges)
         self._row_of_column_edge = graph.edge_row[graph.column_edge]
         self._a, self._b = _Side(len(graph.row_first) - 1), _Side(len(graph.column_first) - 1)
         self._strong: _Strong | None = None
@@ -113,13 +113,7 @@ class Propagation:
 
     def weigh(self, log_ratio: NDArray[np.float64]) -> None:
         """Set the likelihood ratios: natural logarithms, shape (n_pairs,), in the caller's order."""
-        self._ratio = np.empty(self.n_pairs)
-
-        def weigh(edges: slice) -> None:
-            limited = np.clip(log_ratio[self._graph.order[edges]], -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
-            np.exp(limited, out=self._ratio[edges])
-
-        in_ranges(self._edges, self._threads, weigh)
+        self._ratio = likelihood_ratios(log_ratio, self._graph.order, self._threads)
         self._parted = False
 
     def run(self, log_prior_odds: float, max_sweeps: int = MAX_SWEEPS) -> Settled:
@@ -132,7 +126,7 @@ class Propagation:
         max_sweeps : int
             After which it is stopped.
         """
-        self._scale = float(np.exp(np.clip(log_prior_odds, -GREATEST_LOG_PRIOR_ODDS, GREATEST_LOG_PRIOR_ODDS)))
+        self._scale = prior_odds(log_prior_odds)
         if not self._parted:
             if self._strong is None:
                 self._estimate()
@@ -155,11 +149,11 @@ class Propagation:
                 a.waits[:], b.waits[:] = True, True
         return Settled(float((1.0 - a.free).sum()), rounds, unsettled, worked_out)
 
-    def beliefs(self) -> Beliefs:
-        """Marginals after `run`."""
+    def beliefs(self, probability: NDArray[np.float64] | None = None) -> Beliefs:
+        """Marginals after `run`; where an array is given they are written into it."""
         graph, strong, a, b = self._graph, self._require_strong(), self._a, self._b
         odds = self._ratio[strong.edge] * self._scale * strong.to_a * strong.to_b
-        probability = np.empty(graph.n_edges)
+        probability = np.empty(graph.n_edges) if probability is None else probability
 
         def weak(edges: slice) -> float:
             first, last = np.searchsorted(strong.edge, (edges.start, edges.stop))
@@ -280,6 +274,23 @@ class Propagation:
     def _require_strong(self) -> _Strong:
         assert self._strong is not None  # noqa: S101 - `run` has parted them
         return self._strong
+
+
+def likelihood_ratios(log_ratio: NDArray[np.float64], order: NDArray[np.int32], threads: int) -> NDArray[np.float64]:
+    """The likelihood ratios of some pairs, from the logarithms of all, within `GREATEST_LOG_WEIGHT`."""
+    ratio = np.empty(len(order))
+
+    def weigh(part: slice) -> None:
+        limited = np.clip(log_ratio[order[part]], -GREATEST_LOG_WEIGHT, GREATEST_LOG_WEIGHT)
+        np.exp(limited, out=ratio[part])
+
+    in_ranges(equal_ranges(len(order)), threads, weigh)
+    return ratio
+
+
+def prior_odds(log_prior_odds: float) -> float:
+    """Prior odds from their logarithm, within `GREATEST_LOG_PRIOR_ODDS`."""
+    return float(np.exp(np.clip(log_prior_odds, -GREATEST_LOG_PRIOR_ODDS, GREATEST_LOG_PRIOR_ODDS)))
 
 
 def _rivals_shares(strength: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -29,6 +29,11 @@ def ranges(first: NDArray[np.integer]) -> list[slice]:
     return found or [slice(0, 0)]
 
 
+def equal_ranges(n: int) -> list[slice]:
+    """Parts of a sequence of `n` elements; one at least."""
+    return [slice(begin, min(begin + RANGE, n)) for begin in range(0, max(n, 1), RANGE)]
+
+
 def in_ranges(parts: list[slice], threads: int, work: Callable[[slice], Result]) -> list[Result]:
     """What work on each of some parts gives, in their order."""
     if threads == 1 or len(parts) < 2:
