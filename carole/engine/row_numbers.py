@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST = 2**63 - 1
+_MAXIMUM = 2**63 - 1
 
 
 def row_numbers(columns: Sequence[NDArray[np.integer] | NDArray[np.bool_]]) -> NDArray[np.int64]:
@@ -27,9 +27,9 @@ def row_numbers(columns: Sequence[NDArray[np.integer] | NDArray[np.bool_]]) -> N
     for column in columns:
         lowest = int(column.min(initial=0))
         width = int(column.max(initial=0)) - lowest + 1
-        if size * width > _MOST:
+        if size * width > _MAXIMUM:
             number, size = _counted(number)
-        if size * width > _MOST:
+        if size * width > _MAXIMUM:
             column, width = _counted(column)
             lowest = 0
         number = number * width + (column.astype(np.int64) - lowest)

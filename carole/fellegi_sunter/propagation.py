@@ -34,7 +34,14 @@ from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter.beliefs import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
-from tryst.carole.fellegi_sunter.propagation_kernels import balance, exchange, stronger, sum_weak, weak_probabilities
+from tryst.carole.fellegi_sunter.propagation_kernels import (
+    balance,
+    exchange,
+    rest,
+    stronger,
+    sum_weak,
+    weak_probabilities,
+)
 from tryst.carole.fellegi_sunter.ranges import equal_ranges, in_ranges, ranges
 
 GREATEST_LOG_WEIGHT = 600.0
@@ -52,7 +59,10 @@ STAYS_STRONG = STRONG / 4
 """Probability below which a strong pair becomes weak when they are parted again."""
 
 MAX_SWEEPS = 100
-"""Sums of the weak pairs after which it is stopped and reported as not converged: it takes five to twenty."""
+"""Sums of all weak pairs after which it is stopped and reported as not converged: it takes five to twenty."""
+
+MAX_ACTIVE_SWEEPS = 500
+"""The same where most components rest already: one record in some thousands takes more than a hundred."""
 
 MAX_ROUNDS = 500
 """Rounds of messages along strong pairs between two sums."""
@@ -61,9 +71,10 @@ MAX_ROUNDS = 500
 class _Side:
     """What is known of one file's records."""
 
+    # A record is active while something moves in its component; nothing of another is worked out again.
     def __init__(self, n: int) -> None:
         self.free, self.weak, self.strong = np.ones(n), np.zeros(n), np.zeros(n)
-        self.waits = np.ones(n, dtype=np.bool_)
+        self.waits, self.active, self.moved = (np.ones(n, dtype=np.bool_) for _ in range(3))
 
 
 class _Strong(NamedTuple):
@@ -124,7 +135,7 @@ class Propagation:
         log_prior_odds : float
             Natural logarithm.
         max_sweeps : int
-            After which it is stopped.
+            After which it is stopped, by the sums worked out: of components that rest none is.
         """
         self._scale = prior_odds(log_prior_odds)
         if not self._parted:
@@ -132,21 +143,27 @@ class Propagation:
                 self._estimate()
             self._part()
         a, b, graph = self._a, self._b, self._graph
-        rounds, worked_out, unsettled = 0, 0.0, 1
-        a.waits[:], b.waits[:] = True, True
-        for _ in range(max_sweeps):
-            changed_a, strongest_a = self._sum_of_rows()
+        rounds, worked_out, unsettled = 0, 0.0, 0
+        self._wake()
+        left = max_sweeps * graph.n_edges
+        for _ in range(max_sweeps if max_sweeps < MAX_SWEEPS else MAX_ACTIVE_SWEEPS):
+            if left <= 0:
+                break
+            changed_a, strongest_a, summed_a = self._sum_of_rows()
             of_rows = self._exchange()
-            changed_b, strongest_b = self._sum_of_columns()
+            changed_b, strongest_b, summed_b = self._sum_of_columns()
             of_columns = self._exchange()
             rounds = max(rounds, of_rows[0], of_columns[0])
-            worked_out += 2 * graph.n_edges + of_rows[1] + of_columns[1]
+            worked_out += summed_a + summed_b + of_rows[1] + of_columns[1]
+            left -= max(summed_a, summed_b)
             unsettled = changed_a + changed_b + int(a.waits.sum() + b.waits.sum()) + self._balance()
             if unsettled == 0:
                 break
             if max(strongest_a, strongest_b) > PROMOTED:
                 self._part()
-                a.waits[:], b.waits[:] = True, True
+                self._wake()
+            else:
+                self._rest()
         return Settled(float((1.0 - a.free).sum()), rounds, unsettled, worked_out)
 
     def beliefs(self, probability: NDArray[np.float64] | None = None) -> Beliefs:
@@ -223,28 +240,38 @@ class Propagation:
         in_ranges(self._edges, self._threads, lambda edges: np.take(of_edge, which[edges], out=found[edges]))
         return found
 
-    def _sum_of_rows(self) -> tuple[int, float]:
+    def _wake(self) -> None:
+        """All records have something to say, and are listened to."""
+        for side in (self._a, self._b):
+            side.waits[:], side.active[:] = True, True
+
+    def _rest(self) -> None:
+        """Components in which no sum has changed and no record waits are left out from now on."""
+        a, b, graph = self._a, self._b, self._graph
+        rest(graph.component_row, graph.component_column, a.moved, b.moved, a.waits, b.waits, a.active, b.active)
+
+    def _sum_of_rows(self) -> tuple[int, float, int]:
         graph = self._graph
         return self._sums(self._rows, graph.row_first, graph.edge_column, self._of_rows, self._a, self._b)
 
-    def _sum_of_columns(self) -> tuple[int, float]:
+    def _sum_of_columns(self) -> tuple[int, float, int]:
         first = self._graph.column_first
         return self._sums(self._columns, first, self._row_of_column_edge, self._of_columns, self._b, self._a)
 
     def _sums(
         self, parts: list[slice], first: NDArray[np.int64], other: NDArray[np.int32], weak: NDArray[np.float64],
         own: _Side, others: _Side,
-    ) -> tuple[int, float]:  # fmt: skip
+    ) -> tuple[int, float, int]:  # fmt: skip
         """The weak pairs' sums of one file's records, as `sum_weak`."""
         found = in_ranges(
             parts,
             self._threads,
             lambda part: sum_weak(
                 first[part.start : part.stop + 1], other, weak, self._scale, own.free[part], others.free,
-                own.weak[part], own.strong[part], own.waits[part], self._tolerance,
+                own.weak[part], own.strong[part], own.waits[part], own.active[part], own.moved[part], self._tolerance,
             ),
         )  # fmt: skip
-        return sum(changed for changed, _ in found), max(strongest for _, strongest in found)
+        return sum(one[0] for one in found), max(one[1] for one in found), sum(one[2] for one in found)
 
     def _exchange(self) -> tuple[int, float]:
         strong, a, b = self._require_strong(), self._a, self._b
@@ -257,9 +284,9 @@ class Propagation:
     def _balance(self) -> int:
         """Make both files' records as free as the other's links leave them; how many components were not."""
         graph, strong, a, b = self._graph, self._require_strong(), self._a, self._b
-        factor_a, factor_b = np.empty(len(a.free)), np.empty(len(b.free))
+        factor_a, factor_b = np.ones(len(a.free)), np.ones(len(b.free))
         changed = balance(
-            graph.component_row, graph.component_column, a.free, b.free, self._tolerance, factor_a, factor_b
+            graph.component_row, graph.component_column, a.free, b.free, a.active, self._tolerance, factor_a, factor_b
         )
         if changed:
             for own, factor in ((a, factor_a), (b, factor_b)):
@@ -267,6 +294,7 @@ class Propagation:
                 own.weak /= factor
                 own.strong /= factor
                 own.waits |= factor != 1.0
+                own.moved |= factor != 1.0
             np.minimum(strong.to_b * factor_a[strong.row], 1.0, out=strong.to_b)
             np.minimum(strong.to_a * factor_b[strong.column], 1.0, out=strong.to_a)
         return changed

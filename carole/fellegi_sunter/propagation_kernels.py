@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 MAX_FACTOR = 1e3
 """By how much records are made more or less free at once, lest their pairs' claims leave the range of numbers."""
 
+MANY_WAITING = 1 / 32
+"""Share of a file's records from which those that wait are listed again, in the order in which memory has them."""
+
 SERIES = 1e-3
 """Strength below which a series replaces the square root: its error is below 1e-13."""
 
@@ -39,16 +42,22 @@ def sum_weak(
     weak_sum: NDArray[np.float64],
     strong_sum: NDArray[np.float64],
     waits: NDArray[np.bool_],
+    active: NDArray[np.bool_],
+    moved: NDArray[np.bool_],
     tolerance: float,
-) -> tuple[int, float]:
-    """What the weak pairs of each record of one file claim, given how free the other file's records are.
+) -> tuple[int, float, int]:
+    """What the weak pairs of each active record of one file claim, given how free the other file's records are.
 
     Returns how many records' sums have changed by more than the tolerance, relative to all that the record's pairs
-    weigh, and the greatest strength of a weak pair.
+    weigh, the greatest strength of a weak pair, and the terms summed.
     """
-    changed = 0
+    changed, terms = 0, 0
     strongest = 0.0
     for i in range(len(first) - 1):
+        moved[i] = False
+        if not active[i]:
+            continue
+        terms += first[i + 1] - first[i]
         total = 0.0
         mine = free[i]
         for e in range(first[i], first[i + 1]):
@@ -57,11 +66,36 @@ def sum_weak(
             strongest = max(strongest, strength)
             total += claim * rivals_share(strength)
         if abs(total - weak_sum[i]) * mine > tolerance:
-            waits[i] = True
+            waits[i] = moved[i] = True
             changed += 1
         weak_sum[i] = total
         free[i] = 1.0 / (1.0 + total + strong_sum[i])
-    return changed, strongest
+    return changed, strongest, terms
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def rest(
+    component_row: NDArray[np.int64],
+    component_column: NDArray[np.int64],
+    moved_a: NDArray[np.bool_],
+    moved_b: NDArray[np.bool_],
+    waits_a: NDArray[np.bool_],
+    waits_b: NDArray[np.bool_],
+    active_a: NDArray[np.bool_],
+    active_b: NDArray[np.bool_],
+) -> None:
+    """Leave the records of those components active in which one has moved or waits."""
+    for c in range(len(component_row) - 1):
+        if not active_a[component_row[c]]:
+            continue
+        moving = False
+        for i in range(component_row[c], component_row[c + 1]):
+            moving |= moved_a[i] or waits_a[i]
+        for j in range(component_column[c], component_column[c + 1]):
+            moving |= moved_b[j] or waits_b[j]
+        if not moving:
+            active_a[component_row[c] : component_row[c + 1]] = False
+            active_b[component_column[c] : component_column[c + 1]] = False
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -90,29 +124,45 @@ def exchange(
     """Messages along strong pairs, the weak ones' sums held, until none changes; rounds, and messages worked out."""
     worked_out = 0.0
     rounds = 0
-    waiting = True
-    while waiting and rounds < max_rounds:
-        waiting = False
+    # Those that wait, so that a round costs what it changes.
+    rows, columns = np.empty(len(waits_a), dtype=np.int32), np.empty(len(waits_b), dtype=np.int32)
+    n_rows, n_columns = _listed(waits_a, rows), _listed(waits_b, columns)
+    while n_rows + n_columns > 0 and rounds < max_rounds:
         rounds += 1
-        for i in range(len(row_first) - 1):
-            if waits_a[i]:
-                waits_a[i] = False
-                waiting = True
-                worked_out += row_first[i + 1] - row_first[i]
-                _answer(
-                    i, row_edge, row_first[i], row_first[i + 1], weight, scale, to_a, to_b, column, waits_b,
-                    weak_a, strong_a, free_a, tolerance,
-                )  # fmt: skip
-        for j in range(len(column_first) - 1):
-            if waits_b[j]:
-                waits_b[j] = False
-                waiting = True
-                worked_out += column_first[j + 1] - column_first[j]
-                _answer(
-                    j, column_edge, column_first[j], column_first[j + 1], weight, scale, to_b, to_a, row, waits_a,
-                    weak_b, strong_b, free_b, tolerance,
-                )  # fmt: skip
+        for k in range(n_rows):
+            i = rows[k]
+            waits_a[i] = False
+            worked_out += row_first[i + 1] - row_first[i]
+            n_columns = _answer(
+                i, row_edge, row_first[i], row_first[i + 1], weight, scale, to_a, to_b, column, waits_b,
+                columns, n_columns, weak_a, strong_a, free_a, tolerance,
+            )  # fmt: skip
+        n_rows = 0
+        if n_columns > MANY_WAITING * len(columns):
+            n_columns = _listed(waits_b, columns)
+        for k in range(n_columns):
+            j = columns[k]
+            waits_b[j] = False
+            worked_out += column_first[j + 1] - column_first[j]
+            n_rows = _answer(
+                j, column_edge, column_first[j], column_first[j + 1], weight, scale, to_b, to_a, row, waits_a,
+                rows, n_rows, weak_b, strong_b, free_b, tolerance,
+            )  # fmt: skip
+        n_columns = 0
+        if n_rows > MANY_WAITING * len(rows):
+            n_rows = _listed(waits_a, rows)
     return rounds, worked_out
+
+
+@njit(nogil=True, cache=True)
+def _listed(waits: NDArray[np.bool_], records: NDArray[np.int32]) -> int:
+    """Write the records that wait, ascending; returns how many."""
+    n = 0
+    for i in range(len(waits)):
+        if waits[i]:
+            records[n] = i
+            n += 1
+    return n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -127,12 +177,14 @@ def _answer(
     message: NDArray[np.float64],
     other: NDArray[np.int32],
     waits: NDArray[np.bool_],
+    waiting: NDArray[np.int32],
+    n_waiting: int,
     weak_sum: NDArray[np.float64],
     strong_sum: NDArray[np.float64],
     free: NDArray[np.float64],
     tolerance: float,
-) -> None:
-    """Send a record's changed messages to its strong candidates.
+) -> int:
+    """Send a record's changed messages to its strong candidates; returns how many records of the other file wait then.
 
     Each message is 1 / (1 + sum over the *other* candidates). The heaviest term is left out of the running sum and
     added separately, so that nothing is ever subtracted from a sum it dominates. A message that would move a link's
@@ -160,7 +212,11 @@ def _answer(
         odds, before = x * new, x * message[e]
         if abs(odds - before) > tolerance * (1.0 + odds) * (1.0 + before):
             message[e] = new
-            waits[other[e]] = True
+            if not waits[other[e]]:
+                waits[other[e]] = True
+                waiting[n_waiting] = other[e]
+                n_waiting += 1
+    return n_waiting
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -169,16 +225,19 @@ def balance(
     component_column: NDArray[np.int64],
     free_a: NDArray[np.float64],
     free_b: NDArray[np.float64],
+    active_a: NDArray[np.bool_],
     tolerance: float,
     factor_a: NDArray[np.float64],
     factor_b: NDArray[np.float64],
 ) -> int:
-    """Factors of how free the records of A, and of B, of each component are; returns how many are not 1.
+    """Write factors of how free the records of A, and of B, of active components are; returns of how many not 1.
 
     Each link takes a record of either file: as many must be taken of both.
     """
     changed = 0
     for c in range(len(component_row) - 1):
+        if not active_a[component_row[c]]:
+            continue
         n_a = component_row[c + 1] - component_row[c]
         n_b = component_column[c + 1] - component_column[c]
         of_a = 0.0
@@ -188,17 +247,15 @@ def balance(
         for j in range(component_column[c], component_column[c + 1]):
             of_b += free_b[j]
         more = float(n_a - n_b)
-        factor = 1.0
-        if abs(of_a - of_b - more) > tolerance * (n_a + n_b):
-            # The root of of_a * x - of_b / x = more, in the form that subtracts nothing.
-            root = np.sqrt(more * more + 4.0 * of_a * of_b)
-            factor = (more + root) / (2.0 * of_a) if more >= 0 else 2.0 * of_b / (root - more)
-            factor = min(max(factor, 1.0 / MAX_FACTOR), MAX_FACTOR)
-            changed += 1
-        for i in range(component_row[c], component_row[c + 1]):
-            factor_a[i] = factor
-        for j in range(component_column[c], component_column[c + 1]):
-            factor_b[j] = 1.0 / factor
+        if abs(of_a - of_b - more) <= tolerance * (n_a + n_b):
+            continue
+        # The root of of_a * x - of_b / x = more, in the form that subtracts nothing.
+        root = np.sqrt(more * more + 4.0 * of_a * of_b)
+        factor = (more + root) / (2.0 * of_a) if more >= 0 else 2.0 * of_b / (root - more)
+        factor = min(max(factor, 1.0 / MAX_FACTOR), MAX_FACTOR)
+        changed += 1
+        factor_a[component_row[c] : component_row[c + 1]] = factor
+        factor_b[component_column[c] : component_column[c + 1]] = 1.0 / factor
     return changed
 
 

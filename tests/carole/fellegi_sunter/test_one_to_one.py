@@ -142,6 +142,26 @@ def test_pairs_that_are_weighed_again_have_the_messages_of_a_first_start():
     np.testing.assert_allclose(messages.beliefs().probability, propagated(a, b, other).probability, atol=1e-6)
 
 
+def test_a_few_slow_components_keep_no_other_from_resting():
+    """Two exchanges nearly as good as each other take hundreds of sweeps, one group of records in some thousands."""
+    rng = np.random.default_rng(1)
+    groups = 20_000
+    rows, columns = rng.integers(1, 5, groups), rng.integers(1, 5, groups)
+    group = np.repeat(np.arange(groups), rows * columns)
+    cell = np.arange(len(group)) - np.repeat(np.cumsum(rows * columns) - rows * columns, rows * columns)
+    there = rng.random(len(group)) < 0.7
+    a = ((np.cumsum(rows) - rows)[group] + cell // columns[group])[there]
+    b = ((np.cumsum(columns) - columns)[group] + cell % columns[group])[there]
+    level = rng.choice([-6, -2, 0, 2, 5, 9], groups)[group[there]]
+    log_ratio = level + np.round(rng.normal(0, 4, len(a)), 1)
+    log_ratio[rng.random(len(a)) < 0.3] += 12
+    messages = Propagation(candidate_graph(a, b), log_ratio)
+    for odds in (-3.0, 0.0, 2.0, -1.0):
+        settled = messages.run(odds)
+        assert settled.unsettled == 0
+        assert settled.worked_out < 40 * len(a)
+
+
 def test_it_settles_where_nearly_every_record_has_a_match_and_hundreds_of_namesakes():
     """Four poor fields: passing messages along all pairs had not ended after 500 rounds."""
     rng = np.random.default_rng(12)
