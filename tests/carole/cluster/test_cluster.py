@@ -164,7 +164,9 @@ def test_no_other_version_of_tls_and_no_caller_without_a_certificate(cluster: He
     require_admitted(cluster.address, cluster.engine())
 
 
-def test_a_worker_without_the_wrapping_key_is_named(held: HeldStore, cluster: HeldCluster) -> None:
+def test_a_worker_without_the_wrapping_key_is_named_and_the_next_attempt_finds_the_same(
+    held: HeldStore, cluster: HeldCluster, expected: list[Any]
+) -> None:
     cluster.start("keyless", keys=WrappingKeys.create())
     try:
         error = refused(held, cluster.resources())
@@ -173,6 +175,7 @@ def test_a_worker_without_the_wrapping_key_is_named(held: HeldStore, cluster: He
     assert error.code is ErrorCode.VAULT
     assert error.what == "the wrapping key of this data key is not here"
     assert error.where.startswith("worker keyless at tls://127.0.0.1:")
+    assert in_a_run(held, cluster.resources()) == expected
 
 
 def test_a_worker_that_is_too_small_for_a_shard_is_sent_none(held: HeldStore, cluster: HeldCluster) -> None:
