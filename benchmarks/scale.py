@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--threads", type=int, default=0, help="Carole's threads; 0: one per core")
     parser.add_argument("--max-upload", default="2GiB", help="Carole's max_upload")
     parser.add_argument("--peer", choices=("splink",), help="a program that links the same files")
-    parser.add_argument("--peer-memory", type=float, default=16, help="GiB that the peer has")
+    parser.add_argument("--peer-memory", type=float, default=64, help="GiB of address space that the peer has")
     parser.add_argument("--peer-python", type=Path, default=PEER_PYTHON, help="interpreter that has the peer")
     parser.add_argument("--peer-only", action="store_true", help="only the peer")
     given = parser.parse_args(arguments)
