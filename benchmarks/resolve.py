@@ -4,7 +4,7 @@ A linkage of mode block_keyed is compared once, in this process, by `benchmarks/
 that many copies of it side by side, each with records of its own: its request is as large as that of files so many
 times as large. It runs in a process of its own, which reads the request and the custodians' sealed handles as it does
 live, and seals what each custodian is granted. What that process held at most is printed for each pair, beside what it
-takes without any; and its links beside the truth.
+takes without any; and what is claimed of its links.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
 from benchmarks._held_sets import contribution_of
+from benchmarks._resolve_alone import RUN
 from tryst.carole.engine import Resources, compare
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request
@@ -39,7 +40,6 @@ from tryst.common.wire.row_handles import HANDLES, About, seal_row_handles
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 
 SPECIFICATION = REPOSITORY / "benchmarks" / "large.yaml"
-RUN = "1"
 ERRORS = 0.2
 
 
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
         for copies in given.copies:
             folder = Path(name) / str(copies)
             folder.mkdir()
-            _write(folder, spec, parties, copied(found, copies), [_beside(row, copies) for row in rows])
+            _write(folder, spec, parties, _copied(found, copies), [_beside(row, copies) for row in rows])
             alone = [sys.executable, "-m", "benchmarks._resolve_alone", str(folder), str(given.specification)]
             subprocess.run([*alone, str(parties.parties["coordinator"].path)], check=True)
     return 0
@@ -79,7 +79,7 @@ def _compared(spec: Specification, people: int, seed: int) -> tuple[Candidates, 
     return found, rows
 
 
-def copied(found: Candidates, copies: int) -> Candidates:
+def _copied(found: Candidates, copies: int) -> Candidates:
     """The candidates of that many linkages side by side. Pairs of two copies' records are not compared."""
     patterns, outside = found.patterns, found.outside_blocks
     return replace(

@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.beliefs import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.candidate_graph import candidate_graph
+from tryst.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.propagation import MAX_SWEEPS, Propagation, likelihood_ratios, prior_odds
 from tryst.carole.fellegi_sunter.ranges import equal_ranges, in_ranges
 

@@ -1,7 +1,7 @@
 """Exact or sampled probabilities where belief propagation is wrong: in groups of records that compete in a cycle.
 
 Belief propagation is exact on trees. A cycle among pairs of real probability makes it overstate the better of two
-exchanges, by up to .45 (the largest found among 15,000 graphs of 2 to 4 records of each file). Such a group is cut
+exchanges, by up to .45 (the largest found among 14,500 graphs of 2 to 4 records of each file). Such a group is cut
 out, and what the messages from outside weigh enters as a record's weight of having no link inside:
 
 * it is taken as large as can be enumerated: first the whole connected component, where one side has no more than
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from tryst.carole.fellegi_sunter.beliefs import Messages
 from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph
 from tryst.carole.fellegi_sunter.linkage_sampler import average_links, choices
+from tryst.carole.fellegi_sunter.messages import Messages
 from tryst.carole.fellegi_sunter.subset_enumeration import MAX_SUBSET_SIDE, enumerate_links
 
 THRESHOLDS = (0.0, 1e-4, 1e-3, 1e-2)

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.beliefs import Beliefs, Settled
+from tryst.carole.fellegi_sunter.messages import Beliefs, Settled
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.progress import StageProgress
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.beliefs import Beliefs, Settled
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities, at_implied_number
+from tryst.carole.fellegi_sunter.messages import Beliefs, Settled
 from tryst.carole.fellegi_sunter.one_to_one import TOLERANCE, check_pairs
 from tryst.carole.fellegi_sunter.prior import BetaPartners
 from tryst.carole.fellegi_sunter.propagation import GREATEST_LOG_WEIGHT

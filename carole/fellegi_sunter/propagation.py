@@ -32,8 +32,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.fellegi_sunter.beliefs import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.candidate_graph import CandidateGraph, by_node
+from tryst.carole.fellegi_sunter.messages import Beliefs, Messages, Settled
 from tryst.carole.fellegi_sunter.propagation_kernels import (
     balance,
     exchange,
