@@ -6,7 +6,6 @@ agreement and values together. The first decision is reported beside it to show 
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +14,13 @@ from numpy.typing import NDArray
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
+from tryst.carole.engine.latent_refit import KEPT_BYTES, RunRefit, by_itself
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
-from tryst.carole.engine.selection import choose_classes
-from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import best_possible
 from tryst.carole.engine.value_frequencies import joint_codes
 from tryst.carole.extended_latent import (
@@ -38,7 +36,6 @@ from tryst.carole.extended_latent import (
 from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
 from tryst.carole.fellegi_sunter import PatternCounts
-from tryst.carole.fellegi_sunter.model import probability
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
@@ -48,9 +45,6 @@ from tryst.risk.models import JointDistribution, JointVariable
 
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""
-
-KEPT_BYTES = 200
-"""Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
@@ -152,6 +146,9 @@ def extended(
     latent = plan.latent or LatentPlan()
     settings = _settings(latent, plan)
     patterns = found.patterns
+    refit = RunRefit(
+        found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done)
+    )
     fit = fit_extended(
         values,
         pairs,
@@ -161,33 +158,24 @@ def extended(
         settings,
         rules=rule_fields(plan),
         learn_from=_linked(linkage.pairs, settings),
-        progress=lambda stage, done: progress(0.6 if stage == "model" else 0.6 * done),
+        refit=refit,
+        progress=lambda stage, done: progress(0.4 * done if stage != "model" else 0.8),
     )
-    if plan.competing:
-        # The step's EM treats each pair separately, and takes rivals of a match for matches. m of the linkage was
-        # estimated from link probabilities that obey the assignment, and was better for each of six pairs of files
-        # tried one to one: more correct links, better calibrated probabilities.
-        fit = replace(fit, scheme=linkage.scheme)
-    weight = fit.class_weights(patterns)
-    by_itself = probability(weight * math.log(2.0) + fit.log_prior_odds)
-    choice = choose_classes(weight, by_itself, fit.classes.count, plan.threshold, budget.free // KEPT_BYTES, KEPT_BYTES)
-    budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
-    # Classes hold rounded factors: a pair may lie half a step below its class.
-    floor = choice.floor - settings.resolution / math.log(2.0)
-    again = fit.keep(pairs, patterns, floor, lambda done: progress(0.6 + 0.2 * done))
-    bits = again.log_factor / math.log(2.0)
+    # By the weights of the new estimate, which keep other pairs than the former's.
+    kept = refit.keep(fit.scheme, fit.factors, fit.classes, lambda done: progress(0.8 + 0.1 * done))
+    budget.take(KEPT_BYTES * kept.selection.n_pairs, "the pairs above the floor", "raise links.threshold")
+    rows, bits = kept.rows, kept.bits
     scored = scored_patterns(fit.scheme, patterns)
     posterior = None
     if plan.competing:
-        total = scored.weight[again.pattern] + bits
-        links = replace(found.posterior(again.row_a, again.row_b, plan), recall=linkage.scheme.recall)
-        posterior = links.probabilities(total, lambda done: progress(0.8 + 0.2 * done))
-    kept = KeptPairs(again.row_a, again.row_b, again.pattern)
+        links = replace(found.posterior(rows.row_a, rows.row_b, plan), recall=fit.scheme.recall)
+        total = scored.weight[rows.pattern] + bits
+        posterior = links.probabilities(total, lambda done: progress(0.9 + 0.1 * done))
     model = fit.scheme.model
-    decision = decide(kept, scored, posterior, plan, bits, model.p)
+    decision = decide(rows, scored, posterior, plan, bits, model.p)
     scores = replace(decision.pairs, value_bits=bits[decision.order])
-    below = np.ones(len(weight), dtype=np.bool_)
-    below[choice.patterns] = False
+    chance = by_itself(fit.scheme, found, fit.classes)
+    chance[kept.selection.patterns] = 0.0
     return replace(
         linkage,
         model=model,
@@ -201,8 +189,8 @@ def extended(
             best_possible(found.lacking[0], plan, fit.scheme),
             best_possible(found.lacking[1], plan, fit.scheme),
         ),
-        floor=choice.floor,
-        matches_below_floor=float((fit.classes.count * by_itself)[below].sum()),
+        floor=kept.selection.floor,
+        matches_below_floor=float(fit.classes.count @ chance),
         warnings=(*linkage.warnings, *fit.warnings, *(() if posterior is None else posterior.warnings)),
         latent=_result(
             fit,
