@@ -6,6 +6,7 @@ agreement and values together. The first decision is reported beside it to show 
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -40,8 +41,11 @@ from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.progress import StageProgress
+from tryst.common.progress import Progress, StageProgress
 from tryst.risk.models import JointDistribution, JointVariable
+
+UNLIMITED = 1 << 62
+"""Bytes: the resolver has no limit but its machine's memory."""
 
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""
@@ -121,6 +125,8 @@ def extended(
     plan: LinkagePlan,
     budget: MemoryBudget,
     progress: StageProgress,
+    *,
+    every: bool = False,
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
 
@@ -137,6 +143,8 @@ def extended(
     budget : MemoryBudget
     progress : callable
         Called with the fraction done.
+    every : bool
+        Whether all pairs are kept, whatever their weight.
 
     Raises
     ------
@@ -147,7 +155,7 @@ def extended(
     settings = _settings(latent, plan)
     patterns = found.patterns
     refit = RunRefit(
-        found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done)
+        found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done), every
     )
     fit = fit_extended(
         values,
@@ -202,6 +210,65 @@ def extended(
             fit.em.unconstrained_matches if posterior is None else posterior.expected_links,
         ),
     )
+
+
+def with_values(
+    found: Candidates,
+    rows: tuple[NDArray[np.int32], NDArray[np.int32]],
+    files: tuple[SignatureSet, SignatureSet],
+    linkage: Linkage,
+    plan: LinkagePlan,
+    progress: Progress,
+) -> tuple[Linkage, NDArray[np.int64]]:
+    """The step of a resolver, which has the kept pairs only, and of their records nothing but codes.
+
+    Values of the other pairs are taken to be no evidence: they are far from a match by agreement (`selection`). All
+    pairs stay, whatever values make of them, since a custodian may be shown any.
+
+    Parameters
+    ----------
+    found : Candidates
+    rows : tuple of ndarray of int32, shape (n_kept,)
+        The records of each kept pair.
+    files : tuple of SignatureSet
+        Codes of both files' records.
+    linkage : Linkage
+        Fellegi-Sunter's, of these pairs.
+    plan : LinkagePlan
+    progress : callable
+        Called with the stage "latent" and the fraction of it done.
+
+    Returns
+    -------
+    Linkage
+    ndarray of int64, shape (n_kept,)
+        Which kept pair each of the linkage's pairs is.
+    """
+    started = time.perf_counter()
+    latent = plan.latent or LatentPlan()
+    check_variables(*files, latent)
+    values, left_out = values_of(*files, latent)
+    if values is not None:
+        pairs = ArrayPairs(*rows, found.pattern)
+        budget = MemoryBudget(UNLIMITED)
+        linkage = extended(
+            values, pairs, found, linkage, plan, budget, lambda done: progress("latent", done), every=True
+        )
+    linkage = replace(
+        linkage,
+        warnings=(*linkage.warnings, *left_out),
+        seconds={**linkage.seconds, "latent": time.perf_counter() - started},
+    )
+    return linkage, _places(rows, (linkage.pairs.row_a, linkage.pairs.row_b))
+
+
+def _places(
+    rows: tuple[NDArray[np.int32], NDArray[np.int32]], others: tuple[NDArray[np.int32], NDArray[np.int32]]
+) -> NDArray[np.int64]:
+    """Where each pair of `others` is among `rows`, both of the same pairs."""
+    (given, own) = (a.astype(np.int64) << 32 | b for a, b in (rows, others))
+    order = np.argsort(given)
+    return order[np.searchsorted(given[order], own)].astype(np.int64)
 
 
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:

@@ -142,6 +142,10 @@ class LatentPlan:
     rounds: int = 0
     precision: float = 1.0
 
+    def held_by(self, side: str) -> tuple[VariablePlan, ...]:
+        """The variables in the file of one custodian."""
+        return tuple(variable for variable in self.variables if variable.holder in (side, "both"))
+
 
 def _wrong(where: str, what: str, got: str, remedy: str) -> TrystError:
     return TrystError(ErrorCode.PARAMETER, what, where=where, got=got, remedy=remedy)

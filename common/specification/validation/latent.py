@@ -29,12 +29,7 @@ def latent_issues(
         The specification's mode, where it is known.
     """
     if mode == "block_keyed":
-        yield ValidationIssue(
-            ("latent",),
-            "the extended latent step is not possible in mode block_keyed: it needs candidate pairs' codes beside their"
-            " comparison, which is the join that the mode prevents",
-            remedy="drop it, or link in mode open",
-        )
+        yield from _keys_apart(latent, variables, unsure)
     for position, key in enumerate(latent.keys):
         if key not in fields and not unsure:
             what = "no compared field has this name"
@@ -64,4 +59,40 @@ def latent_issues(
             "the values of one file alone are no evidence on a pair" if one else "there are no values to use of a pair",
             f"variables of {one.pop()} and no keys" if one else "no variables of one file and no keys",
             "add `variables` that Alice holds and others that Bob holds, or name compared fields as `keys`",
+        )
+
+
+def _keys_apart(latent: LatentSpec, variables: Iterable[VariableSpec], unsure: bool) -> Iterator[ValidationIssue]:
+    """Keys whose values a resolver does not have: it is sent the codes of variables, and of no name or address."""
+    both = {variable.name for variable in variables if variable.holder == "both"}
+    for position, key in enumerate(latent.keys):
+        if key not in both and not unsure:
+            yield ValidationIssue(
+                ("latent", "keys", position),
+                "in mode block_keyed a key must be among the variables of both files: whoever resolves would see how"
+                " often each value of another field occurs, and recognise names by it",
+                shown(key),
+                "drop it here, or list its categories under `variables`, held by both",
+            )
+
+
+def resolved_latent_issues(
+    latent: LatentSpec | None, mode: object, padding: object, joined: bool
+) -> Iterator[ValidationIssue]:
+    """Issues between the latent step and how rows are joined in mode block_keyed."""
+    if latent is None or mode != "block_keyed":
+        return
+    if joined:
+        yield ValidationIssue(
+            ("latent",),
+            "the linkage unit must not join codes to signatures, as it would if it resolved",
+            "resolution by carole",
+            "drop one of the two",
+        )
+    if padding is not None:
+        yield ValidationIssue(
+            ("latent",),
+            "dummy records have no values, so that pairs of dummies would be known by their probabilities",
+            "padding",
+            "drop one of the two",
         )
