@@ -6,7 +6,7 @@ agreement and values together. The first decision is reported beside it to show 
 
 from __future__ import annotations
 
-import time
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
+from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs, ScoredPatterns
 from tryst.carole.engine.unlinkable import best_possible
 from tryst.carole.engine.value_frequencies import joint_codes
 from tryst.carole.extended_latent import (
@@ -34,18 +34,20 @@ from tryst.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
+from tryst.carole.extended_latent.classes import kept as keep
 from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
 from tryst.carole.fellegi_sunter import PatternCounts
+from tryst.carole.fellegi_sunter.model import probability
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.progress import Progress, StageProgress
+from tryst.common.progress import StageProgress
 from tryst.risk.models import JointDistribution, JointVariable
 
-UNLIMITED = 1 << 62
-"""Bytes: the resolver has no limit but its machine's memory."""
+MAX_WEIGHTED = 1 << 18
+"""Up to so many kept pairs the joint distribution is estimated from all of them: a sample depends on rows' numbers."""
 
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""
@@ -126,7 +128,7 @@ def extended(
     budget: MemoryBudget,
     progress: StageProgress,
     *,
-    every: bool = False,
+    every: ArrayPairs | None = None,
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
 
@@ -143,8 +145,9 @@ def extended(
     budget : MemoryBudget
     progress : callable
         Called with the fraction done.
-    every : bool
-        Whether all pairs are kept, whatever their weight.
+    every : ArrayPairs, optional
+        Pairs that are in the result whatever their probability. Those below the floor take no part in the decision, and
+        have the probabilities that they have by themselves.
 
     Raises
     ------
@@ -155,7 +158,7 @@ def extended(
     settings = _settings(latent, plan)
     patterns = found.patterns
     refit = RunRefit(
-        found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done), every
+        found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done)
     )
     fit = fit_extended(
         values,
@@ -183,7 +186,11 @@ def extended(
     decision = decide(rows, scored, posterior, plan, bits, model.p)
     scores = replace(decision.pairs, value_bits=bits[decision.order])
     chance = by_itself(fit.scheme, found, fit.classes)
-    chance[kept.selection.patterns] = 0.0
+    if every is not None:
+        scores = _with_others(scores, every, fit, scored)
+        chance[np.isin(fit.classes.pattern, every.pattern)] = 0.0
+    else:
+        chance[kept.selection.patterns] = 0.0
     return replace(
         linkage,
         model=model,
@@ -197,7 +204,7 @@ def extended(
             best_possible(found.lacking[0], plan, fit.scheme),
             best_possible(found.lacking[1], plan, fit.scheme),
         ),
-        floor=kept.selection.floor,
+        floor=kept.selection.floor if every is None else linkage.floor,
         matches_below_floor=float(fit.classes.count @ chance),
         warnings=(*linkage.warnings, *fit.warnings, *(() if posterior is None else posterior.warnings)),
         latent=_result(
@@ -212,63 +219,27 @@ def extended(
     )
 
 
-def with_values(
-    found: Candidates,
-    rows: tuple[NDArray[np.int32], NDArray[np.int32]],
-    files: tuple[SignatureSet, SignatureSet],
-    linkage: Linkage,
-    plan: LinkagePlan,
-    progress: Progress,
-) -> tuple[Linkage, NDArray[np.int64]]:
-    """The step of a resolver, which has the kept pairs only, and of their records nothing but codes.
-
-    Values of the other pairs are taken to be no evidence: they are far from a match by agreement (`selection`). All
-    pairs stay, whatever values make of them, since a custodian may be shown any.
-
-    Parameters
-    ----------
-    found : Candidates
-    rows : tuple of ndarray of int32, shape (n_kept,)
-        The records of each kept pair.
-    files : tuple of SignatureSet
-        Codes of both files' records.
-    linkage : Linkage
-        Fellegi-Sunter's, of these pairs.
-    plan : LinkagePlan
-    progress : callable
-        Called with the stage "latent" and the fraction of it done.
-
-    Returns
-    -------
-    Linkage
-    ndarray of int64, shape (n_kept,)
-        Which kept pair each of the linkage's pairs is.
-    """
-    started = time.perf_counter()
-    latent = plan.latent or LatentPlan()
-    check_variables(*files, latent)
-    values, left_out = values_of(*files, latent)
-    if values is not None:
-        pairs = ArrayPairs(*rows, found.pattern)
-        budget = MemoryBudget(UNLIMITED)
-        linkage = extended(
-            values, pairs, found, linkage, plan, budget, lambda done: progress("latent", done), every=True
-        )
-    linkage = replace(
-        linkage,
-        warnings=(*linkage.warnings, *left_out),
-        seconds={**linkage.seconds, "latent": time.perf_counter() - started},
+def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: ScoredPatterns) -> ScoredPairs:
+    """The scored pairs, and after them all others, by descending weight."""
+    every = keep(pairs, fit.factors, np.zeros(len(scored.weight)), -math.inf, lambda done: None)
+    n_b = fit.values.n_b
+    own, all_pairs = (part.row_a.astype(np.int64) * n_b + part.row_b for part in (scores, every))
+    left = np.flatnonzero(~np.isin(all_pairs, own))
+    bits = every.log_factor[left] / math.log(2.0)
+    weight = scored.weight[every.pattern[left]] + bits
+    order = np.lexsort((every.row_b[left], every.row_a[left], -weight))
+    left, bits, weight = left[order], bits[order], weight[order]
+    chance = probability(weight * math.log(2.0) + fit.log_prior_odds)
+    assert scores.value_bits is not None  # noqa: S101 - of this step
+    return ScoredPairs(
+        np.concatenate([scores.row_a, every.row_a[left]]),
+        np.concatenate([scores.row_b, every.row_b[left]]),
+        np.concatenate([scores.pattern, every.pattern[left]]),
+        np.concatenate([scores.weight, weight]),
+        np.concatenate([scores.match_probability, chance]),
+        np.concatenate([scores.link_probability, chance]),
+        np.concatenate([scores.value_bits, bits]),
     )
-    return linkage, _places(rows, (linkage.pairs.row_a, linkage.pairs.row_b))
-
-
-def _places(
-    rows: tuple[NDArray[np.int32], NDArray[np.int32]], others: tuple[NDArray[np.int32], NDArray[np.int32]]
-) -> NDArray[np.int64]:
-    """Where each pair of `others` is among `rows`, both of the same pairs."""
-    (given, own) = (a.astype(np.int64) << 32 | b for a, b in (rows, others))
-    order = np.argsort(given)
-    return order[np.searchsorted(given[order], own)].astype(np.int64)
 
 
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
@@ -286,7 +257,9 @@ def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
 
 
 def _linked(pairs: ScoredPairs, settings: ExtendedSettings) -> WeightedPairs:
-    """Kept pairs weighted by their link probabilities; improbable ones stand for others like them."""
+    """Kept pairs weighted by their link probabilities; where they are many, improbable ones stand for others."""
+    if len(pairs.row_a) <= MAX_WEIGHTED:
+        return WeightedPairs(pairs.row_a, pairs.row_b, pairs.link_probability)
     each = ArrayPairs(pairs.row_a, pairs.row_b, np.arange(len(pairs.row_a), dtype=np.int32))
     return sampled_pairs(each, pairs.link_probability, settings.heaviest, settings.seed, lambda done: None)
 

@@ -18,7 +18,7 @@ from tryst.carole.engine.estimated import rule_fields
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.refinement import refine
-from tryst.carole.engine.selection import KEPT_WITH_VALUES, Selection, choose_classes
+from tryst.carole.engine.selection import KEPT_PROBABILITY, Selection, choose_classes
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
 from tryst.carole.extended_latent import KeptPairs as PairsWithFactors
@@ -76,8 +76,6 @@ class RunRefit:
         To which the classes' log factors are rounded.
     progress : callable
         Called with the fraction done.
-    every : bool
-        Whether all pairs are kept, whatever their weight.
     """
 
     found: Candidates
@@ -87,7 +85,6 @@ class RunRefit:
     budget: MemoryBudget
     resolution: float
     progress: StageProgress
-    every: bool = False
 
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
         """Estimate again."""
@@ -134,15 +131,8 @@ class RunRefit:
         weight = class_weights(scheme, self.found, classes)
         chance = by_itself(scheme, self.found, classes)
         maximum = self.budget.free // KEPT_BYTES
-        if self.every:
-            pairs = keep(self.pairs, factors, np.zeros(len(self.found.patterns.count)), -math.inf, progress)
-            there = np.bincount(self.found.pattern, minlength=len(self.found.patterns.count)) > 0
-            chosen = np.flatnonzero(there[classes.pattern])
-            return KeptByValues(
-                pairs, Selection(chosen, len(pairs.row_a), float(weight[chosen].min(initial=np.inf)), raised=False)
-            )
         choice = choose_classes(
-            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_BYTES, KEPT_WITH_VALUES
+            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_BYTES, KEPT_PROBABILITY
         )
         self.budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
         # Classes hold rounded factors: a pair may lie half a step below its class.

@@ -14,9 +14,8 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.coded_links import CodedLinks, coded_links
-from tryst.carole.engine.latent import with_values
+from tryst.carole.engine.latent_resolved import resolved_with_values
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.resolution_request import ResolutionRequest
@@ -231,26 +230,17 @@ def decide(
     _refuse_repeated(a.handles, b.handles, run)
     a, b = a.by_appearance(), b.by_appearance()
     found = replace(request.found, threads=threads)
-    linkage, whole, order = conclude_padded(
-        found,
-        a.handles,
-        b.handles,
-        (a.records, b.records),
-        plan,
-        progress,
-        (a.decoys, b.decoys),
-    )
-    if plan.latent is not None:
-        linkage, order = with_values(found, (a.handles, b.handles), _files(a, b, found), linkage, plan, progress)
+    if plan.latent is not None:  # a specification has no dummies and decoys beside it
+        files = a.of_file(found.n_a), b.of_file(found.n_b)
+        linkage, order = resolved_with_values(found, (a.handles, b.handles), files, plan, progress)
         whole = linkage
+    else:
+        records, decoys = (a.records, b.records), (a.decoys, b.decoys)
+        linkage, whole, order = conclude_padded(found, a.handles, b.handles, records, plan, progress, decoys)
     document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
     if a.codes is None or b.codes is None:
         return Resolved(whole, order, document)
     return Resolved(whole, order, document, coded_links(linkage, a.codes, b.codes), expected_elsewhere(linkage))
-
-
-def _files(a: ResolvedHandles, b: ResolvedHandles, found: Candidates) -> tuple[SignatureSet, SignatureSet]:
-    return a.of_file(found.n_a), b.of_file(found.n_b)
 
 
 def sealed_result(

@@ -15,8 +15,8 @@ KEPT_PROBABILITY = 1e-4
 """Pairs of a smaller match probability are never kept."""
 
 KEPT_WITH_VALUES = 1e-6
-"""The same in the extended latent step, whose files are poor in names: many pairs of small probability are some matches
-together, and values may lift any of them."""
+"""The same by agreement alone, where a resolver will see the values of the kept pairs and of no others: values may lift
+them above the other."""
 
 MAX_PAIRS = 5_000_000
 """More pairs than this are kept only if they reach the threshold of a link."""

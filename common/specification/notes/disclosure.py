@@ -269,8 +269,8 @@ def _latent(spec: Specification) -> Iterator[str]:
     apart = spec.mode == "block_keyed"
     yield (
         f"Extended latent step: {'the coordinator' if apart else 'Carole'} estimates the joint distribution of the"
-        f" codes of all variables{keys}, across both files, and keeps it {'no longer than' if apart else 'with'} the run."
-        " It shows, in codes, how Alice's variables are associated with Bob's."
+        f" codes of all variables{keys}, across both files, and keeps it {'no longer than' if apart else 'with'} the"
+        " run. It shows, in codes, how Alice's variables are associated with Bob's."
     )
     if apart:
         yield (

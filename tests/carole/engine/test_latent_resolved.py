@@ -21,9 +21,16 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
-from tryst.carole.extended_latent import ArrayPairs, Classes, ExtendedFit, ExtendedSettings, Refitted, fit_extended
+from tryst.carole.extended_latent import (
+    ArrayPairs,
+    Classes,
+    ExtendedFit,
+    ExtendedSettings,
+    Refitted,
+    WeightedPairs,
+    fit_extended,
+)
 from tryst.carole.extended_latent.classes import kept as keep
-from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.fellegi_sunter.dependence import Evidence, fit_joint
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 
@@ -67,11 +74,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
         return Refitted(scheme, matches, joint.converged, joint.rounds, every, posterior)
 
     settings = ExtendedSettings(precision=plan.latent.precision)
-    each = np.arange(len(before.pairs.row_a), dtype=np.int32)
-    learn_from = sampled_pairs(
-        ArrayPairs(before.pairs.row_a, before.pairs.row_b, each), before.pairs.link_probability, settings.heaviest,
-        settings.seed, lambda done: None,
-    )  # fmt: skip
+    learn_from = WeightedPairs(before.pairs.row_a, before.pairs.row_b, before.pairs.link_probability)
     return fit_extended(
         values, pairs, found.patterns, before.scheme, bounds, settings, learn_from=learn_from, refit=refit
     )
@@ -79,7 +82,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
 
 def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "KEPT_PROBABILITY", 0.0)
-    monkeypatch.setattr(latent_refit, "KEPT_WITH_VALUES", 0.0)
+    monkeypatch.setattr(latent_refit, "KEPT_PROBABILITY", 0.0)
     found, kept = compared(insured, SMALL)
     fit = by_library(insured, SMALL, found, kept)
     linkage = insured.linked(SMALL)
@@ -105,7 +108,7 @@ def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: py
 def resolved(insured: Insured, plan: LinkagePlan) -> tuple[Linkage, KeptPairs, np.ndarray]:
     """As a resolver makes it from the same comparison: handles for rows, and codes of the asked records only."""
     found, kept = compared(insured, plan)
-    order = np.random.default_rng(1).permutation(len(kept.pattern))
+    order = np.lexsort((kept.row_b, kept.row_a))
     request = unpack_request(pack_request(ResolutionRequest(found, (bytes(32), bytes(32)), 1), order), plan)
     handles = []
     for part, rows in zip(insured.sets, (kept.row_a[order], kept.row_b[order]), strict=True):
@@ -119,10 +122,9 @@ def resolved(insured: Insured, plan: LinkagePlan) -> tuple[Linkage, KeptPairs, n
 @pytest.mark.parametrize("seed", [3, 4, 5])
 def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, monkeypatch: pytest.MonkeyPatch):
     insured = Insured(seed)
-    plan = PLAN
-    whole = insured.linked(plan)
+    whole = insured.linked(PLAN)
     monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
-    linkage, kept, place = resolved(insured, plan)
+    linkage, kept, place = resolved(insured, PLAN)
     assert sorted(place.tolist()) == list(range(len(kept.pattern)))
     rows = kept.row_a[place], kept.row_b[place]
     links = {(int(rows[0][i]), int(rows[1][i])) for i in linkage.links}
