@@ -119,7 +119,6 @@ def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_TH
             ],
             "variables": trait_variables(),
             "latent": None if latent is None else dict(latent),
-            "model": {"dependence": "none"},
             "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
         }
     )
