@@ -28,8 +28,7 @@ class LatentEffect:
     Attributes
     ----------
     made, undone
-        Links that agreement alone did not make, and those of it that the values undid; None where one of the numbers
-        is small, but not 0.
+        Links that agreement alone did not make, and those of it that the values undid; None: fewer than 20, but not 0.
     divergence
         Jensen-Shannon divergence, base 2, of the two distributions; None where one of them is not there.
     interval

@@ -244,11 +244,12 @@ def _moved(
     before: tuple[ScoredPairs, NDArray[np.int64]],
     after: tuple[ScoredPairs, NDArray[np.int64]],
 ) -> tuple[int | None, int | None]:
-    """Links that only the second decision has, and that only the first has.
-
-    Neither number is given where one of them is small, but not 0: it follows from the other and the two decisions.
-    """
+    """Links that only the second decision has, and that only the first has; None where they are few, but not 0."""
     keys = [pairs.row_a[links].astype(np.int64) * values.n_b + pairs.row_b[links] for pairs, links in (before, after)]
     in_before, in_after = keys
-    moved = int(np.setdiff1d(in_after, in_before).size), int(np.setdiff1d(in_before, in_after).size)
-    return (None, None) if any(0 < number < FEWEST for number in moved) else moved
+    made, undone = int(np.setdiff1d(in_after, in_before).size), int(np.setdiff1d(in_before, in_after).size)
+    return _shown(made), _shown(undone)
+
+
+def _shown(number: int) -> int | None:
+    return None if 0 < number < FEWEST else number

@@ -209,7 +209,7 @@ class EffectOfValues(Part):
     """What the values changed."""
 
     made: Count | None
-    """Links that agreement alone had not made; null, as the next, where one of both is small but not 0."""
+    """Links that agreement alone had not made; null, as the next: fewer than 20, but not 0."""
     undone: Count | None
     """Links of agreement alone that the values undid."""
     divergence: float | None

@@ -185,7 +185,7 @@ def test_small_numbers_of_links_made_or_undone_are_not_shown(case: Case):
     assert FEWEST == FEWEST_LINKS == 20
     shown = {
         (0, 0): (0, 0), (20, 0): (20, 0), (0, 20): (0, 20), (25, 30): (25, 30),
-        (19, 0): (None, None), (1, 40): (None, None), (40, 1): (None, None),
+        (19, 0): (None, 0), (1, 40): (None, 40), (40, 19): (40, None),
     }  # fmt: skip
     for (made, undone), expected in shown.items():
         after = np.arange(undone, 200 + made)
