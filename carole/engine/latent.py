@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
+from tryst.carole.engine.latent_effect import effect_of_values
 from tryst.carole.engine.latent_refit import KEPT_BYTES, RunRefit, by_itself
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
@@ -215,6 +216,7 @@ def extended(
             linkage,
             latent,
             fit.em.unconstrained_matches if posterior is None else posterior.expected_links,
+            settings,
         ),
     )
 
@@ -331,6 +333,7 @@ def _result(
     before: Linkage,
     latent: LatentPlan,
     unconstrained_matches: float,
+    settings: ExtendedSettings,
 ) -> LatentResult:
     model = fit.scheme.model
     expected = before.pairs.link_probability
@@ -349,6 +352,15 @@ def _result(
         matches_before=float(expected.sum()) + before.matches_below_floor,
         bits=_spread(bits),
         explained=explained_groups(fit, patterns, (pairs, links), (before.pairs, before.links)),
+        effect=effect_of_values(
+            fit.values,
+            fit.value_fit,
+            _linked(before.pairs, settings),
+            (before.pairs, before.links),
+            (pairs, links),
+            settings.precision,
+            settings.seed,
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.dependence.diagnosis import ignored_dependence
 from tryst.carole.fellegi_sunter.dependence.evidence import Evidence
 from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
 from tryst.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
@@ -140,6 +141,8 @@ def fit_joint(
         evidence_of_kin=start.evidence,
     )
     warnings = second_warnings(current, step.level_counts, float(matches.sum()), settings, rules)
+    if dependence == "none":
+        warnings = (*warnings, *ignored_dependence(joint.misfits, len(joint.kin)))
     if not converged:
         warnings = (*warnings, result_warning("dependence_not_converged", rounds=rounds))
     return replace(current, warnings=warnings), joint, posterior

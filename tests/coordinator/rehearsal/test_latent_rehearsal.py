@@ -61,6 +61,7 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     report = (out / "report.html").read_text()
     assert "The evidence of the values" in report
     assert "links that agreement alone would not have made" in report
+    assert "The Jensen-Shannon divergence of the two" in report
     # Carole keeps the shares, sealed, and no joint distribution beside them.
     assert kept == [{"custodian-a", "custodian-b", "coordinator"}] * 2
     # Bob was granted it, and put the labels in, his own and Alice's: only seniors have had senior training.
