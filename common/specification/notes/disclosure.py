@@ -11,6 +11,7 @@ from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.categorisation import CommonCategory, Span
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.hardening import hardening_notes
+from tryst.common.specification.notes.known_files import known_file_notes
 from tryst.common.specification.notes.modes import capped
 from tryst.common.specification.notes.randomised_response import randomised_response_notes
 from tryst.common.specification.validation.specification import Specification
@@ -267,6 +268,7 @@ def _latent(spec: Specification) -> Iterator[str]:
         f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
         " both files, and keeps it with the run. It shows, in codes, how Alice's variables are associated with Bob's."
     )
+    yield from known_file_notes(spec)
     for side in Side:
         if spec.release.joint_to(side):
             yield (
