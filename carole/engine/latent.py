@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent_priors import priors_of
+from tryst.carole.engine.latent_warnings import latent_warnings
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
@@ -127,6 +130,7 @@ def extended(
     plan: LinkagePlan,
     budget: MemoryBudget,
     progress: StageProgress,
+    known: KnownRecords = NOTHING_KNOWN,
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
 
@@ -143,6 +147,8 @@ def extended(
     budget : MemoryBudget
     progress : callable
         Called with the fraction done.
+    known : KnownRecords, optional
+        Training records, or the joint distribution itself.
 
     Raises
     ------
@@ -150,7 +156,8 @@ def extended(
         As `fit_extended`; MEMORY if the pairs that reach the threshold do not fit.
     """
     latent = plan.latent or LatentPlan()
-    settings = _settings(latent, plan)
+    settings = replace(_settings(latent, plan), priors=priors_of(latent, linkage.model))
+    values = known.values_for(values, latent)
     patterns = found.patterns
     fit = fit_extended(
         values,
@@ -160,6 +167,8 @@ def extended(
         [field.bounds for field in plan.compared],
         settings,
         rules=rule_fields(plan),
+        training=known.training_for(values, latent),
+        known=known.joint_for(values, latent, settings),
         learn_from=_linked(linkage.pairs, settings),
         progress=lambda stage, done: progress(0.6 if stage == "model" else 0.6 * done),
     )
@@ -203,7 +212,12 @@ def extended(
         ),
         floor=choice.floor,
         matches_below_floor=float((fit.classes.count * by_itself)[below].sum()),
-        warnings=(*linkage.warnings, *fit.warnings, *(() if posterior is None else posterior.warnings)),
+        warnings=(
+            *linkage.warnings,
+            *fit.warnings,
+            *latent_warnings(fit, linkage, latent),
+            *(() if posterior is None else posterior.warnings),
+        ),
         latent=_result(
             fit,
             patterns,

@@ -102,7 +102,9 @@ def test_what_is_interrupted_leaves_nothing_and_ends_with_the_same_upload(
     state = State(tmp_path / "state", Vault(WrappingKeys.create()))
     limits = SimpleNamespace(memory_bytes=ENOUGH)
     context = SimpleNamespace(
-        state=state, configuration=SimpleNamespace(limits=limits), party=SimpleNamespace(side=Side.ALICE)
+        state=state,
+        configuration=SimpleNamespace(limits=limits, known_files=()),
+        party=SimpleNamespace(side=Side.ALICE),
     )
     task = SimpleNamespace(project="people", spec=spec, epoch=1, encoding_digest=encoding_digest(spec))
     state.update("people")
