@@ -37,10 +37,10 @@ VALUES = (
     WarningCode(
         code="priors_without_effect",
         severity="warning",
-        meaning="Beliefs about m and u were stated, and the latent step did not estimate them again.",
-        text="latent.priors of m and u had no effect: fields depend on each other, or the scheme's weights are not"
-        " those of m and u, and they stay as they were before the latent step.",
-        remedy="State beliefs in model.m_prior, or set model.dependence to none.",
+        meaning="Beliefs about m, u or p were stated, and the latent step did not estimate it again.",
+        text="latent.priors of {parameters} had no effect: the weights of agreement, or p, stay as they were before the"
+        " latent step.",
+        remedy="State beliefs about m in model.m_prior, and about p in model.expected_matches.",
     ),
     WarningCode(
         code="joint_distribution_not_converged",
