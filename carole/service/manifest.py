@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tryst.carole.projects import Project
 from tryst.carole.store.integrity import layout_from_text
 from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.known_records import known_layouts
+from tryst.common.encoding.known_layout import known_layouts
 from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROWS, KNOWN, SAMPLES, Layout, SetLayout
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError

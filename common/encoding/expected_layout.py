@@ -17,7 +17,7 @@ from tryst.common.cleaning.parts import salt_text
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.intervals import WHOLE, Interval, intervals
-from tryst.common.encoding.known_records import known_layouts
+from tryst.common.encoding.known_layout import known_layouts
 from tryst.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.encoding.samples import GROUPS, group_rows, sample_rows
 from tryst.common.parties import Side

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from tryst.common.cleaning.known_records import KnownRecords, clean_joint, clean_training
 from tryst.common.custodian.source.reading import file_source, read_source
-from tryst.common.encoding.known_records import KnownFile, known_files
+from tryst.common.encoding.known_layout import KnownFile, known_files
 from tryst.common.encoding.layout import JOINT, TRAINING
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.parties import Side
-from tryst.common.specification import Specification
+from tryst.common.specification import Specification, load_specification
+from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
 
 MAX_BYTES = 256 << 20
 """A longer file is not read."""
@@ -39,6 +41,37 @@ def read_known_files(paths: Sequence[Path], spec: Specification, side: Side) -> 
         long or has changed while it was read; otherwise as `clean_training` and `clean_joint`.
     """
     return tuple(_read(paths, rule, file, spec) for rule, file in known_files(spec, side).items())
+
+
+def named_file(spec: Specification, path: Path, by: str) -> str:
+    """The line of a specification that names a file: training records, or with counts or shares a joint distribution.
+
+    Parameters
+    ----------
+    spec
+        With a section `latent`, which may name other files.
+    path, by
+        The file, and the custodian that will have it.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION if it has no latent step, or may name no file of this length; otherwise as `read_known_files`.
+    """
+    if spec.latent is None:
+        what = "without a latent step no file is named"
+        raise TrystError(ErrorCode.SPECIFICATION, what, where="latent", got="none", remedy="add the section `latent`")
+    digest = _digest(path)
+    table = read_source(file_source(path), None)
+    joint = bool(set(WEIGHT_COLUMNS) & set(table.frame.columns))
+    name, rows, rule = ("joint", "cells", JOINT) if joint else ("training", "records", TRAINING)
+    file = {"by": by, "sha256": digest, rows: table.n_rows}
+    content = spec.model_dump(mode="json")
+    content["latent"] |= {"training": None, "joint": None, name: file}
+    # JSON is YAML: what the reader refuses it refuses with a path and a reason.
+    naming = load_specification(json.dumps(content), f"the specification, if it named {path.name}")
+    _CLEANERS[rule](table.frame, naming, table.places, str(path))
+    return f"{name}: {{by: {by}, sha256: {digest}, {rows}: {table.n_rows}}}"
 
 
 def known_file_stamps(paths: Sequence[Path]) -> tuple[tuple[int, int, int], ...]:

@@ -15,7 +15,8 @@ from tryst.common.cleaning import clean
 from tryst.common.encoding import from_bytes, layout_of, to_bytes
 from tryst.common.encoding.categories import labels_by_code
 from tryst.common.encoding.expected_layout import expected_layout, file_counts
-from tryst.common.encoding.known_records import known_layouts, known_set
+from tryst.common.encoding.known_layout import known_layouts
+from tryst.common.encoding.known_records import known_set
 from tryst.common.encoding.layout import JOINT, TRAINING
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signature_sets import SignatureSet
