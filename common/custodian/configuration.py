@@ -213,7 +213,7 @@ class CustodianConfiguration(Configuration):
     """Where the records come from, in a line; stated to all parties with each approval, and in the audit log."""
     known_files: tuple[ConfiguredPath, ...] = Field(default=(), max_length=MAX_KNOWN_FILES)
     """Files that a specification's section `latent` names by their digest: training records, or a known joint
-    distribution. CSV or Parquet; none is read but one that an approved specification names."""
+    distribution. CSV or Parquet; of the others only the digest is taken."""
     peer: Peer
     operator: OperatorAddress = OperatorAddress()
     policy: Policy = Policy()

@@ -89,14 +89,22 @@ def known_file_stamps(paths: Sequence[Path]) -> tuple[tuple[int, int, int], ...]
 
 def _read(paths: Sequence[Path], rule: str, file: KnownFile, spec: Specification) -> KnownRecords:
     what, option = _WORDS[rule]
+    unread: TrystError | None = None
     for path in paths:
-        if _digest(path) != file.sha256:
+        try:
+            digest = _digest(path)
+        except TrystError as error:  # of another project, perhaps: it counts only where no file is the one
+            unread = unread or error
+            continue
+        if digest != file.sha256:
             continue
         table = read_source(file_source(path), None)
         found = _CLEANERS[rule](table.frame, spec, table.places, str(path))
         if _digest(path) != file.sha256:
             raise TrystError(ErrorCode.SOURCE, "the file has changed while it was read", where=str(path))
         return found
+    if unread is not None:
+        raise unread
     raise TrystError(
         ErrorCode.CONFIGURATION,
         f"the specification names a file of {what} of this custodian by its SHA-256, {file.sha256}",

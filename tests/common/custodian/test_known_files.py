@@ -67,6 +67,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
     assert raised.value.code is ErrorCode.SOURCE
 
 
+def test_a_file_of_another_project_that_is_gone_does_no_harm(tmp_path: Path):
+    paths = [tmp_path / "absent.csv", write(tmp_path / "records.csv")]
+    (found,) = read_known_files(paths, naming(), Side.ALICE)
+    assert found.n_rows == 20
+
+
 def test_stamps_change_with_the_files(tmp_path: Path):
     path = tmp_path / "a.csv"
     absent = known_file_stamps([path])
