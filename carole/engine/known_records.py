@@ -13,17 +13,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.engine.archive import Arrays, array_of
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.extended_latent import ExtendedSettings, Values
 from tryst.carole.extended_latent.estimation import SATURATED_CELLS, found_graph
 from tryst.common.encoding.layout import JOINT, TRAINING
-from tryst.common.encoding.signature_sets import MISSING, SignatureSet
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet, check_counts, check_range
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.fitted import FittedModel, fit
 from tryst.risk.models.graphs import complete_graph
 
 SHARES_WORTH = 1e6
 """People that a distribution of shares is worth; counts are as many as they say."""
+
+_NAMES = ("training", "joint_cells", "joint_counts")
+"""Of the arrays in an archive."""
 
 _ONE = 1e-5
 """How far from 1 shares may sum."""
@@ -60,6 +64,37 @@ class KnownRecords:
             None if joint is None else _columns(joint, latent),
             None if joint is None else joint.counts,
         )
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory held."""
+        return sum(array.nbytes for array in (self.training, self.cells, self.counts) if array is not None)
+
+    def arrays(self) -> Arrays:
+        """Them by name, for an archive of a resolution."""
+        held = zip(_NAMES, (self.training, self.cells, self.counts), strict=True)
+        return {name: array for name, array in held if array is not None}
+
+    @classmethod
+    def of_arrays(cls, arrays: Arrays, latent: LatentPlan) -> KnownRecords:
+        """Those of an archive from another party, checked.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_CORRUPT for another kind or shape, a code out of range, or counts that are none.
+        """
+        found: dict[str, NDArray[np.int32]] = {}
+        for name in _NAMES[:2]:
+            if name in arrays:
+                found[name] = array_of(arrays, name, np.int32, (None, len(latent.variables)))
+                for column, variable in enumerate(latent.variables):
+                    check_range(found[name][:, column], variable.categories, f"{name}, variable {variable.name}")
+        cells, counts = found.get(_NAMES[1]), None
+        if cells is not None:
+            counts = array_of(arrays, _NAMES[2], np.float64, (len(cells),))
+            check_counts(counts, _NAMES[2])
+        return cls(found.get(_NAMES[0]), cells, counts)
 
     def values_for(self, values: Values, latent: LatentPlan) -> Values:
         """The values with every key standing alone that a known joint distribution does not have."""

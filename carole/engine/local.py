@@ -171,6 +171,7 @@ class Run:
         assert self._plan.latent is not None  # noqa: S101 - requested only then
         assert self._passes is not None  # noqa: S101
         with self._stage("latent") as progress:
+            self._budget.take(known.n_bytes, "the records of known values", "name a file of fewer records")
             values, left_out = values_of(*self._rows, self._plan.latent)
             if values is not None:
                 linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress, known)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured
 from tryst.carole.engine import link
+from tryst.carole.engine.archive import packed, unpacked
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent import values_of
 from tryst.carole.engine.latent_priors import priors_of
@@ -24,6 +25,7 @@ from tryst.common.documents.result_warning import result_warning
 from tryst.common.encoding.categories import labels_by_code
 from tryst.common.encoding.known_records import known_set
 from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.derivation import Seed
 from tryst.common.specification import encoding_digest
 from tryst.coordinator.demonstration.people.drivers import driver_network
@@ -98,6 +100,27 @@ def test_codes_get_the_columns_of_the_plan():
         assert (found.cells[:, column] >= 0).all() == given
     assert found.counts.sum() == pytest.approx(1)
     assert KnownRecords.of([], SMALL.latent).training is None
+
+
+def test_they_go_to_a_resolver_as_arrays_that_it_checks():
+    known = KnownRecords.of([training_set(50), joint_set(["SocioEcon", "Age"])], SMALL.latent)
+    arrays = unpacked(packed(known.arrays(), {}))[0]
+    found = KnownRecords.of_arrays(arrays, SMALL.latent)
+    for name in ("training", "cells", "counts"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
+    assert known.n_bytes == sum(array.nbytes for array in arrays.values())
+    assert KnownRecords.of_arrays({}, SMALL.latent).arrays() == {}
+    for change in (
+        {"training": known.training[:, 1:]},
+        {"training": known.training.astype(np.int64)},
+        {"training": known.training + 3},
+        {"joint_cells": np.full_like(known.cells, -2)},
+        {"joint_counts": -known.counts},
+        {"joint_counts": known.counts[1:]},
+    ):
+        with pytest.raises(TrystError) as raised:
+            KnownRecords.of_arrays({**arrays, **change}, SMALL.latent)
+        assert raised.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
 def test_training_records_bring_the_joint_distribution_nearer_to_the_truth(insured: Insured):
