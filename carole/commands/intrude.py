@@ -21,6 +21,10 @@ def command(
     person: Annotated[
         str | None, typer.Option("--id", help="Column of both files that identifies the person, for evaluation only.")
     ] = None,
+    training: Annotated[
+        Path | None,
+        typer.Option(help="Records of other people whom the intruder knows with all variables: CSV or Parquet."),
+    ] = None,
     minimum: Annotated[float, typer.Option(help="Minimum probability for the intruder to make a claim.")] = 0.5,
     dummies: Annotated[
         str | None, typer.Option(help="Try dummy records, as shares of the release, separated by commas: .05,.1,.2")
@@ -32,18 +36,19 @@ def command(
     """Use the linker to attack a release: link it to people an intruder knows.
 
     Two intruders: one compares values, the other also estimates which values occur together. With --id their claims
-    are compared with the truth. Nothing is sent anywhere, and the output contains no record.
+    are compared with the truth. With --training the second has also seen other people's records with all variables.
+    Nothing is sent anywhere, and the output contains no record.
     """
     from tryst.carole.intruder.attack_assessment import assess
 
-    files = _read(known, release, keys, person)
+    files = _read(known, release, keys, person, training)
     found = assess(files, minimum=minimum, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     _print(found, minimum)
 
 
-def _read(known: Path, release: Path, keys: str | None, person: str | None) -> Any:
+def _read(known: Path, release: Path, keys: str | None, person: str | None, training: Path | None) -> Any:
     from tryst.carole.intruder.files import AttackedFiles
     from tryst.common.custodian.source.reading import read_table
     from tryst.common.errors import ErrorCode, TrystError
@@ -57,7 +62,8 @@ def _read(known: Path, release: Path, keys: str | None, person: str | None) -> A
         ids = (people[person].to_list(), records[person].to_list())
         people, records = people.drop(person), records.drop(person)
     chosen = None if keys is None else [name.strip() for name in keys.split(",") if name.strip()]
-    return AttackedFiles.from_columns(people.to_dict(), records.to_dict(), chosen, ids=ids)
+    others = None if training is None else read_table(training).to_dict()
+    return AttackedFiles.from_columns(people.to_dict(), records.to_dict(), chosen, ids=ids, training=others)
 
 
 def _shares(text: str | None) -> list[float]:
@@ -81,6 +87,7 @@ def _print(found: dict[str, Any], minimum: float) -> None:
     typer.echo(
         f"{found['people']:,} people known by {', '.join(found['keys'])}{also}; {found['records']:,} records released"
         + (f" that also contain {', '.join(found['learnt'])}" if found["learnt"] else "")
+        + (f"; {found['training']:,} training records" if found["training"] else "")
         + "."
     )
     _table(found["intruders"], minimum)

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, SAMPLES, Layout, SetLayout
+from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, KNOWN, SAMPLES, Layout, SetLayout
 from tryst.common.encoding.samples import GROUPS
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet
 
@@ -74,7 +74,8 @@ class Contribution:
     def __init__(self, reader: SetReader) -> None:
         self._reader = reader
         layout = reader.layout
-        places = [n for n, part in enumerate(layout.sets) if part.rule not in (CODES, SAMPLES, FORMER_SAMPLE)]
+        others = (CODES, SAMPLES, FORMER_SAMPLE, *KNOWN)
+        places = [n for n, part in enumerate(layout.sets) if part.rule not in others]
         self.sets: tuple[SetLayout, ...] = tuple(layout.sets[n] for n in places)
         assert places == list(range(len(places)))  # noqa: S101 - the samples come after the rules
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))

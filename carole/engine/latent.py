@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent_effect import effect_of_values
 from tryst.carole.engine.latent_refit import KEPT_BYTES, RunRefit, by_itself
+from tryst.carole.engine.latent_warnings import latent_warnings
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
@@ -128,6 +130,7 @@ def extended(
     plan: LinkagePlan,
     budget: MemoryBudget,
     progress: StageProgress,
+    known: KnownRecords = NOTHING_KNOWN,
     *,
     every: ArrayPairs | None = None,
 ) -> Linkage:
@@ -146,6 +149,8 @@ def extended(
     budget : MemoryBudget
     progress : callable
         Called with the fraction done.
+    known : KnownRecords, optional
+        Training records, or the joint distribution itself.
     every : ArrayPairs, optional
         Pairs that are in the result whatever their probability. Those below the floor take no part in the decision, and
         have the probabilities that they have by themselves.
@@ -157,6 +162,7 @@ def extended(
     """
     latent = plan.latent or LatentPlan()
     settings = _settings(latent, plan)
+    values = known.values_for(values, latent)
     patterns = found.patterns
     refit = RunRefit(
         found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done)
@@ -169,6 +175,8 @@ def extended(
         [field.bounds for field in plan.compared],
         settings,
         rules=rule_fields(plan),
+        training=known.training_for(values, latent),
+        known=known.joint_for(values, latent, settings),
         learn_from=_linked(linkage.pairs, settings),
         refit=refit,
         progress=lambda stage, done: progress(0.4 * done if stage != "model" else 0.8),
@@ -207,7 +215,12 @@ def extended(
         ),
         floor=kept.selection.floor if every is None else linkage.floor,
         matches_below_floor=float(fit.classes.count @ chance),
-        warnings=(*linkage.warnings, *fit.warnings, *(() if posterior is None else posterior.warnings)),
+        warnings=(
+            *linkage.warnings,
+            *fit.warnings,
+            *latent_warnings(fit, linkage, plan),
+            *(() if posterior is None else posterior.warnings),
+        ),
         latent=_result(
             fit,
             patterns,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent import check_variables, extended, values_of
 from tryst.carole.engine.local import KEPT_BYTES
 from tryst.carole.engine.memory import MemoryBudget
@@ -36,7 +37,12 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 
 def resolved_with_values(
-    found: Candidates, rows: Rows, files: tuple[SignatureSet, SignatureSet], plan: LinkagePlan, progress: Progress
+    found: Candidates,
+    rows: Rows,
+    files: tuple[SignatureSet, SignatureSet],
+    plan: LinkagePlan,
+    progress: Progress,
+    known: KnownRecords = NOTHING_KNOWN,
 ) -> tuple[Linkage, NDArray[np.int64]]:
     """Decide by agreement, then by agreement and values.
 
@@ -51,6 +57,8 @@ def resolved_with_values(
         With a latent step.
     progress : callable
         Called with the stage, "decide" or "latent", and the fraction of it done.
+    known : KnownRecords, optional
+        Training records, or the joint distribution itself.
 
     Returns
     -------
@@ -75,7 +83,9 @@ def resolved_with_values(
     started = time.perf_counter()
     every = ArrayPairs(*rows, found.pattern)
     budget = MemoryBudget(UNLIMITED)
-    linkage = extended(values, every, found, linkage, plan, budget, lambda done: progress("latent", done), every=every)
+    linkage = extended(
+        values, every, found, linkage, plan, budget, lambda done: progress("latent", done), known, every=every
+    )
     seconds = {**linkage.seconds, "latent": time.perf_counter() - started}
     linkage = replace(linkage, warnings=(*linkage.warnings, *left_out), seconds=seconds)
     return linkage, _places(rows, (linkage.pairs.row_a, linkage.pairs.row_b))

@@ -15,6 +15,7 @@ from tryst.carole.engine.clusters import both_persons, with_entities
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.decoy_pairs import decoys_of_files, records_and_decoys
 from tryst.carole.engine.duplicates import copies
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.resources import Resources
@@ -24,7 +25,14 @@ from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import Progress
 
 
-def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resources, progress: Progress) -> Linkage:
+def link(
+    a: SignatureSet,
+    b: SignatureSet,
+    plan: LinkagePlan,
+    resources: Resources,
+    progress: Progress,
+    known: KnownRecords = NOTHING_KNOWN,
+) -> Linkage:
     """Link two signature sets.
 
     Parameters
@@ -39,6 +47,8 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
         Called with the stage ("persons" under clusters, "tables", "levels", "count", "model", "keep", "decide", and
         "latent" where there is such a step) and the fraction of it done, on the calling thread. An exception from it
         ends the run.
+    known : KnownRecords, optional
+        Of the joint distribution, for the latent step.
 
     Returns
     -------
@@ -66,7 +76,7 @@ def link(a: SignatureSet, b: SignatureSet, plan: LinkagePlan, resources: Resourc
         found = replace(found, copies=(copies(a, plan, fitted.model), copies(b, plan, fitted.model)))
         decoys = decoys_of_files(whole, plan, partial(run.above, pool)) if plan.decoys else None
         linkage, _ = conclude(found, kept.row_a, kept.row_b, plan, progress, fitted, decoys)
-        return linkage if plan.latent is None else run.extended(linkage, found)
+        return linkage if plan.latent is None else run.extended(linkage, found, known)
 
 
 def _clustered(

@@ -24,6 +24,7 @@ from tryst.carole.engine.check_agreement import CheckAgreement, strangers
 from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.decoy_pairs import WeightedPairs
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent import extended, values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
@@ -167,14 +168,15 @@ class Run:
         kept = pairs.keep(code[selected], mask[selected], selected, _quiet)
         return kept.row_a, kept.row_b, weight[kept.pattern]
 
-    def extended(self, linkage: Linkage, found: Candidates) -> Linkage:
+    def extended(self, linkage: Linkage, found: Candidates, known: KnownRecords = NOTHING_KNOWN) -> Linkage:
         """The extended latent step after Fellegi-Sunter's decision; the pool of `compared` must exist."""
         assert self._plan.latent is not None  # noqa: S101 - requested only then
         assert self._passes is not None  # noqa: S101
         with self._stage("latent") as progress:
+            self._budget.take(known.n_bytes, "the records of known values", "name a file of fewer records")
             values, left_out = values_of(*self._rows, self._plan.latent)
             if values is not None:
-                linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress)
+                linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress, known)
         return replace(
             linkage,
             warnings=(*linkage.warnings, *left_out),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tryst.carole.comparison.levels import AnyComparator
+from tryst.carole.fellegi_sunter.settings import MPrior
 from tryst.common.errors import ErrorCode, TrystError
 
 
@@ -132,6 +133,10 @@ class LatentPlan:
         Compared fields whose value is evidence too where it agrees exactly.
     search, p, separate, rounds, precision
         As in `ExtendedSettings`.
+    m_prior, u_prior
+        Beliefs about m and u of fields, in matches and in other pairs.
+    p_prior
+        Matches and other pairs that are counted beside those of the files, where p is free.
     """
 
     variables: tuple[VariablePlan, ...] = ()
@@ -141,6 +146,9 @@ class LatentPlan:
     separate: bool = False
     rounds: int = 0
     precision: float = 1.0
+    m_prior: tuple[tuple[str, MPrior], ...] = ()
+    u_prior: tuple[tuple[str, MPrior], ...] = ()
+    p_prior: tuple[float, float] = (0.0, 0.0)
 
     def held_by(self, side: str) -> tuple[VariablePlan, ...]:
         """The variables in the file of one custodian."""

@@ -232,7 +232,7 @@ def decide(
     found = replace(request.found, threads=threads)
     if plan.latent is not None:  # a specification has no dummies and decoys beside it
         files = a.of_file(found.n_a), b.of_file(found.n_b)
-        linkage, order = resolved_with_values(found, (a.handles, b.handles), files, plan, progress)
+        linkage, order = resolved_with_values(found, (a.handles, b.handles), files, plan, progress, request.known)
         whole = linkage
     else:
         records, decoys = (a.records, b.records), (a.decoys, b.decoys)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
@@ -36,11 +37,14 @@ class ResolutionRequest:
         Digests of Alice's and of Bob's request for handles of the same pairs.
     threads
         Threads that Carole used, for the document.
+    known
+        Training records or the joint distribution, which custodians have contributed for the latent step.
     """
 
     found: Candidates = dataclass_field(repr=False)
     requested: tuple[bytes, bytes]
     threads: int
+    known: KnownRecords = dataclass_field(default=NOTHING_KNOWN, repr=False)
 
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
@@ -59,6 +63,7 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         "count": found.patterns.count,
         "pattern": found.pattern[order],
         "selected": found.selected,
+        **request.known.arrays(),
     }
     if found.levels is not None:
         arrays["levels"] = found.levels
@@ -134,7 +139,8 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
                 raise malformed("a comparison level that the plan does not define")
         alice, bob = (bytes.fromhex(digest) for digest in document["requested"])
-        return ResolutionRequest(found, (alice, bob), int(document["threads"]))
+        known = NOTHING_KNOWN if plan.latent is None else KnownRecords.of_arrays(arrays, plan.latent)
+        return ResolutionRequest(found, (alice, bob), int(document["threads"]), known)
     except (KeyError, TypeError, ValueError, IndexError):
         raise malformed("parts that are missing or of another type") from None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tryst.carole.engine.plan import LinkagePlan
@@ -9,6 +11,7 @@ from tryst.carole.engine.plan_parts import Bands, Canopies, FieldPlan, LatentPla
 from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
 from tryst.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
+from tryst.common.specification.model.beliefs import PriorsSpec
 from tryst.common.specification.model.schemes import SCHEMES
 
 
@@ -86,7 +89,18 @@ def _latent(spec: Specification) -> LatentPlan | None:
         separate=spec.latent.separate,
         rounds=spec.latent.rounds,
         precision=spec.latent.precision,
+        **_priors(spec.latent.priors),
     )
+
+
+def _priors(priors: PriorsSpec | None) -> dict[str, Any]:
+    if priors is None:
+        return {}
+    return {
+        "m_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.m),
+        "u_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.u),
+        "p_prior": (0.0, 0.0) if priors.p is None else (priors.p.matches, priors.p.non_matches),
+    }
 
 
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:

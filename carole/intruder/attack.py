@@ -130,7 +130,8 @@ def extended_attack(
     u, dependence, one_to_one, expected_matches
         As for `fellegi_sunter_attack`.
     training : ndarray of int32, shape (n, n_variables), optional
-        Records of other people with all variables, -1 missing: what an intruder knows beforehand.
+        Records of other people with all variables, -1 missing: what an intruder knows beforehand. By default those of
+        the files.
     prevalence
         Whether the share of matches is held at the Fellegi-Sunter estimate.
     seed
@@ -146,7 +147,7 @@ def extended_attack(
         fitted,
         [BOUNDS] * len(files.keys),
         ExtendedSettings(seed=seed, p=prevalence),
-        training=training,
+        training=files.training if training is None else training,
     )
     prior = fit.log_prior_odds
     minimum = _minimum(prior, one_to_one, fit.class_weights(pairs.patterns), fit.classes.count)

@@ -95,6 +95,7 @@ def assess(
         "keys": [files.names[q] for q in files.keys],
         "known": [n for q, n in enumerate(files.names) if q not in files.keys and (files.known[:, q] >= 0).any()],
         "learnt": [n for q, n in enumerate(files.names) if (files.known[:, q] < 0).all()],
+        "training": 0 if files.training is None else len(files.training),
         "truth_known": files.record_of is not None,
         "intruders": {name: judged(files, intruder(files), minimum) for name, intruder in INTRUDERS.items()},
         "dummies": [],

@@ -33,6 +33,8 @@ class AttackedFiles:
         Positions of the variables that are compared: those that both files have.
     record_of : ndarray of int64, shape (n_people,), optional
         The truth: the record of each person, or `NO_PERSON`. Only the owner of the release has it.
+    training : ndarray of int32, shape (n_training, n_variables), optional
+        Records of other people whom the intruder knows with all variables, -1 where missing.
     """
 
     names: tuple[str, ...]
@@ -41,9 +43,11 @@ class AttackedFiles:
     released: NDArray[np.int32] = field(repr=False)
     keys: tuple[int, ...]
     record_of: NDArray[np.int64] | None = field(default=None, repr=False)
+    training: NDArray[np.int32] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for what, codes in (("known people", self.known), ("released records", self.released)):
+        given = [("known people", self.known), ("released records", self.released)]
+        for what, codes in (*given, *([] if self.training is None else [("training records", self.training)])):
             if codes.ndim != 2 or codes.shape[1] != len(self.names) or len(self.levels) != len(self.names):
                 raise _wrong("expected one column and one number of levels for each variable", what, str(codes.shape))
             if not len(codes):
@@ -72,6 +76,7 @@ class AttackedFiles:
         keys: Sequence[str] | None = None,
         *,
         ids: tuple[Any, Any] | None = None,
+        training: Mapping[str, Any] | None = None,
         missing_values: Sequence[str] = ("", "NA"),
     ) -> AttackedFiles:
         """Code columns of values; values are compared as text.
@@ -84,6 +89,9 @@ class AttackedFiles:
             The variables compared; by default all that both files have.
         ids
             The person of each row of both files, where the attack is to be compared with the truth.
+        training
+            Columns of records of other people, by the names that they have in the files. Further columns are ignored,
+            and what a record lacks is missing.
         missing_values
             Texts that stand for a missing value.
         """
@@ -99,20 +107,30 @@ class AttackedFiles:
                 )
         names = [*chosen, *(n for n in known if n not in chosen and n not in shared)]
         names += [n for n in released if n not in chosen and n not in shared]
-        n_known, n_released = (len(next(iter(columns.values()), ())) for columns in (known, released))
-        sides: list[list[NDArray[np.int32]]] = [[], []]
+        learnt = {} if training is None else {name: training[name] for name in names if name in training}
+        if training is not None and not learnt:
+            raise TrystError(
+                ErrorCode.FIELD_MISSING,
+                "the training records have no variable of the files",
+                where="training",
+                remedy=f"name columns as in the files: {', '.join(names)}",
+            )
+        sources = (known, released, learnt)
+        lengths = [len(next(iter(columns.values()), ())) for columns in sources]
+        sides: list[list[NDArray[np.int32]]] = [[], [], []]
         kept, levels = [], []
         for name in names:
-            parts = [
-                _text(columns.get(name), n, missing_values) for columns, n in ((known, n_known), (released, n_released))
-            ]
-            both = pl.concat(parts)
-            labels = sorted(both.drop_nulls().unique().to_list())
+            parts = [_text(columns.get(name), n, missing_values) for columns, n in zip(sources, lengths, strict=True)]
+            _coded_alike(name, pl.concat(parts[:2]), parts[2])
+            everyone = pl.concat(parts)
+            labels = sorted(everyone.drop_nulls().unique().to_list())
             if len(labels) < 2:
                 continue  # a variable that cannot vary carries no information
-            codes = both.replace_strict({x: k for k, x in enumerate(labels)}, default=-1, return_dtype=pl.Int32)
-            for side, part in zip(sides, (codes[:n_known], codes[n_known:]), strict=True):
-                side.append(part.to_numpy())
+            codes = everyone.replace_strict({x: k for k, x in enumerate(labels)}, default=-1, return_dtype=pl.Int32)
+            begin = 0
+            for side, n in zip(sides, lengths, strict=True):
+                side.append(codes[begin : begin + n].to_numpy())
+                begin += n
             kept.append(name)
             levels.append(len(labels))
         if not kept:
@@ -120,7 +138,8 @@ class AttackedFiles:
         truth = None if ids is None else _records_of(ids)
         stacked = [np.stack(side, axis=1).astype(np.int32) for side in sides]
         positions = tuple(kept.index(n) for n in chosen if n in kept)
-        return cls(tuple(kept), tuple(levels), stacked[0], stacked[1], positions, truth)
+        more = None if training is None else stacked[2]
+        return cls(tuple(kept), tuple(levels), stacked[0], stacked[1], positions, truth, more)
 
     @property
     def n_matches(self) -> int | None:
@@ -137,6 +156,22 @@ def _text(values: Any, n: int, missing_values: Sequence[str]) -> pl.Series:
         return pl.Series("v", [None] * n, dtype=pl.String)
     text = pl.Series("v", values, strict=False).cast(pl.String)
     return text.set(text.is_in(list(missing_values)), None)
+
+
+def _coded_alike(name: str, files: pl.Series, training: pl.Series) -> None:
+    """Refuse training records that have values of a variable, none of which either file has: they are coded otherwise.
+
+    Some that neither has are categories like any others.
+    """
+    values = training.drop_nulls().unique()
+    if len(values) and not values.is_in(files.drop_nulls().unique().to_list()).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"no value of {name} in the training records is in either file",
+            where="training",
+            got=f"{len(values)} other values",
+            remedy="code it as the files do, or leave the column out",
+        )
 
 
 def _records_of(ids: tuple[Any, Any]) -> NDArray[np.int64]:

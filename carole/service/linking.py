@@ -16,6 +16,7 @@ from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project
 from tryst.carole.service.ending import end_run
+from tryst.carole.service.known_records import known_records
 from tryst.carole.service.resolving import resolve_or_release
 from tryst.carole.service.shares import granted_joint, shares
 from tryst.carole.service.stages import Note, no_note
@@ -67,7 +68,7 @@ def carry_out(
     bob = _contribution(store, lease.project, Side.BOB)
     seconds = {"read": time.perf_counter() - started}
     plan = plan_of(spec)
-    linkage = link(alice, bob, plan, resources, progress)
+    linkage = link(alice, bob, plan, resources, progress, known_records(store, lease.project, plan))
     note(linkage.n_candidates, len(linkage.patterns.gamma), linkage.peak_bytes)
     records_a, records_b = (records_and_decoys(part, spec.decoys)[0] for part in (alice, bob))
     copies = near_copies((records_a, records_b), plan)
@@ -85,9 +86,8 @@ def carry_out(
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:
-    # In modes open and trusted a contribution is one set; the manifest was refused otherwise.
-    (only,) = store.uploads.read(name, side)
-    return only
+    # In modes open and trusted the file is one set, the first; the manifest was refused otherwise.
+    return store.uploads.open(name, side).read(0)
 
 
 def _refuse_too_large(project: Project, resources: Resources) -> None:

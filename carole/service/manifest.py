@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tryst.carole.projects import Project
 from tryst.carole.store.integrity import layout_from_text
 from tryst.common.encoding.fixed_fields import fixed_fields
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROWS, SAMPLES, Layout, SetLayout
+from tryst.common.encoding.known_layout import known_layouts
+from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROWS, KNOWN, SAMPLES, Layout, SetLayout
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
@@ -54,14 +55,27 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
     separate = spec.mode == "block_keyed"
     _check_former_sample(manifest, project)
     samples = FORMER_SAMPLE if manifest.layout.former_sample else SAMPLES
-    sets = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
+    of_file = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
+    known = {part.rule: part for part in known_layouts(spec, manifest.side)}
+    sets = [*(of_file if separate else [""]), *known]
     found = [part.rule for part in manifest.layout.sets if part.interval.number == 0]
-    _same("manifest.sets", "signature sets for rules", found, sets if separate else [""])
+    _same("manifest.sets", "signature sets for rules", found, sets)
     _check_records(manifest.layout, spec, separate=separate)
     for part in manifest.layout.sets:
+        if part.rule in known:
+            _check_known(part, known[part.rule], spec)
+            continue
         if part.rule != CODES:
             _check_set(part, spec)
         _check_variables(part, () if separate and part.rule != CODES else spec.variables_of(manifest.side))
+
+
+def _check_known(part: SetLayout, expected: SetLayout, spec: Specification) -> None:
+    """Training records, or cells of a joint distribution: as many as the file has that all parties have approved."""
+    if part.rows != expected.rows:
+        what = f"{expected.rows} rows of the file that the specification names"
+        raise _encoding(f"manifest.sets.{part.rule}", what, str(part.rows))
+    _check_variables(part, spec.value_variables)
 
 
 def _check_former_sample(manifest: Manifest, project: Project) -> None:
@@ -96,7 +110,7 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
         raise _encoding("manifest.sets", what, str(sample.rows))
     maximum = (layout.records + spec.decoys) * (1 if spec.padding is None else MAX_PADDED)
     for rule, of_rule in layout.rule_rows.items():
-        if rule != sample.rule and of_rule > maximum:
+        if rule not in (sample.rule, *KNOWN) and of_rule > maximum:
             what = f"at most {maximum} rows under a rule, by {layout.records} records, {spec.decoys} decoys and padding"
             raise _encoding("manifest.sets", what, str(of_rule))
 

@@ -29,6 +29,7 @@ from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run
+from tryst.carole.service.known_records import known_records
 from tryst.carole.service.shares import granted_joint, relayed_shares
 from tryst.carole.service.stages import Note
 from tryst.carole.store import Store
@@ -109,7 +110,9 @@ def _request_resolution(
     }
     digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
     contents = {rows_of(side): [content] for side, content in requested.items()}
-    contents[RESOLUTION_REQUEST] = [pack_request(ResolutionRequest(found, digests, resources.threads), order)]
+    known = known_records(store, lease.project, plan_of(spec))
+    request = ResolutionRequest(found, digests, resources.threads, known)
+    contents[RESOLUTION_REQUEST] = [pack_request(request, order)]
     store.runs.request_row_handles(
         lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
     )

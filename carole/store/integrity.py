@@ -8,8 +8,8 @@ import numpy as np
 
 from tryst.carole.store.payload_reader import PayloadReader
 from tryst.common.encoding.intervals import WHOLE, Interval
-from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout, where_of
-from tryst.common.encoding.payload import from_bytes, variable_bytes, variable_from_bytes
+from tryst.common.encoding.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
+from tryst.common.encoding.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
 from tryst.common.encoding.signature_sets import check_interval
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.wire.chunks import Chunk, chunk_count, chunk_size
@@ -32,6 +32,8 @@ def validate_payload(layout: Layout, reader: PayloadReader) -> None:
                 check_interval(np.frombuffer(keys, dtype="<u8"), part.interval, where_of(rule))
         for variable in part.variables:
             variable_from_bytes(part, variable, reader.take(variable_bytes(part)))
+        if part.rule == JOINT:
+            counts_from_bytes(part, reader.take(part.rows * 8))
 
 
 def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:

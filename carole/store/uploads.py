@@ -36,7 +36,7 @@ from tryst.carole.store.quota import Quota
 from tryst.carole.store.stored_sets import StoredContribution
 from tryst.carole.store.tables import uploads
 from tryst.carole.store.view import not_found, number, read_project, upload_of
-from tryst.common.encoding.layout import CODES, Layout
+from tryst.common.encoding.layout import CODES, KNOWN, Layout
 from tryst.common.encoding.payload import from_bytes
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
@@ -87,7 +87,7 @@ class Uploads:
             new and above the quota.
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
-        rows = layout.records or max(part.rows for part in layout.sets) - decoys
+        rows = layout.records or layout.sets[0].rows - decoys
         begun = Upload(upload, False, rows, layout.total_bytes, layout=layout_to_text(layout))
         with self._changes.of(name) as change:
             row = _find(change.connection, change.id, side, upload)
@@ -199,7 +199,7 @@ class Uploads:
         return from_bytes(there.layout, there.payload.read(0, there.payload.total_bytes))
 
     def codes(self, name: str, side: Side) -> SignatureSet:
-        """Decrypt and check the set of codes alone, which comes last in a contribution of mode block_keyed.
+        """Decrypt and check the set of codes alone, which a contribution of mode block_keyed has.
 
         Raises
         ------
@@ -207,12 +207,21 @@ class Uploads:
             NOT_FOUND if the contribution has none; otherwise as `read`.
         """
         there = self.open(name, side)
-        layout, last = there.layout, there.layout.sets[-1]
-        if last.rule != CODES:
+        places = [place for place, part in enumerate(there.layout.sets) if part.rule == CODES]
+        if not places:
             raise not_found()
-        content = there.payload.read(layout.total_bytes - last.total_bytes, layout.total_bytes)
-        (only,) = from_bytes(Layout((last,), layout.records), content)
-        return only
+        return there.read(places[0])
+
+    def known(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
+        """Decrypt and check the sets of training records and of a known joint distribution alone, if there are any.
+
+        Raises
+        ------
+        TrystError
+            As `read`.
+        """
+        there = self.open(name, side)
+        return tuple(there.read(place) for place, part in enumerate(there.layout.sets) if part.rule in KNOWN)
 
 
 def _without_former_sample(project: Project, side: Side) -> Outcome:

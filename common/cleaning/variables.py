@@ -157,6 +157,33 @@ def _clean(
             positions,
             categorised,
         )
+    rows = placed(raw, variable)
+    listing.add(raw, rows["outside"], positions)
+    blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
+    profile = VariableProfile(
+        variable=variable.name,
+        column=name,
+        categories=len(variable.categories),
+        rows=len(raw),
+        blank=blank,
+        coded=int(rows["coded"].sum()),
+    )
+    return rows["place"].alias(variable.name), profile
+
+
+def placed(raw: pl.Series, variable: VariableSpec) -> pl.DataFrame:
+    """What each value of a column means.
+
+    Returns
+    -------
+    DataFrame
+        ``raw``; ``place`` in the public list, Int32, null where there is none; and whether the value is ``blank``,
+        ``coded`` as missing, or ``outside`` the list and the missing codes.
+
+    Notes
+    -----
+    O(rows) hashing and O(distinct values) work.
+    """
     distinct = raw.drop_nulls().unique()
     listed, missing = variable.places, variable.missing_codes
     folded = [folded_label(value) for value in distinct]
@@ -169,17 +196,5 @@ def _clean(
         }
     )
     rows = raw.alias("raw").to_frame().join(known, on="raw", how="left", maintain_order="left")
-    outside = rows.select(
-        pl.col("raw").is_not_null() & pl.col("place").is_null() & ~pl.col("blank") & ~pl.col("coded")
-    ).to_series()
-    listing.add(raw, outside, positions)
-    blank = int(rows["raw"].is_null().sum()) + int(rows["blank"].sum())
-    profile = VariableProfile(
-        variable=variable.name,
-        column=name,
-        categories=len(variable.categories),
-        rows=len(raw),
-        blank=blank,
-        coded=int(rows["coded"].sum()),
-    )
-    return rows["place"].alias(variable.name), profile
+    known_value = pl.col("place").is_not_null() | pl.col("blank") | pl.col("coded")
+    return rows.with_columns((pl.col("raw").is_not_null() & ~known_value).alias("outside"))

@@ -1,9 +1,9 @@
 """The loop: request a task from Carole, do one step, repeat.
 
 Every step is idempotent, so only its outcome is stored. The error of a step that fails is shown to the operator: the
-project is set aside for a while, longer each time, and tried again at once when the source file or the seed file
-changes or the operator decides something. A Carole who does not answer is no error of a project; the request is
-repeated until she does.
+project is set aside for a while, longer each time, and tried again at once when the source file, the seed file or one
+of `known_files` changes or the operator decides something. A Carole who does not answer is no error of a project; the
+request is repeated until she does.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from tryst.common.custodian.source.known_file import known_file_stamps
 from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import approve, send_decline
@@ -313,7 +314,7 @@ class Agent:
             seed_stamp = None if seed is None else seed.stat().st_mtime_ns
         except OSError:
             seed_stamp = 0
-        return source_stamp(configuration.source), seed_stamp
+        return source_stamp(configuration.source), known_file_stamps(configuration.known_files), seed_stamp
 
     def _note(self, statuses: Iterable[project_pb2.ProjectStatus]) -> None:
         """Store the projects' states as Carole reports them."""

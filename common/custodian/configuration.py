@@ -29,6 +29,8 @@ from tryst.common.observability.settings import Observability
 from tryst.common.pki.list_pin import ListDigest
 from tryst.common.specification.model.defaults import Mode
 
+MAX_KNOWN_FILES = 64
+
 MAX_WAIT_SECONDS = 5.0
 """Carole holds a request for a task no longer than this."""
 
@@ -209,6 +211,9 @@ class CustodianConfiguration(Configuration):
     source: Source
     origin: str = Field(default="", max_length=MAX_ORIGIN)
     """Where the records come from, in a line; stated to all parties with each approval, and in the audit log."""
+    known_files: tuple[ConfiguredPath, ...] = Field(default=(), max_length=MAX_KNOWN_FILES)
+    """Files that a specification's section `latent` names by their digest: training records, or a known joint
+    distribution. CSV or Parquet; of the others only the digest is taken."""
     peer: Peer
     operator: OperatorAddress = OperatorAddress()
     policy: Policy = Policy()

@@ -26,6 +26,7 @@ results: {results}            # {title}'s share of every result arrives here
 source:
 {source}
 # origin: patient register of the county hospital, as of May   # stated with each approval, and in the audit log
+# known_files: [training.csv]   # training records or a known joint distribution, which a specification names by digest
 
 # The other custodian's identity, compared by telephone and never taken from Carole; `tryst {other} status` shows it.
 peer:

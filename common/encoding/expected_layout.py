@@ -17,6 +17,7 @@ from tryst.common.cleaning.parts import salt_text
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.intervals import WHOLE, Interval, intervals
+from tryst.common.encoding.known_layout import known_layouts
 from tryst.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.encoding.samples import GROUPS, group_rows, sample_rows
 from tryst.common.parties import Side
@@ -125,7 +126,8 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
             for field in spec.fields
         )
         rules = tuple(rule.name for rule in spec.keyed_rules)
-        return Layout((SetLayout(WHOLE_FILE, counts.rows[WHOLE_FILE], fields, rules, variables),))
+        whole = SetLayout(WHOLE_FILE, counts.rows[WHOLE_FILE], fields, rules, variables)
+        return Layout((whole, *known_layouts(spec, side)))
     sets = [part for rule in spec.keyed_rules for part in _sets_of_rule(rule, counts, spec)]
     drawn = tuple(
         FieldLayout(field.name, field.bits, GROUPS * min(group_rows(counts.records), counts.different[field.name]))
@@ -134,7 +136,7 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
     sets.append(SetLayout(SAMPLES, sample_rows(counts.records), drawn))
     if spec.variables:
         sets.append(SetLayout(CODES, counts.records, (), (), variables))
-    return Layout(tuple(sets), counts.records)
+    return Layout((*sets, *known_layouts(spec, side)), counts.records)
 
 
 def sets_of(spec: Specification) -> tuple[str, ...]:

@@ -1,7 +1,9 @@
 """The sizes of a contribution, known before any data arrives, and their bounds.
 
 In mode block_keyed the variables' codes have a set of their own, `CODES`, with a row for every record and codes
-only: beside a signature they would join a record's rows across rules.
+only: beside a signature they would join a record's rows across rules. In every mode the sets of `KNOWN` come last,
+where the specification names files of training records or of a known joint distribution: codes only, of no record of
+the file.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Literal
 
 from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification.model.known_files import MAX_KNOWN_ROWS
 
 Content = Literal["signatures", "values", "fixed"]
 """The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has
@@ -39,6 +42,15 @@ FORMER_SAMPLE_ROWS = 2_000
 
 CODES = "+codes"
 """Name of the set of codes among the sets of mode block_keyed, where others have their rule's; no rule can have it."""
+
+TRAINING = "+training"
+"""Name of the set of training records: the codes of other people, of both custodians' variables."""
+
+JOINT = "+joint"
+"""Name of the set of a known joint distribution: the codes of its cells, and what each counts."""
+
+KNOWN = (TRAINING, JOINT)
+"""Sets whose rows are no records of the file, in their order; any mode may have them."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ALIGNMENT = 8
@@ -85,13 +97,19 @@ class SetLayout:
     @property
     def total_bytes(self) -> int:
         """Bytes of this set in the payload."""
-        return self.fields_bytes + len(self.blocks) * self.rows * 8 + len(self.variables) * padded(self.rows * 2)
+        numbers = len(self.blocks) + (self.rule == JOINT)
+        return self.fields_bytes + numbers * self.rows * 8 + len(self.variables) * padded(self.rows * 2)
 
     def validate(self, records: int) -> None:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution, of so many records, may have such a set."""
-        where, codes = where_of(self.rule), self.rule == CODES
-        own = records > 0 and self.rule not in ("", SAMPLES, CODES)  # rows of a rule
-        _limit(self.rows, records if codes else 0, records if codes else MAX_ROWS, "rows", where)
+        where, known = where_of(self.rule), self.rule in KNOWN
+        codes = known or self.rule == CODES
+        own = records > 0 and not codes and self.rule not in ("", SAMPLES)  # rows of a rule
+        if known:
+            _limit(self.rows, 1, MAX_KNOWN_ROWS, "rows", where)
+            _limit(len(self.variables), 1, MAX_VARIABLES, "variables", where)
+        else:
+            _limit(self.rows, records if codes else 0, records if codes else MAX_ROWS, "rows", where)
         _limit(len(self.fields), 0 if codes else 1, 0 if codes else MAX_FIELDS, "fields", where)
         _limit(len(self.blocks), 0, 0 if codes else MAX_RULES, "blocking rules", where)
         _limit(self.interval.of, 1, MAX_SETS if own else 1, "intervals", where)
@@ -151,7 +169,7 @@ class Layout:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution may have these names and sizes."""
         _limit(len(self.sets), 1, MAX_SETS, "signature sets", "layout")
         _limit(self.records, 0, MAX_ROWS, "records", "layout")
-        reserved = ("", SAMPLES, CODES) if self.records else ("", SAMPLES)
+        reserved = ("", SAMPLES, *([CODES] if self.records else []), *KNOWN)
         rules = [part.rule for part in self.sets if part.interval.number == 0]
         _limit(len(rules), 1, MAX_RULES, "signature sets for rules", "layout")
         _distinct_names(rules, "layout", "rule", reserved=reserved)

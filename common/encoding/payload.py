@@ -10,6 +10,7 @@ zero bytes to a multiple of 8 so that the receiver can use the arrays in place:
                           (neither of a fixed field, whose whole value is in the key of the set's blocks)
         for each rule     keys         rows                 uint64     0 = the row has no blocking key
         for each variable codes        rows                 int16      keyed code of the row's category, -1 = missing
+        (of `JOINT`)      counts       rows                 float64    what the cell counts
 
 Its size follows from the `Layout` alone, which is known before any data arrives. Everything that comes from
 another party is untrusted: `from_bytes` accepts only the one canonical payload of a set.
@@ -23,11 +24,18 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.encoding.layout import WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
-from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, check_range, corrupt
+from tryst.common.encoding.layout import JOINT, WORD_BITS, Layout, SetLayout, VariableLayout, padded, where_of
+from tryst.common.encoding.signature_sets import (
+    FieldSignatures,
+    SignatureSet,
+    VariableCodes,
+    check_counts,
+    check_range,
+    corrupt,
+)
 from tryst.common.errors import ErrorCode, TrystError
 
-Number = TypeVar("Number", np.uint64, np.int32, np.int16)
+Number = TypeVar("Number", np.uint64, np.int32, np.int16, np.float64)
 
 
 def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
@@ -44,6 +52,8 @@ def to_bytes(sets: Sequence[SignatureSet]) -> Iterator[memoryview]:
             yield from _chunks(keys)
         for variable in part.variables.values():
             yield from _chunks(variable.codes)
+        if part.counts is not None:
+            yield from _chunks(part.counts)
 
 
 def from_bytes(layout: Layout, payload: bytes | bytearray | memoryview) -> tuple[SignatureSet, ...]:
@@ -107,7 +117,16 @@ def _read_set(part: SetLayout, reader: _Reader) -> SignatureSet:
     for variable in part.variables:
         where = f"{where_of(part.rule)}, variable {variable.name}"
         variables[variable.name] = VariableCodes(variable.categories, reader.take(part.rows, np.int16, where))
-    return SignatureSet(part.rule, part.rows, fields, blocks, variables, part.interval)
+    counts = reader.take(part.rows, np.float64, f"{where_of(part.rule)}, counts") if part.rule == JOINT else None
+    return SignatureSet(part.rule, part.rows, fields, blocks, variables, part.interval, counts)
+
+
+def counts_from_bytes(part: SetLayout, payload: bytes | bytearray | memoryview) -> NDArray[np.float64]:
+    """Read and check the counts of a `JOINT` set by themselves; errors as for `from_bytes`."""
+    where = f"{where_of(part.rule)}, counts"
+    counts = _Reader(memoryview(payload).cast("B").toreadonly()).take(part.rows, np.float64, where)
+    check_counts(counts, where)
+    return counts
 
 
 def variable_bytes(part: SetLayout) -> int:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.encoding.layout import (
     CODES,
+    JOINT,
+    KNOWN,
     WORD_BITS,
     Content,
     FieldLayout,
@@ -97,7 +99,7 @@ class SignatureSet:
     ----------
     rule
         Blocking rule the set was made for; "" in open mode, where one set serves the whole file; `CODES` for the set
-        of codes in mode block_keyed, which has variables and nothing else.
+        of codes in mode block_keyed, which has variables and nothing else; `TRAINING` or `JOINT` likewise in any mode.
     n_rows
         Number of rows.
     fields
@@ -109,6 +111,8 @@ class SignatureSet:
         Category codes of the variables that this custodian holds, in the order of the specification.
     interval
         Of the rule's blocks: the rows of these, and no others, are in the set.
+    counts
+        Of a `JOINT` set only, float64 of shape (n_rows,): what each cell counts, or its share.
     """
 
     rule: str
@@ -117,6 +121,7 @@ class SignatureSet:
     blocks: dict[str, NDArray[np.uint64]]
     variables: dict[str, VariableCodes] = dataclass_field(default_factory=dict)
     interval: Interval = WHOLE
+    counts: NDArray[np.float64] | None = dataclass_field(default=None, repr=False)
 
     @property
     def layout(self) -> SetLayout:
@@ -150,8 +155,10 @@ class SignatureSet:
             _array(keys, np.uint64, (self.n_rows,), f"{where}, blocking rule {rule}")
         for name, variable in self.variables.items():
             _array(variable.codes, np.int16, (self.n_rows,), f"{where}, variable {name}, codes")
+        if self.rule == JOINT:
+            _array(self.counts, np.float64, (self.n_rows,), f"{where}, counts")
         fixed = any(field.content == "fixed" for field in self.fields.values())
-        separate = self.rule == CODES or fixed or self.interval != WHOLE
+        separate = self.rule in (CODES, *KNOWN) or fixed or self.interval != WHOLE
         self.layout.validate((self.n_rows or 1) if separate else 0)
         check_interval(self.blocks.get(self.rule), self.interval, where)
         for name, field in self.fields.items():
@@ -164,6 +171,8 @@ class SignatureSet:
                 unpack_values(field.signatures, f"{inside}, values")
         for name, variable in self.variables.items():
             check_range(variable.codes, variable.categories, f"{where}, variable {name}, codes")
+        if self.counts is not None:
+            check_counts(self.counts, where)
 
 
 def layout_of(sets: Sequence[SignatureSet], records: int = 0) -> Layout:
@@ -184,6 +193,17 @@ def check_range(codes: NDArray[np.int32] | NDArray[np.int16], n: int, where: str
     if codes.size and not (int(codes.min()) >= MISSING and int(codes.max()) < n):
         outside = int(np.count_nonzero((codes < MISSING) | (codes >= n)))
         raise corrupt(f"codes must be from {MISSING} to {n - 1}", where, f"{outside} codes outside")
+
+
+def check_counts(counts: NDArray[np.float64], where: str) -> None:
+    """What cells count is finite and not negative, and sums to a finite number above 0."""
+    if not (np.isfinite(counts).all() and (counts >= 0).all()):
+        outside = int(np.count_nonzero(~(np.isfinite(counts) & (counts >= 0))))
+        raise corrupt("counts must be finite and not negative", where, f"{outside} others")
+    with np.errstate(over="ignore"):
+        total = float(counts.sum())
+    if not 0 < total < np.inf:
+        raise corrupt("counts must have a finite sum above 0", where, "another sum")
 
 
 def corrupt(what: str, where: str, got: str) -> TrystError:

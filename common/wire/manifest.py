@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tryst.common.encoding.intervals import WHOLE, Interval
-from tryst.common.encoding.layout import CODES, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.layout import CODES, KNOWN, SAMPLES, Content, FieldLayout, Layout, SetLayout, VariableLayout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.wire.sides import side_from_wire, side_to_wire
@@ -30,6 +30,9 @@ they fix are left out. Where neither is so, 5 is written."""
 
 VERSION_IN_INTERVALS_WITH_CODES = 8
 """For one that also has a set of codes."""
+
+VERSION_WITH_KNOWN = 9
+"""For a contribution of any mode that also has training records or a known joint distribution."""
 
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
@@ -98,6 +101,8 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
 
 
 def _version(layout: Layout) -> int:
+    if any(part.rule in KNOWN for part in layout.sets):
+        return VERSION_WITH_KNOWN
     if layout.records:
         names = {part.rule for part in layout.sets}
         grouped = SAMPLES in names
@@ -132,10 +137,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if not VERSION <= message.version <= VERSION_IN_INTERVALS_WITH_CODES:
+    if not VERSION <= message.version <= VERSION_WITH_KNOWN:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests must be of versions {VERSION} to {VERSION_IN_INTERVALS_WITH_CODES}",
+            f"manifests must be of versions {VERSION} to {VERSION_WITH_KNOWN}",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -166,7 +171,8 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         raise TrystError(
             ErrorCode.PARAMETER,
             "a manifest must be of version 2 if and only if a set has variables, 3 if it names records, 4 if it also"
-            " has codes, and 5 or 6 instead if its samples are in groups",
+            " has codes, 5 or 6 instead if its samples are in groups, and 9 if it has training records or a known joint"
+            " distribution",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",

@@ -25,6 +25,10 @@ def command(
     schemes: Annotated[
         bool, typer.Option("--schemes", help="Link by the other schemes too, and compare them by the truth.")
     ] = False,
+    known: Annotated[
+        list[Path] | None,
+        typer.Option(help="A file that `latent.training` or `latent.joint` names; may be given several times."),
+    ] = None,
     memory: Memory = "3GiB",
     threads: Threads = 0,
     encoding: EncodingOption = None,
@@ -57,4 +61,6 @@ def command(
     show_mode(spec)
     forms = CsvOptions.of_files(encoding or [], separator or [])
     narrator = Narrator(explain=False)
-    rehearse_into(out, spec, alice, bob, truth, narrator, memory, threads, schemes=schemes, forms=forms)
+    rehearse_into(
+        out, spec, alice, bob, truth, narrator, memory, threads, schemes=schemes, forms=forms, known=known or []
+    )

@@ -278,6 +278,24 @@ def similar(
 
 
 @app.command()
+def known(
+    specification: Annotated[Path, typer.Argument(help="The specification, without the file or with it.")],
+    file: Annotated[
+        Path, typer.Argument(help="Training records, or a joint distribution with a column count or share.")
+    ],
+    by: Annotated[str, typer.Option(help="The custodian that will have the file: alice or bob.")],
+) -> None:
+    """Check a file of known values by the public categories, and print what names it, to be put under `latent`.
+
+    Errors have the column and the rows, never a value.
+    """
+    from tryst.common.custodian.source.known_file import named_file
+    from tryst.common.specification import read_specification
+
+    typer.echo(named_file(read_specification(specification), file, by))
+
+
+@app.command()
 def schema(
     document: Annotated[
         str | None, typer.Argument(help="model, linkage, evaluation, assessment or statistics; else specifications.")

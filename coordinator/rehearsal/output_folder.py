@@ -61,6 +61,7 @@ def rehearse_into(
     alone: bool = False,
     forms: tuple[CsvOptions, CsvOptions] = (FOUND, FOUND),
     max_upload: str = "2GiB",
+    known: Sequence[Path] = (),
 ) -> None:
     """Rehearse a linkage and write its results into the folder `out`.
 
@@ -81,6 +82,8 @@ def rehearse_into(
         Encoding and separator of Alice's and of Bob's file, as far as they are given; the rest is found.
     max_upload
         Carole's limit of a contribution.
+    known
+        Files that the specification names by their digest.
 
     Raises
     ------
@@ -95,6 +98,9 @@ def rehearse_into(
     for side, path, form in zip(Side, (alice, bob), forms, strict=True):
         _require_file(path, f"--{side}")
         sources[side] = file_source(path.absolute(), form)
+    for path in known:
+        _require_file(path, "--known")
+    beside = [path.absolute() for path in known]
     show_form(*sources.values())
     if filecmp.cmp(alice, bob, shallow=False):
         narrator.show(SAME_RECORDS)
@@ -133,8 +139,8 @@ def rehearse_into(
                     others.append(compared(what, evaluate(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
 
                 text = dump_specification(other)
-                rehearse(other, text, sources, Narrator(explain=False), granted, evaluated)
-        rehearse(shown, dump_specification(shown), sources, narrator, granted, collect)
+                rehearse(other, text, sources, Narrator(explain=False), granted, evaluated, beside)
+        rehearse(shown, dump_specification(shown), sources, narrator, granted, collect, beside)
     _show_written(out, spec)
 
 

@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -94,6 +94,7 @@ def rehearse(
     narrator: Narrator,
     resources: Resources,
     collect: Callable[[Rehearsed], None],
+    known: Sequence[Path] = (),
 ) -> None:
     """Run a whole linkage and give its results to `collect`, while the custodians' folders still exist.
 
@@ -105,6 +106,8 @@ def rehearse(
         Each custodian's file, CSV or Parquet, by its absolute path.
     narrator
         Called with every step.
+    known
+        Files that the specification names by their digest, by their absolute paths; either custodian has all of them.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def rehearse(
     folder = Path(tempfile.mkdtemp(prefix="tryst-rehearsal-"))
     try:
         with ended_in_order(), Services(folder) as services:
-            _Rehearsal(spec, text, sources, narrator, resources, folder, services).run(collect)
+            _Rehearsal(spec, text, sources, narrator, resources, folder, services, known).run(collect)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -129,6 +132,7 @@ class _Rehearsal:
         resources: Resources,
         folder: Path,
         services: Services,
+        known: Sequence[Path],
     ) -> None:
         self._spec = spec
         self._text = text
@@ -138,6 +142,7 @@ class _Rehearsal:
         self._resources = resources
         self._folder = folder
         self._services = services
+        self._known = known
         self._operators: dict[Side, Connection] = {}
         self._carole = ""
 
@@ -174,7 +179,7 @@ class _Rehearsal:
             path = party.path / f"{side}.yaml"
             path.write_text(
                 _custodian_configuration(
-                    address, self._sources[side], peer.identity.hex, self._digest.hex(), self._spec.mode
+                    address, self._sources[side], peer.identity.hex, self._digest.hex(), self._spec.mode, self._known
                 )
             )
             custodians[side] = self._services.start(ServiceProcess(str(side), path, logs))
@@ -320,7 +325,9 @@ def _carole_configuration(resources: Resources) -> str:
     )
 
 
-def _custodian_configuration(address: str, source: Source, peer: str, digest: str, mode: str) -> str:
+def _custodian_configuration(
+    address: str, source: Source, peer: str, digest: str, mode: str, known: Sequence[Path]
+) -> str:
     return yaml.safe_dump(
         {
             "carole": {"address": address},
@@ -328,6 +335,7 @@ def _custodian_configuration(address: str, source: Source, peer: str, digest: st
             "state": "state",
             "results": "results",
             "source": source.model_dump(mode="json", exclude_none=True),
+            "known_files": [str(path) for path in known],
             "peer": {"identity": peer},
             "policy": {"approve": [digest], "modes": [mode]},
             "poll": {"retry_seconds": 0.5},

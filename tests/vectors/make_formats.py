@@ -160,6 +160,13 @@ def _layouts() -> dict[int, Layout]:
         6: Layout((rule, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
         7: Layout((*cut, grouped), 4),
         8: Layout((*cut, grouped, SetLayout("+codes", 4, (), (), variables)), 4),
+        9: Layout(
+            (
+                SetLayout("", 4, fields, ("born",), variables),
+                SetLayout("+training", 20, (), (), variables),
+                SetLayout("+joint", 5, (), (), variables),
+            )
+        ),
     }
 
 
@@ -376,7 +383,8 @@ FIXED: Mapping[str, Format] = {
     "noise keys, approved": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname", Suite.APPROVED).k1, _hex),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
-        f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest) for version in range(1, 9)
+        f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
+        for version in range(1, 10)
     },
     "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
     "counts of a release": (lambda: pack(COUNTED), lambda content: _counted(unpack(content))),

@@ -58,6 +58,7 @@ def fit_joint(
     progress: StageProgress = lambda _: None,
     evidence: Evidence | None = None,
     p: float | None = None,
+    p_prior: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class separately.
 
@@ -84,6 +85,8 @@ def fit_joint(
     p : float, optional
         Where it is held. Under an assignment it is only what the model states: link probabilities follow from the
         number of links.
+    p_prior : tuple of float
+        Matches and other pairs that are counted beside those of the files, where p is estimated.
 
     Returns
     -------
@@ -103,7 +106,7 @@ def fit_joint(
     .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
     """
     settings = settings or Estimation()
-    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, p)
+    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, p, p_prior)
     start = step.start(max_kin, pairs)
     n_pairs = float(model.n_a) * model.n_b
     first, recall = min(start.matches / n_pairs, 1 - 1e-9) if p is None else p, 1.0

@@ -78,7 +78,8 @@ def amend(
     if encoding != project.encoding_digest:
         raise TrystError(
             ErrorCode.ENCODING_MISMATCH,
-            "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables",
+            "an amended specification may not change what was signed: fields, cleaning, tokens, bits, rules, variables,"
+            " files of known values",
             where=project.name,
             got=f"encoding {encoding[:8].hex()}... instead of {project.encoding_digest[:8].hex()}...",
             remedy="make a new project for another encoding",

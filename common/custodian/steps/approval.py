@@ -19,6 +19,7 @@ from tryst.common.audit.reason import kept_reason
 from tryst.common.cleaning.own_copies import copies_warnings
 from tryst.common.custodian.memory import MemoryLimit
 from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
+from tryst.common.custodian.source.known_file import read_known_files
 from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.epochs import enter_epoch
@@ -122,7 +123,12 @@ def send_decline(context: StepContext, project: Project) -> None:
 
 
 def profile(context: StepContext, task: Task) -> None:
-    """Read and clean the source and store the counts; the records are dropped."""
+    """Read and clean the source and store the counts; the records are dropped.
+
+    So are those of the files that the specification names, which are read first: that one is missing, or is another
+    file, is to be found before anyone has signed.
+    """
+    read_known_files(context.configuration.known_files, task.spec, context.party.side)
     with (
         context.progress.stage(task.project, "reading and cleaning, to show the profile"),
         cleaned_records(context, task, lambda stage: nullcontext()) as file,

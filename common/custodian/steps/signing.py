@@ -7,7 +7,7 @@ with the same bytes, since nothing in them is drawn but from the custodian's own
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from tryst.common.custodian.memory import MemoryLimit
 from tryst.common.custodian.source.cleaned_file import CleanedFile
+from tryst.common.custodian.source.known_file import read_known_files
 from tryst.common.custodian.state.pending_uploads import UploadFiles
 from tryst.common.custodian.state.row_map import RowMapWriter
 from tryst.common.custodian.state.state_tables import Upload
@@ -24,8 +25,10 @@ from tryst.common.encoding import Layout, to_bytes
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.intervals import INTERVAL_ROWS
+from tryst.common.encoding.known_records import known_set
 from tryst.common.encoding.layout import CODES, SetLayout
 from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.encoding.streamed import Portion, encode_table
 from tryst.common.encoding.working_table import MakeTable
 from tryst.common.keys import Seed, key_check_value
@@ -62,15 +65,17 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     Raises
     ------
     TrystError
-        MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
+        MEMORY if what must be held does not fit, as `read_known_files` and `encode_records`, and of the disk.
     """
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
     name = secrets.token_hex(16)
     sets: list[SetLayout] = []
     signed = dummies = 0
+    named = read_known_files(context.configuration.known_files, task.spec, context.party.side)
+    known = [known_set(each.places, each.counts, task.spec, seed, task.epoch) for each in named]
     made = portions(
         file, task.spec, seed, task.epoch, noise=context.state.noise_key(), make=context.state.working.table,
-        memory=memory, progress=progress,
+        memory=memory, progress=progress, known=known,
     )  # fmt: skip
     with context.state.uploads.writing(name) as files, closing(made):
         row_map = RowMapWriter(files.row_map.write, file.n_rows, task.spec.decoys)
@@ -123,8 +128,11 @@ def portions(
     make: MakeTable,
     memory: MemoryLimit,
     progress: Progress,
+    known: Sequence[SignatureSet] = (),
 ) -> Generator[Portion]:
     """The sets of a file, in the order of the payload: as many at a time as fit into memory, or all at once.
+
+    The sets of `known` come last; their rows are no records of the file.
 
     Raises
     ------
@@ -140,6 +148,7 @@ def portions(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
             progress=progress,
         )  # fmt: skip
+        yield from _behind(known)
         return
     columns, identifiers = file.columns(spec), file.identifiers()
     if spec.decoys:
@@ -151,6 +160,12 @@ def portions(
     places = pl.Series(encoded.order)
     own = identifiers.gather(places.set(places >= file.n_rows, None))
     yield Portion(encoded.sets, encoded.order, iter([own]))
+    yield from _behind(known)
+
+
+def _behind(known: Sequence[SignatureSet]) -> Iterator[Portion]:
+    if known:
+        yield Portion(tuple(known), np.empty(0, dtype=np.int64), iter(()))
 
 
 def require_room(file: CleanedFile, spec: Specification, memory: MemoryLimit) -> None:

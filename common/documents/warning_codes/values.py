@@ -19,6 +19,30 @@ VALUES = (
         remedy="Check the columns of the variables, or drop the section latent.",
     ),
     WarningCode(
+        code="few_records_for_joint",
+        severity="warning",
+        meaning="The joint distribution was estimated from fewer records than it has free parameters.",
+        text="The joint distribution has {parameters:.0f} free parameters, and {records:.0f} records to estimate them"
+        " from: it is mostly its prior.",
+        remedy="Use fewer variables or broader categories, or bring training records (latent.training).",
+    ),
+    WarningCode(
+        code="variable_constant_among_links",
+        severity="warning",
+        meaning="A variable varies in the files, and not among the links of agreement alone.",
+        text="{variable} has one category in all links of agreement alone: what other categories occur with is not"
+        " known, and pairs that have them are judged by the prior.",
+        remedy="Bring training records (latent.training), or take the variable out.",
+    ),
+    WarningCode(
+        code="priors_without_effect",
+        severity="warning",
+        meaning="Beliefs about m, u or p were stated, and the latent step did not estimate it again.",
+        text="latent.priors of {parameters} had no effect: the weights of agreement, or p, stay as they were before the"
+        " latent step.",
+        remedy="State beliefs about m in model.m_prior, and about p in model.expected_matches.",
+    ),
+    WarningCode(
         code="joint_distribution_not_converged",
         severity="warning",
         meaning="Estimation of the joint distribution ended before it converged.",

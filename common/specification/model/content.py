@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import AssessmentSpec
+from tryst.common.specification.model.beliefs import MPriorSpec
 from tryst.common.specification.model.blocking import BlockingRule
 from tryst.common.specification.model.defaults import MAX_FIELDS, Assignment, Mode
 from tryst.common.specification.model.fields import FieldSpec
@@ -62,17 +63,6 @@ class Custodians(Section):
     def of(self, side: Side) -> Custodian:
         """The custodian on one side."""
         return self.alice if side is Side.ALICE else self.bob
-
-
-class MPriorSpec(Section):
-    """What is believed of m of a field: how often two records of one person agree on it."""
-
-    field: Name
-    """A compared field."""
-    agreement: float = Field(default=0.9, gt=0, lt=1, allow_inf_nan=False)
-    """Share of matches at the field's highest level; the other levels share the rest evenly."""
-    weight: float = Field(default=20.0, gt=0, le=1e6, allow_inf_nan=False)
-    """Matches that the belief is worth: with as many matches in the files, it counts as much as they do."""
 
 
 class ModelSpec(Section):
@@ -346,6 +336,12 @@ class SpecificationContent(Section):
     def variables_of(self, side: Side | str) -> tuple[VariableSpec, ...]:
         """The variables in the file of one custodian."""
         return tuple(variable for variable in self.variables if variable.held_by(side))
+
+    @property
+    def value_variables(self) -> tuple[VariableSpec, ...]:
+        """The variables of the value model: those of one file, and keys of the latent step that both files hold."""
+        keys = () if self.latent is None else self.latent.keys
+        return tuple(variable for variable in self.variables if variable.holder != "both" or variable.name in keys)
 
     def variable(self, name: str) -> VariableSpec:
         """The variable of a name; KeyError if there is none."""

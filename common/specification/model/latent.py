@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from tryst.common.specification.model.beliefs import PriorsSpec
+from tryst.common.specification.model.known_files import JointSpec, TrainingSpec
 from tryst.common.specification.model.section import Name, Section
 
 MAX_KEYS = 16
@@ -30,3 +32,14 @@ class LatentSpec(Section):
     the report warns of it."""
     precision: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
     """Total prior precision of the joint distribution: pseudo-observations spread evenly over all cells."""
+    training: TrainingSpec | None = None
+    """Records of other people, with both files' variables, from which the joint distribution is estimated too."""
+    joint: JointSpec | None = None
+    """The joint distribution, where it is known: it takes the place of the estimate."""
+    priors: PriorsSpec | None = None
+    """What is believed of m, u and p."""
+
+    @property
+    def files(self) -> tuple[TrainingSpec | JointSpec, ...]:
+        """The files that are named by their digest."""
+        return tuple(each for each in (self.training, self.joint) if each is not None)

@@ -11,6 +11,7 @@ from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.categorisation import CommonCategory, Span
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.hardening import hardening_notes
+from tryst.common.specification.notes.known_files import known_file_notes
 from tryst.common.specification.notes.modes import capped
 from tryst.common.specification.notes.randomised_response import randomised_response_notes
 from tryst.common.specification.validation.specification import Specification
@@ -279,6 +280,7 @@ def _latent(spec: Specification) -> Iterator[str]:
             " are. It counts how often each code occurs, alone and together; a record whose combination is rare it"
             " recognises if it knows the labels and such a person. Carole does not see which codes are whose."
         )
+    yield from known_file_notes(spec)
     for side in Side:
         if spec.release.joint_to(side):
             yield (

@@ -36,7 +36,8 @@ def encoding_digest(spec: Specification) -> bytes:
     tables of this Python: a letter that one custodian's table has and the other's does not is cleaned differently. In
     mode block_keyed the rules' order, the fields they are split by and those they withhold decide signatures too. So do
     tables of categorisation, salts, lists of similar values, the probability of randomised response, the padding of
-    blocks and the number of decoys, where there are any, and the suite of algorithms where it is not the default.
+    blocks and the number of decoys, where there are any, the files of training records and of a known joint
+    distribution that are sent with the signatures, and the suite of algorithms where it is not the default.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -61,6 +62,11 @@ def encoding_digest(spec: Specification) -> bytes:
         content["cryptography"] = spec.cryptography
     if spec.variables:
         content["variables"] = [_coded_part(variable) for variable in spec.variables]
+    if spec.latent is not None and spec.latent.files:
+        # A custodian sends them with its signatures, once: other files, or other columns of them, are another encoding.
+        known = {name: getattr(spec.latent, name) for name in ("training", "joint")}
+        content["known"] = {name: file.model_dump(mode="json") for name, file in known.items() if file is not None}
+        content["known"]["columns"] = [variable.name for variable in spec.value_variables]
     return hashlib.sha256(_ENCODING + canonical_json(content)).digest()
 
 
@@ -89,6 +95,10 @@ def specification_digest(spec: Specification) -> bytes:
         del content["sealing"]
     if spec.cryptography == "default":
         del content["cryptography"]
+    if spec.latent is not None:
+        for name in ("training", "joint", "priors"):
+            if getattr(spec.latent, name) is None:
+                del content["latent"][name]
     for name in ("partial_register", "full_register"):
         if content["leakage"][name] is None:
             del content["leakage"][name]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tests.carole.intruder.releases import NAMES, attacked
+from tests.carole.intruder.releases import NAMES, attacked, population
 from tryst.common.command import app
 from tryst.common.errors import TrystError
 
@@ -59,3 +60,46 @@ def test_invalid_input_is_reported(written):
     ):
         with pytest.raises(TrystError, match=words):
             run(written / "known.csv", written / "release.csv", *arguments)
+
+
+def test_training_records_show_the_intruder_what_goes_with_what(written):
+    """Of other people, with a job and an income in one record, which neither file has."""
+    people = population(3_000, np.random.default_rng(9))
+    others = pl.DataFrame({name: people[:, q] for q, name in enumerate(NAMES)}).with_columns(height=pl.lit("tall"))
+    others.write_csv(written / "training.csv")
+    files = [written / "known.csv", written / "release.csv", "--id", "id"]
+    found = {}
+    for name, more in (("without", []), ("with", ["--training", written / "training.csv"])):
+        out = run(*files, *more, "--json", written / "risk.json")
+        found[name] = json.loads((written / "risk.json").read_text())
+        assert ("3,000 training records." in out) == (name == "with")
+    assert [found[name]["training"] for name in ("without", "with")] == [0, 3_000]
+    right = {
+        name: each["intruders"]["extended latent"]["claims"]["best_of_each_person"]["true"]
+        for name, each in found.items()
+    }
+    assert right["with"] > right["without"]
+    plain = [each["intruders"]["Fellegi-Sunter"] for each in found.values()]
+    assert plain[0] == plain[1]
+
+
+def test_training_records_that_are_coded_otherwise_are_refused(written):
+    for frame, words in (
+        (pl.DataFrame({"height": ["tall"] * 30}), "no variable of the files"),
+        (pl.DataFrame({"job": ["cook", "clerk"] * 15}), "no value of job in the training records is in either file"),
+    ):
+        frame.write_csv(written / "training.csv")
+        with pytest.raises(TrystError, match=words) as raised:
+            run(written / "known.csv", written / "release.csv", "--training", written / "training.csv")
+        assert "cook" not in str(raised.value)
+
+
+def test_a_category_that_only_training_records_have_is_one_like_any_other(written):
+    people = population(200, np.random.default_rng(9))
+    frame = pl.DataFrame({name: people[:, q].astype(str) for q, name in enumerate(NAMES)})
+    frame.with_columns(job=pl.when(pl.int_range(pl.len()) < 5).then(pl.lit("astronaut")).otherwise("job")).write_csv(
+        written / "training.csv"
+    )
+    out = run(written / "known.csv", written / "release.csv", "--training", written / "training.csv")
+    assert "200 training records" in out
+    assert "astronaut" not in out

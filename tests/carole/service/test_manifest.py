@@ -12,11 +12,22 @@ from tests.specifications import heading
 from tryst.carole.projects import Project
 from tryst.carole.service.manifest import check_manifest
 from tryst.carole.store.integrity import layout_to_text
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, SAMPLES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.layout import (
+    CODES,
+    FORMER_SAMPLE,
+    JOINT,
+    SAMPLES,
+    TRAINING,
+    FieldLayout,
+    Layout,
+    SetLayout,
+    VariableLayout,
+)
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-from tryst.common.specification import load_specification
+from tryst.common.specification import Specification, load_specification
+from tryst.common.specification.model.known_files import JointSpec
 from tryst.common.wire import Manifest
 
 TEXT = (
@@ -124,3 +135,52 @@ def test_more_rows_than_records_are_accepted_as_far_as_padding_causes_them() -> 
     check(rows(18), SAMPLE, CODED, text=text)
     with pytest.raises(TrystError, match="at most 18 rows under a rule"):
         check(rows(19), SAMPLE, CODED, text=text)
+
+
+KNOWN_TEXT = (
+    TEXT.replace("block_keyed", "open")
+    .replace("retention", f'latent: {{training: {{by: alice, sha256: "{"0a" * 32}", records: 30}}}}\nretention')
+    .replace("{name: age, holder: both", "{name: age, holder: bob")
+)
+OPEN_SET = SetLayout("", 9, (FIELD,), ("start",), (REGION,))
+TRAINED = SetLayout(TRAINING, 30, (), (), (REGION, AGE))
+
+
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_known_records_come_from_the_custodian_that_is_named_and_are_as_many_as_approved(mode: str) -> None:
+    """In mode block_keyed behind the codes; that mode's own checks of a latent step are not the matter here."""
+    spec = load_specification(KNOWN_TEXT).model_copy(update={"mode": mode})
+    joint = JointSpec(by="bob", sha256="0b" * 32, cells=4)
+    assert spec.latent is not None
+    both = spec.model_copy(update={"latent": spec.latent.model_copy(update={"joint": joint})})
+
+    def checked(*known: SetLayout, side: Side = Side.ALICE, of: Specification = spec) -> None:
+        own = REGION if side is Side.ALICE else AGE
+        file = (
+            [replace(OPEN_SET, variables=(own,))]
+            if mode == "open"
+            else [RULE, SAMPLE, replace(CODED, variables=(own,))]
+        )
+        layout = Layout((*file, *known), 0 if mode == "open" else 9)
+        layout.validate()
+        project = SimpleNamespace(encoding_digest=b"e" * 32, epoch=1, reports={})
+        manifest = Manifest("keyed", side, 1, b"e" * 32, b"k" * 8, layout)
+        check_manifest(manifest, cast(Project, cast(Any, project)), of)
+
+    checked(TRAINED)
+    checked(side=Side.BOB)
+    checked(replace(TRAINED, rule=JOINT, rows=4), side=Side.BOB, of=both)
+    for wrong, side, of in (
+        ((), Side.ALICE, spec),
+        ((TRAINED,), Side.BOB, spec),
+        ((replace(TRAINED, rows=29),), Side.ALICE, spec),
+        ((replace(TRAINED, rows=31),), Side.ALICE, spec),
+        ((replace(TRAINED, variables=(REGION,)),), Side.ALICE, spec),
+        ((replace(TRAINED, variables=(AGE, REGION)),), Side.ALICE, spec),
+        ((replace(TRAINED, variables=(REGION, replace(AGE, categories=3))),), Side.ALICE, spec),
+        ((TRAINED, replace(TRAINED, rule=JOINT, rows=4)), Side.ALICE, both),
+        ((replace(TRAINED, rule=JOINT, rows=5),), Side.BOB, both),
+    ):
+        with pytest.raises(TrystError) as caught:
+            checked(*wrong, side=side, of=of)
+        assert caught.value.code is ErrorCode.ENCODING_MISMATCH

@@ -13,9 +13,13 @@ import numpy as np
 import pytest
 
 from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed, keyed
+from tryst.carole.engine import Contribution as BlockKeyed
+from tryst.carole.engine import FieldPlan, LinkagePlan
+from tryst.carole.engine.plan_parts import LatentPlan, VariablePlan
 from tryst.carole.projects import State
+from tryst.carole.service.known_records import known_records
 from tryst.carole.store import Store
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, SAMPLES
+from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, JOINT, SAMPLES, TRAINING
 from tryst.common.encoding.payload import to_bytes
 from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, VariableCodes, layout_of
 from tryst.common.errors import ErrorCode, TrystError
@@ -74,6 +78,74 @@ def test_the_codes_are_read_by_themselves(store: Store, variables: int) -> None:
     assert found.layout == given.sets[1].layout
     for name, variable in held.items():
         assert np.array_equal(found.variables[name].codes, variable.codes)
+
+
+def repacked(given: Contribution, sets: tuple[SignatureSet, ...], records: int) -> Contribution:
+    """The contribution with other sets."""
+    given.sets = sets
+    given.layout = layout_of(sets, records)
+    given.payload = b"".join(to_bytes(sets))
+    given.chunks = [given.payload[part] for part in chunk_slices(len(given.payload))]
+    given.digests = [hashlib.sha256(chunk).digest() for chunk in given.chunks]
+    given.root = root_digest(given.digests)
+    return given
+
+
+def with_known(seed: int, records: int, counts: np.ndarray) -> Contribution:
+    """A contribution with codes where it names records, then training records and a joint distribution."""
+    given = Contribution(seed, rows=300)
+    codes = {"age": VariableCodes(3, np.array([0, 2, -1, 1], dtype=np.int16))}
+    rest = [SignatureSet(TRAINING, 4, {}, {}, codes), SignatureSet(JOINT, 4, {}, {}, codes, counts=counts)]
+    if records:
+        own = {"age": VariableCodes(3, np.zeros(records, dtype=np.int16))}
+        rest = [
+            SignatureSet(SAMPLES, 300, given.sets[0].fields, {}),
+            SignatureSet(CODES, records, {}, {}, own),
+            *rest,
+        ]
+    rule = "born" if records else ""
+    return repacked(given, (replace(given.sets[0], rule=rule), *rest), records)
+
+
+@pytest.mark.parametrize("records", [0, 300])
+def test_known_records_are_read_by_themselves_in_any_mode(store: Store, records: int) -> None:
+    """And what is read of the file is as without them."""
+    counts = np.array([0.5, 0.25, 0.25, 0.0])
+    plain = Contribution(2, rows=300)
+    if records:
+        plain = in_blocks(2, SAMPLES)
+    contributed(store, {Side.ALICE: with_known(1, records, counts), Side.BOB: plain})
+    training, joint = store.uploads.known(PROJECT, Side.ALICE)
+    assert (training.rule, joint.rule) == (TRAINING, JOINT)
+    assert joint.counts is not None
+    assert joint.counts.tolist() == counts.tolist()
+    assert store.uploads.known(PROJECT, Side.BOB) == ()
+    assert store.projects.get(PROJECT).uploads[Side.ALICE].rows == 300
+    if records:
+        assert store.uploads.codes(PROJECT, Side.ALICE).n_rows == records
+        parts = BlockKeyed(store.uploads.open(PROJECT, Side.ALICE))
+        assert [part.rule for part in parts.sets] == ["born"]
+        assert parts.sample.rule == SAMPLES
+    latent = LatentPlan((VariablePlan("other", "bob", 2), VariablePlan("age", "alice", 3)))
+    plan = LinkagePlan((FieldPlan("surname", 1024, (0.5, 1.0)),), latent=latent)
+    found = known_records(store, PROJECT, plan)
+    assert found.training is not None
+    assert found.training.tolist() == [[-1, 0], [-1, 2], [-1, -1], [-1, 1]]
+    assert found.training.dtype == np.int32
+    assert found.counts is not None
+    assert found.counts.tolist() == counts.tolist()
+    assert known_records(store, PROJECT, replace(plan, latent=None)).training is None
+
+
+@pytest.mark.parametrize("records", [0, 300])
+@pytest.mark.parametrize("count", [-1.0, np.nan])
+def test_counts_that_are_none_are_refused_before_the_contribution_counts(
+    store: Store, records: int, count: float
+) -> None:
+    given = with_known(1, records, np.array([1.0, 1.0, 1.0, count]))
+    with pytest.raises(TrystError, match="counts must be finite and not negative") as caught:
+        contributed(store, {Side.ALICE: given})
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
 
 
 def in_blocks(seed: int, samples: str) -> Contribution:

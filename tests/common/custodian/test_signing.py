@@ -24,9 +24,11 @@ from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps import signing
 from tryst.common.custodian.steps.signing import portions, require_room, sign_into
 from tryst.common.custodian.steps.step_context import StepContext, StoppedError, Task
-from tryst.common.encoding import intervals, to_bytes
+from tryst.common.encoding import from_bytes, intervals, layout_of, to_bytes
+from tryst.common.encoding.layout import CODES, JOINT, KNOWN, SAMPLES, TRAINING
 from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.streamed import IDENTIFIER, Records
+from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
+from tryst.common.encoding.streamed import IDENTIFIER, Portion, Records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
 from tryst.common.keys.derivation import Seed
@@ -93,6 +95,49 @@ def test_the_sets_of_every_mode_are_those_of_the_records(mode: str) -> None:
     assert names == [f"r{row}" for row in whole.order.tolist()]
 
 
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_known_records_come_last_and_are_no_rows_of_the_file(mode: str) -> None:
+    """Their identifiers are no one's; the codes of the file's own records stay where Carole finds them."""
+    variables = "variables: [{name: home, holder: bob, categories: [city, sea]}]\n"
+    spec, noise, seed = specification(mode, variables), NoiseKey(bytes(32)), Seed(bytes(range(32)))
+    file = file_of(spec)
+    known = [
+        SignatureSet(TRAINING, 3, {}, {}, {"home": VariableCodes(2, np.array([0, 1, 1], dtype=np.int16))}),
+        SignatureSet(
+            JOINT,
+            2,
+            {},
+            {},
+            {"home": VariableCodes(2, np.array([0, 1], dtype=np.int16))},
+            counts=np.array([0.25, 0.75]),
+        ),
+    ]
+
+    def made(known: list[SignatureSet]) -> list[Portion]:
+        return list(
+            portions(
+                file, spec, seed, 1, noise=noise, make=TableInMemory, memory=MemoryLimit(ENOUGH),
+                progress=lambda doing, done: None, known=known,
+            )
+        )  # fmt: skip
+
+    before, after = made([]), made(known)
+    assert len(after) == len(before) + 1
+    assert len(after[-1].order) == 0
+    assert list(after[-1].identifiers) == []
+    sets = [part for each in after for part in each.sets]
+    layout = layout_of(sets, 50 if mode == "block_keyed" else 0)
+    payload = b"".join(bytes(part) for part in to_bytes(sets))
+    assert payload.startswith(b"".join(bytes(part) for each in before for part in to_bytes(each.sets)))
+    training, joint = from_bytes(layout, payload)[-2:]
+    assert training.variables["home"].codes.tolist() == [0, 1, 1]
+    assert joint.counts.tolist() == [0.25, 0.75]
+    if mode == "block_keyed":
+        sets_of_file = [part.rule for part in layout.sets if part.rule not in KNOWN]
+        assert sets_of_file[-2:] == [SAMPLES, CODES]
+        assert layout.records == 50
+
+
 def test_what_is_interrupted_leaves_nothing_and_ends_with_the_same_upload(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +147,9 @@ def test_what_is_interrupted_leaves_nothing_and_ends_with_the_same_upload(
     state = State(tmp_path / "state", Vault(WrappingKeys.create()))
     limits = SimpleNamespace(memory_bytes=ENOUGH)
     context = SimpleNamespace(
-        state=state, configuration=SimpleNamespace(limits=limits), party=SimpleNamespace(side=Side.ALICE)
+        state=state,
+        configuration=SimpleNamespace(limits=limits, known_files=()),
+        party=SimpleNamespace(side=Side.ALICE),
     )
     task = SimpleNamespace(project="people", spec=spec, epoch=1, encoding_digest=encoding_digest(spec))
     state.update("people")

@@ -188,7 +188,7 @@ def test_the_latent_step_is_absent_unless_requested():
         ({"p": "fixed"}, VARIABLES, "latent.p", "held or free"),
         ({"rounds": 11}, VARIABLES, "latent.rounds", "got 11"),
         ({"precision": 0}, VARIABLES, "latent.precision", "got 0"),
-        ({"training": 1}, VARIABLES, "latent.training", "unknown key"),
+        ({"practice": 1}, VARIABLES, "latent.practice", "unknown key"),
         ([], VARIABLES, "latent", "must be a mapping"),
     ],
 )

@@ -1,0 +1,311 @@
+"""Training records and a known joint distribution in a run: what reaches the latent step, and what it does with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured
+from tests.carole.engine.test_latent_resolved import compared
+from tryst.carole.engine import link
+from tryst.carole.engine.archive import packed, unpacked
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent import values_of
+from tryst.carole.engine.latent_priors import with_beliefs
+from tryst.carole.engine.plan_parts import LatentPlan, VariablePlan
+from tryst.carole.engine.result import Linkage
+from tryst.carole.extended_latent import ExtendedSettings
+from tryst.carole.fellegi_sunter.settings import MPrior
+from tryst.common.documents.result_warning import result_warning
+from tryst.common.encoding.categories import labels_by_code
+from tryst.common.encoding.known_records import known_set
+from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.derivation import Seed
+from tryst.common.specification import encoding_digest
+from tryst.coordinator.demonstration.people.drivers import driver_network
+from tryst.coordinator.demonstration.people.insured import KEY
+
+SEED = Seed(bytes(range(32)))
+"""That of `Insured`, whose codes these are."""
+NETWORK = driver_network()
+NAMES = [str(name) for name in NETWORK.names]
+LATENT = PLAN.latent
+assert LATENT is not None
+ENTRIES = {variable.name: variable for variable in SPEC.variables}
+
+
+def places(codes: np.ndarray, names: Sequence[str]) -> dict[str, pl.Series]:
+    """The network's codes as places of the public lists, which have its categories in its order."""
+    return {name: pl.Series(codes[:, NAMES.index(name)], dtype=pl.Int32) for name in ENTRIES if name in names}
+
+
+def training_set(n: int, seed: int = 3) -> SignatureSet:
+    people = NETWORK.sample(n, np.random.default_rng(seed))
+    return known_set(places(people, NAMES), None, SPEC, SEED, 1)
+
+
+def joint_set(names: Sequence[str]) -> SignatureSet:
+    """The network's own distribution of some variables, as shares of all cells."""
+    order = [name for name in ENTRIES if name in names]
+    table = NETWORK.model().marginal(order)
+    cells = np.zeros((table.size, len(NAMES)), dtype=np.int32)
+    for axis, codes in enumerate(np.unravel_index(np.arange(table.size), table.shape)):
+        cells[:, NAMES.index(order[axis])] = codes
+    return known_set(places(cells, order), table.ravel().copy(), SPEC, SEED, 1)
+
+
+@pytest.fixture(scope="module")
+def insured() -> Insured:
+    return Insured(0)
+
+
+def linked(insured: Insured, known: KnownRecords = NOTHING_KNOWN, plan=SMALL) -> Linkage:
+    return link(*insured.sets, plan, RESOURCES, lambda stage, done: None, known)
+
+
+@cache
+def estimated(insured: Insured) -> Linkage:
+    return linked(insured)
+
+
+def true_table(names: Sequence[str]) -> np.ndarray:
+    """The network's distribution of some variables by code."""
+    table = NETWORK.model().marginal(list(names))
+    for axis, name in enumerate(names):
+        labels = labels_by_code(ENTRIES[name], SPEC.project, SEED, encoding_digest(SPEC), 1)
+        table = np.take(table, [ENTRIES[name].categories.index(label) for label in labels], axis=axis)
+    return table
+
+
+def gap(linkage: Linkage, names: Sequence[str] = ("SocioEcon", "Age", "HomeBase")) -> float:
+    """How far the joint distribution is from the network's: total variation."""
+    assert linkage.latent is not None
+    assert linkage.latent.joint is not None
+    return float(np.abs(linkage.latent.joint.table(list(names)) - true_table(names)).sum()) / 2
+
+
+def test_codes_get_the_columns_of_the_plan():
+    found = KnownRecords.of([training_set(50), joint_set(["SocioEcon", "Age"])], SMALL.latent)
+    assert found.training.shape == (50, len(SMALL.latent.variables))
+    of_training = training_set(50).variables
+    for column, variable in enumerate(SMALL.latent.variables):
+        np.testing.assert_array_equal(found.training[:, column], of_training[variable.name].codes)
+        given = variable.name in ("SocioEcon", "Age")
+        assert (found.cells[:, column] >= 0).all() == given
+    assert found.counts.sum() == pytest.approx(1)
+    assert KnownRecords.of([], SMALL.latent).training is None
+
+
+def test_they_go_to_a_resolver_as_arrays_that_it_checks():
+    known = KnownRecords.of([training_set(50), joint_set(["SocioEcon", "Age"])], SMALL.latent)
+    arrays = unpacked(packed(known.arrays(), {}))[0]
+    found = KnownRecords.of_arrays(arrays, SMALL.latent)
+    for name in ("training", "cells", "counts"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(known, name))
+    assert known.n_bytes == sum(array.nbytes for array in arrays.values())
+    assert KnownRecords.of_arrays({}, SMALL.latent).arrays() == {}
+    for change in (
+        {"training": known.training[:, 1:]},
+        {"training": known.training.astype(np.int64)},
+        {"training": known.training + 3},
+        {"joint_cells": np.full_like(known.cells, -2)},
+        {"joint_counts": -known.counts},
+        {"joint_counts": known.counts[1:]},
+    ):
+        with pytest.raises(TrystError) as raised:
+            KnownRecords.of_arrays({**arrays, **change}, SMALL.latent)
+        assert raised.value.code is ErrorCode.UPLOAD_CORRUPT
+
+
+def test_training_records_bring_the_joint_distribution_nearer_to_the_truth(insured: Insured):
+    trained = linked(insured, KnownRecords.of([training_set(2_000)], SMALL.latent))
+    assert trained.latent.records == pytest.approx(estimated(insured).latent.records + 2_000)
+    assert gap(trained) < 0.7 * gap(estimated(insured))
+    assert insured.quality(trained).f1 >= insured.quality(estimated(insured)).f1 - 0.01
+
+
+def test_training_records_count_as_the_library_counts_them(insured: Insured):
+    """In the values' columns, which are in another order, and whatever the order of the records."""
+    known = KnownRecords.of([training_set(300)], SMALL.latent)
+    values, _ = values_of(*insured.sets, SMALL.latent)
+    array = known.training_for(values, SMALL.latent)
+    assert values.variables[0].name == KEY
+    for column, variable in enumerate(values.variables):
+        np.testing.assert_array_equal(array[:, column], training_set(300).variables[variable.name].codes)
+    turned = replace(known, training=known.training[::-1].copy())
+    first, second = (linked(insured, each).pairs.match_probability for each in (known, turned))
+    np.testing.assert_allclose(first, second, atol=1e-9)
+
+
+def test_a_known_distribution_takes_the_place_of_the_estimate(insured: Insured):
+    names = [variable.name for variable in SMALL.latent.variables]
+    linkage = linked(insured, KnownRecords.of([joint_set(names)], SMALL.latent))
+    assert gap(linkage) < 1e-4
+    assert linkage.latent.records == 0
+    assert gap(estimated(insured)) > 0.02
+    codes = {warning.code for warning in linkage.warnings}
+    assert not codes & {"few_records_for_joint", "variable_constant_among_links"}
+
+
+def test_a_key_without_categories_stands_alone_beside_a_known_distribution(insured: Insured):
+    plan = replace(SMALL, latent=replace(SMALL.latent, keys=("sex", KEY)))
+    names = [variable.name for variable in SMALL.latent.variables]
+    linkage = linked(insured, KnownRecords.of([joint_set(names)], plan.latent), plan)
+    assert linkage.latent.alone == ("sex",)
+    assert set(linkage.latent.joint.names) == set(names)
+
+
+def test_a_variable_that_a_file_lacks_is_summed_out_of_a_known_distribution(insured: Insured):
+    a, b = insured.sets
+    nothing = VariableCodes(4, np.full(a.n_rows, -1, dtype=np.int16))
+    without = replace(a, variables={**a.variables, "SocioEcon": nothing})
+    names = [variable.name for variable in SMALL.latent.variables]
+    known = KnownRecords.of([joint_set(names)], SMALL.latent)
+    linkage = link(without, b, SMALL, RESOURCES, lambda stage, done: None, known)
+    assert "SocioEcon" not in linkage.latent.joint.names
+    assert gap(linkage, ("Age", "HomeBase")) < 1e-4
+
+
+def cells_of(levels: Sequence[int], rng: np.random.Generator, n: int = 400) -> tuple[KnownRecords, LatentPlan]:
+    plan = LatentPlan(tuple(VariablePlan(f"v{i}", ("alice", "bob")[i % 2], k) for i, k in enumerate(levels)))
+    cells = np.unique(rng.integers(0, levels, (n, len(levels))), axis=0).astype(np.int32)
+    cells[:, 1] = cells[:, 0] % levels[1]
+    cells = np.unique(cells, axis=0)
+    return KnownRecords(cells=cells, counts=rng.integers(1, 20, len(cells)).astype(float)), plan
+
+
+def values_with(plan: LatentPlan):
+    from tryst.carole.extended_latent import Values, Variable
+
+    variables = tuple(Variable(v.name, v.holder, v.categories) for v in plan.variables)
+    codes = [np.where([v.holder == side for v in variables], 0, -1).astype(np.int32)[None] for side in ("alice", "bob")]
+    return Values(variables, *codes)
+
+
+def test_counts_and_shares_give_the_same_distribution_but_for_what_they_are_worth():
+    known, plan = cells_of((3, 3, 2), np.random.default_rng(1))
+    values = values_with(plan)
+    many = replace(known, counts=known.counts * 1e6 / known.counts.sum())
+    shares = replace(known, counts=known.counts / known.counts.sum())
+    found = [each.joint_for(values, plan, ExtendedSettings()) for each in (many, shares)]
+    tables = [model.marginal(["v0", "v1", "v2"]) for model in found]
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-12)
+    few = known.joint_for(values, plan, ExtendedSettings()).marginal(["v0", "v1", "v2"])
+    total = known.counts.sum()
+    expected = np.full(few.shape, 1 / 18)
+    expected[tuple(known.cells.T)] += known.counts
+    np.testing.assert_allclose(few, expected / (total + 1), rtol=1e-9)
+
+
+def test_of_too_many_cells_the_dependences_are_found():
+    """2**21 cells: no table of all of them, and the one strong dependence is kept."""
+    known, plan = cells_of((2,) * 21, np.random.default_rng(2), 4_000)
+    known = replace(known, counts=np.ones(len(known.cells)))
+    model = known.joint_for(values_with(plan), plan, ExtendedSettings())
+    assert model.parameters < 2_000
+    table = model.marginal(["v0", "v1"])
+    assert table[0, 1] + table[1, 0] < 0.01
+    assert math.isclose(table.sum(), 1)
+
+
+def test_without_values_of_a_joint_model_nothing_is_known():
+    known, plan = cells_of((3, 3), np.random.default_rng(1))
+    assert NOTHING_KNOWN.joint_for(values_with(plan), plan, ExtendedSettings()) is None
+    assert NOTHING_KNOWN.training_for(values_with(plan), plan) is None
+    assert known.training_for(values_with(plan), plan) is None
+
+
+def test_a_variable_constant_among_links_is_reported(insured: Insured):
+    """Alice's linked people are all of one category: nothing is known of what the others occur with."""
+    a, b = insured.sets
+    before = insured.linked(replace(SMALL, latent=None))
+    codes = np.zeros(a.n_rows, dtype=np.int16)
+    unlinked = np.setdiff1d(np.arange(a.n_rows), before.pairs.row_a[before.links])
+    codes[unlinked] = 1
+    constant = replace(a, variables={**a.variables, "SocioEcon": VariableCodes(4, codes)})
+    sets = constant, b
+    linkage = link(*sets, SMALL, RESOURCES, lambda stage, done: None)
+    expected = result_warning("variable_constant_among_links", variable="SocioEcon")
+    assert [each for each in linkage.warnings if each.code == expected.code] == [expected]
+    assert np.isfinite(linkage.pairs.weight).all()
+    known = KnownRecords.of([training_set(200)], SMALL.latent)
+    trained = link(*sets, SMALL, RESOURCES, lambda stage, done: None, known)
+    assert expected not in trained.warnings
+
+
+def test_more_parameters_than_records_are_reported(insured: Insured):
+    """A variable of more categories than there are links."""
+    a, b = insured.sets
+    wide = VariableCodes(900, (np.arange(a.n_rows) % 900).astype(np.int16))
+    variables = tuple(
+        replace(variable, categories=900) if variable.name == "SocioEcon" else variable
+        for variable in SMALL.latent.variables
+    )
+    plan = replace(SMALL, latent=replace(SMALL.latent, variables=variables))
+    linkage = link(
+        replace(a, variables={**a.variables, "SocioEcon": wide}), b, plan, RESOURCES, lambda stage, done: None
+    )
+    (found,) = [warning for warning in linkage.warnings if warning.code == "few_records_for_joint"]
+    assert "it is mostly its prior" in found.text
+    assert "few_records_for_joint" not in {warning.code for warning in estimated(insured).warnings}
+
+
+def test_beliefs_are_added_to_those_of_the_fields_and_to_all_pairs(insured: Insured):
+    found, scheme = compared(insured, SMALL)[0], estimated(insured).scheme
+    latent = replace(
+        SMALL.latent, m_prior=(("sex", MPrior(0.8, 10)),), u_prior=(("born", MPrior(0.1, 1_000)),), p_prior=(2.0, 98.0)
+    )
+    believed, levels = with_beliefs(scheme, found, latent)
+    names = [field.name for field in believed.model.fields]
+    sex, born = names.index("sex"), names.index("born")
+    own = scheme.model.fields[sex].m_prior
+    assert believed.model.fields[sex].m_prior.weight == own.weight + 10
+    expected = (own.weight * own.agreement + 8) / (own.weight + 10)
+    assert believed.model.fields[sex].m_prior.agreement == pytest.approx(expected)
+    assert levels is not None
+    all_pairs = insured.sets[0].n_rows * insured.sets[1].n_rows
+    assert levels[born].sum() == pytest.approx(all_pairs * (1 - missing_pairs(insured, "born")) + 1_000)
+    assert with_beliefs(scheme, found, SMALL.latent) == (scheme, found.levels)
+
+
+def missing_pairs(insured: Insured, field: str) -> float:
+    """Share of all pairs in which either side's value is missing."""
+    a, b = (float((part.fields[field].codes < 0).mean()) for part in insured.sets)
+    return 1 - (1 - a) * (1 - b)
+
+
+@pytest.mark.parametrize("assignment", ["one_to_one", "none"])
+def test_a_strong_belief_decides_m(insured: Insured, assignment: str):
+    """Worth a hundred thousand matches, where there are two hundred."""
+    plan = replace(SMALL, assignment=assignment, max_kin=0)
+    believed = replace(plan, latent=replace(plan.latent, m_prior=(("sex", MPrior(0.7, 100_000)),)))
+    row = [field.name for field in estimated(insured).model.fields].index("sex")
+    moved = linked(insured, plan=believed)
+    assert abs(moved.model.m[row, 1] - 0.7) < 0.01
+    assert abs(linked(insured, plan=plan).model.m[row, 1] - 0.7) > 0.1
+    assert "priors_without_effect" not in {warning.code for warning in moved.warnings}
+
+
+def test_a_belief_about_p_has_no_effect_under_an_assignment_and_is_reported(insured: Insured):
+    plan = replace(SMALL, latent=replace(SMALL.latent, p="free", p_prior=(1e6, 1e6)))
+    without = result_warning("priors_without_effect", parameters="p")
+    assert without in linked(insured, plan=plan).warnings
+    free = linked(insured, plan=replace(plan, assignment="none"))
+    assert without not in free.warnings
+    assert free.model.p > 0.4
+
+
+def test_no_parameter_moves_by_a_belief_about_another(insured: Insured):
+    # Where u is corrected, that of every field depends on p.
+    plain = replace(SMALL, u="all_pairs")
+    plan = replace(plain, latent=replace(SMALL.latent, u_prior=(("sex", MPrior(0.7, 1e9)),)))
+    before, after = linked(insured, plan=plain).model, linked(insured, plan=plan).model
+    others = [row for row, field in enumerate(before.fields) if field.name != "sex"]
+    np.testing.assert_array_equal(before.u[others], after.u[others])
