@@ -27,6 +27,7 @@ from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.extended_latent import ValueFit, Values, WeightedPairs
 from tryst.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, match_records
 from tryst.risk.models.bits import members
+from tryst.risk.models.counts import distinct_rows
 from tryst.risk.models.divergence import divergence_terms, jensen_shannon
 from tryst.risk.models.fitted import FittedModel
 from tryst.risk.models.incomplete import fit_incomplete
@@ -144,10 +145,11 @@ class GroupedCliques:
         """Complete the records of pairs by the model, and count them by the groups of their rows of A."""
         records = pair_records(values, weighted)
         some = (records >= 0).any(axis=1) & (weighted.weight > 0)
-        distinct, member = np.unique(records[some], axis=0, return_inverse=True)
+        first, member = distinct_rows(records[some] + 1, [n + 1 for n in model.levels])
+        distinct = records[some][first]
         of_group = group[weighted.row_a[some]]
         weight = sparse.csr_matrix(
-            (weighted.weight[some], (member.ravel(), of_group)), shape=(len(distinct), GROUPS), dtype=np.float64
+            (weighted.weight[some], (member, of_group)), shape=(len(distinct), GROUPS), dtype=np.float64
         )
         sizes = [int(np.prod(clique.levels)) for clique in model.cliques]
         by_group = [np.zeros((size, GROUPS)) for size in sizes]
