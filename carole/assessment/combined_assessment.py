@@ -18,13 +18,15 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.differences import Differences, EarlierRelease, differences
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
+from tryst.carole.assessment.inferred_values import possible_probabilities
 from tryst.carole.assessment.invented_records import invented_records
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
-from tryst.carole.assessment.options import options
+from tryst.carole.assessment.options import options, without_joint
 from tryst.carole.assessment.publication import publication
 from tryst.carole.assessment.released_counts import counted, pack
+from tryst.carole.assessment.released_joint import released_joint
 from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
@@ -34,6 +36,7 @@ from tryst.common.documents.result_warning import ResultWarning, by_severity, re
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
+from tryst.risk.models import JointDistribution
 
 DEFAULT_SEARCH = Resources(3 << 30, 1)
 """What an assessment may use."""
@@ -84,6 +87,7 @@ def assess(
     codes: str = "",
     copies: tuple[NearCopies, NearCopies] | None = None,
     former: tuple[int, int] = (0, 0),
+    joint: JointDistribution | None = None,
 ) -> Assessment:
     """Assess a combined output.
 
@@ -111,6 +115,8 @@ def assess(
         Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
     former
         Other projects of the same custodians that were released within a year, and their links.
+    joint
+        The run's joint distribution in codes, wherever the extended latent step was; None: it has none.
 
     Raises
     ------
@@ -136,10 +142,13 @@ def assess(
     counts = counted(combined, policy.tables, codes)
     differ = differences(combined.variables, counts, released)
     members = membership(combined, spec.release, policy.doubt)
+    progress("assess", 0.6)
+    probabilities = possible_probabilities(combined, linkage)
+    by_joint = released_joint(combined, spec, joint, probabilities)
     progress("assess", 0.7)
     invented = invented_records(copies, members.document)
     measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
-    measured |= {**invented.measures, **false_links(spec, linkage)}
+    measured |= {**by_joint.measures, **invented.measures, **false_links(spec, linkage)}
     limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -149,6 +158,7 @@ def assess(
     judged = {name: float(value["judged"]) for name, value in measures.items()}
     values = by_variable(combined, combined.with_role("key"), policy)
     ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before)
+    ways += without_joint(judged, before)
     progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {
@@ -161,6 +171,7 @@ def assess(
         "measures": measures,
         "identification": found.document,
         "attribution": {"variables": learnt.document},
+        **({"released_joint": by_joint.document} if by_joint.measures else {}),
         "custodians": members.document,
         "contributions": invented.document,
         "tables": tables.tables,

@@ -260,6 +260,22 @@ def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+def without_joint(measures: Mapping[str, float], earlier: Accumulated) -> list[dict[str, Any]]:
+    """Keep the joint distribution from its recipients, so that none infers anything by it that none could before.
+
+    Parameters
+    ----------
+    measures
+        The present measures.
+    earlier
+        What earlier releases add.
+    """
+    name = "joint_attribution"
+    return (
+        [_option("release no joint distribution", {name: earlier.largest.get(name, 0.0)})] if name in measures else []
+    )
+
+
 def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> list[dict[str, Any]]:
     """Round the tables that are rounded less, at two bases in turn."""
     tables = [*spec.tables, *(table for table in earlier if table not in spec.tables)]
