@@ -18,15 +18,14 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.differences import Differences, EarlierRelease, differences
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
-from tryst.carole.assessment.inferred_values import possible_probabilities
 from tryst.carole.assessment.invented_records import invented_records
+from tryst.carole.assessment.joint_model import joint_model
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
-from tryst.carole.assessment.options import options, without_joint
+from tryst.carole.assessment.options import options
 from tryst.carole.assessment.publication import publication
 from tryst.carole.assessment.released_counts import counted, pack
-from tryst.carole.assessment.released_joint import released_joint
 from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
 from tryst.common.disclosure_measures import MEASURES
@@ -143,12 +142,11 @@ def assess(
     differ = differences(combined.variables, counts, released)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.6)
-    probabilities = possible_probabilities(combined, linkage)
-    by_joint = released_joint(combined, spec, joint, probabilities)
+    model = joint_model(combined, spec, joint, linkage)
     progress("assess", 0.7)
     invented = invented_records(copies, members.document)
     measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
-    measured |= {**by_joint.measures, **invented.measures, **false_links(spec, linkage)}
+    measured |= {**model.measures, **invented.measures, **false_links(spec, linkage)}
     limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -157,8 +155,7 @@ def assess(
     }
     judged = {name: float(value["judged"]) for name, value in measures.items()}
     values = by_variable(combined, combined.with_role("key"), policy)
-    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before)
-    ways += without_joint(judged, before)
+    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before, model)
     progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {
@@ -170,8 +167,8 @@ def assess(
         "breaches": [{"measure": name, "value": judged[name], "limit": measures[name]["limit"]} for name in breaches],
         "measures": measures,
         "identification": found.document,
-        "attribution": {"variables": learnt.document},
-        **({"released_joint": by_joint.document} if by_joint.measures else {}),
+        "attribution": {"variables": model.added_to(learnt.document)},
+        **({"released_joint": model.released} if "joint_attribution" in model.measures else {}),
         "custodians": members.document,
         "contributions": invented.document,
         "tables": tables.tables,

@@ -9,7 +9,7 @@ away leaves the relative frequencies, which are judged too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from tryst.carole.assessment.inferred_values import (
     SensitiveValues,
     expected_share,
     known,
-    sensitive_values,
 )
 from tryst.carole.assessment.measures import Measure
 from tryst.common.parties import Side
@@ -34,6 +33,7 @@ class ReleasedJoint:
     """The risk of the released joint distribution: the worst of variables and intruders, and each of them."""
 
     measures: Mapping[str, Measure]
+    by_variable: Mapping[str, Measure]
     document: list[dict[str, Any]]
 
 
@@ -41,6 +41,7 @@ def released_joint(
     combined: Combined,
     spec: Specification,
     joint: JointDistribution | None,
+    sensitive: Sequence[SensitiveValues],
     probabilities: Sequence[NDArray[np.float64]],
 ) -> ReleasedJoint:
     """What the joint distribution tells of the linked people, as far as the specification releases it.
@@ -49,6 +50,8 @@ def released_joint(
     ----------
     joint
         In codes; None: the run has none, and none is released.
+    sensitive
+        The sensitive variables.
     probabilities
         Link probabilities that are possible (`possible_probabilities`).
 
@@ -57,42 +60,41 @@ def released_joint(
     ReleasedJoint
         Empty where none is released, or nothing is sensitive.
     """
-    policy, names = spec.assessment, combined.with_role("sensitive")
+    policy = spec.assessment
     recipients = [side for side in Side if spec.release.joint_to(side)]
-    if policy is None or spec.latent is None or joint is None or not recipients or not names:
-        return ReleasedJoint({}, [])
+    if policy is None or spec.latent is None or joint is None or not recipients or not sensitive:
+        return ReleasedJoint({}, {}, [])
     plain = joint.without_prior(spec.latent.precision)
     document: list[dict[str, Any]] = []
-    worst: Measure | None = None
-    for name in (name for name in names if name in joint.names):
-        sensitive = sensitive_values(combined, name, joint)
+    worst: dict[str, Measure] = {}
+    for variable in sensitive:
+        name = variable.name
+        worst[name] = Measure(0.0, f"it does not have {name}", 0.0, 0.0)
+        if name not in joint.names:
+            continue
         common = Drawn.of(_everywhere(combined, joint, name), policy.doubt)
-        by_frequency = expected_share([common.of_people(sensitive, combined.probability)], "")
-        for intruder in _intruders(combined, joint, sensitive, recipients):
+        by_frequency = expected_share([common.of_people(variable, combined.probability)], "").value
+        found = []
+        for intruder in _intruders(combined, joint, variable, recipients):
             forms = _posteriors(joint, plain, name, intruder.codes)
-            found = max(
-                (intruder.inferred(forms[how], probabilities, policy.doubt, how) for how in forms),
-                key=lambda measure: measure.judged,
-            )
-            document.append(
-                {
-                    "variable": name,
-                    "intruder": intruder.who,
-                    "inferred": found.value,
-                    "lower": found.lower,
-                    "upper": found.upper,
-                    "by_frequency": by_frequency.value,
-                    "posterior": found.method,
-                }
-            )
-            if worst is None or found.judged > worst.judged:
-                how = (
-                    f"posterior {found.method}, at least {1 - policy.doubt:g}; links as far as they are probable;"
-                    f" worst for {name}, given {intruder.knows}"
-                )
-                worst = Measure(found.value, how, found.lower, found.upper)
-    nothing = Measure(0.0, "it has none of the sensitive variables", 0.0, 0.0)
-    return ReleasedJoint({"joint_attribution": worst or nothing}, document)
+            shares = {how: intruder.inferred(forms[how], probabilities, policy.doubt) for how in forms}
+            how = max(shares, key=lambda form: shares[form].judged)
+            found.append(intruder.described(shares[how], how, policy.doubt, name))
+            document.append(_entry(name, intruder.who, shares[how], by_frequency, how))
+        worst[name] = max(found, key=lambda measure: measure.judged)
+    return ReleasedJoint({"joint_attribution": max(worst.values(), key=lambda of: of.judged)}, worst, document)
+
+
+def _entry(name: str, intruder: str, share: Measure, by_frequency: float, how: str) -> dict[str, Any]:
+    return {
+        "variable": name,
+        "intruder": intruder,
+        "inferred": share.value,
+        "lower": share.lower,
+        "upper": share.upper,
+        "by_frequency": by_frequency,
+        "posterior": how,
+    }
 
 
 @dataclass(frozen=True)
@@ -103,17 +105,21 @@ class _Intruder:
     codes: NDArray[np.int32]
     sensitive: SensitiveValues
 
-    @property
-    def knows(self) -> str:
-        return "key variables" if self.who == "keys" else f"what {self.who.capitalize()}'s file says"
-
     def inferred(
-        self, posterior: NDArray[np.float64], probabilities: Sequence[NDArray[np.float64]], doubt: float, how: str
+        self, posterior: NDArray[np.float64], probabilities: Sequence[NDArray[np.float64]], doubt: float
     ) -> Measure:
         drawn = Drawn.of(posterior, doubt)
         # A recipient has its own record of the person, whatever it is linked to.
         of = drawn.of_people if self.who == "keys" else drawn.of_records
-        return expected_share([of(self.sensitive, probability) for probability in probabilities], how)
+        return expected_share([of(self.sensitive, probability) for probability in probabilities], "")
+
+    def described(self, share: Measure, how: str, doubt: float, name: str) -> Measure:
+        knows = "key variables" if self.who == "keys" else f"what {self.who.capitalize()}'s file says"
+        method = (
+            f"posterior {how}, at least {1 - doubt:g}; links as far as they are probable; worst for {name}, given"
+            f" {knows}"
+        )
+        return replace(share, method=method)
 
 
 def _intruders(

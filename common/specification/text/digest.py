@@ -26,7 +26,7 @@ from tryst.common.versions import CLEANING_EDITION
 _ENCODING = b"tryst encoding digest 1\0"
 _SPECIFICATION = b"tryst specification digest 1\0"
 
-_NEWER_MEASURES = {"differences", "joint_attribution"}
+_NEWER_MEASURES = {"differences", "modelled_attribution", "joint_attribution"}
 """Measures that are newer than the digest, whose limits enter it only where they are given."""
 
 

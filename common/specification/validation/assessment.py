@@ -8,6 +8,7 @@ from tryst.common.disclosure_measures import MEASURES
 from tryst.common.message_words import nearest, shown
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.common.specification.model.content import ReleaseSpec
+from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
@@ -19,6 +20,7 @@ def assessment_issues(
     variables: Mapping[int, VariableSpec],
     fields: frozenset[str],
     quality: QualitySpec | None,
+    latent: LatentSpec | None,
 ) -> Iterator[ValidationIssue]:
     """Every issue between the assessment and the rest of a specification.
 
@@ -32,8 +34,8 @@ def assessment_issues(
         By their position in the document.
     fields
         Names of the compared fields.
-    quality
-        The section; None if there is none.
+    quality, latent
+        The sections; None if there is none.
     """
     path: DocumentPath = ("assessment",)
     if assessment is None:
@@ -90,6 +92,10 @@ def assessment_issues(
             "nothing estimates the share of false links",
             "set quality.check_field, quality.decoys or quality.bootstrap, or drop the limit",
         ),
+        "joint model": (
+            "there is no joint model, or no variable has the role sensitive",
+            "add the section `latent` and give a variable the role sensitive, or drop the limit",
+        ),
         "released joint": (
             "no joint distribution is released, or no variable has the role sensitive",
             "set `release.joint` and give a variable the role sensitive, or drop the limit",
@@ -97,6 +103,8 @@ def assessment_issues(
     }
     if any(variable.role == "sensitive" for variable in named.values()):
         del lacking["sensitive"]
+        if latent is not None:
+            del lacking["joint model"]
         if release.joint != "none":
             del lacking["released joint"]
     if assessment.tables:

@@ -86,7 +86,9 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     yield from quality_issues(
         content.quality, sections.fields, sections.rules, content.swaps, content.latent, content.links.assignment
     )
-    yield from assessment_issues(content.assessment, content.release, sections.variables, names, content.quality)
+    yield from assessment_issues(
+        content.assessment, content.release, sections.variables, names, content.quality, content.latent
+    )
     yield from resolution_issues(content.resolution, content.mode, content.padding, content.quality)
     yield from release_issues(content.release, content.latent, content.model.scheme)
     yield from assignment_issues(content)

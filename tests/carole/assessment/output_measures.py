@@ -12,5 +12,5 @@ RELEASE_MEASURES = {"differences"}
 OUTPUT_MEASURES = {
     name
     for name, measure in MEASURES.items()
-    if measure.needs not in ("quality", "released joint") and not measure.own_limit
+    if measure.needs not in ("quality", "joint model", "released joint") and not measure.own_limit
 }
