@@ -132,7 +132,7 @@ def assess(
         raise TrystError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
     names = [variable.name for variable in combined.variables]
     before = accumulated([json.loads(report) for report in earlier], names)
-    left = left_for_uniques(combined, policy, resources)
+    left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)
     progress("assess", 0.0)
     found = identification(combined, policy.fractions, left)
     progress("assess", 0.5)

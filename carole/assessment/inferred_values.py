@@ -174,7 +174,7 @@ def expected_share(right: Sequence[NDArray[np.float64]], method: str) -> Measure
     The interval is of two numbers: records whose value is probably inferred and is not, and those where it is the other
     way round. Each is beta-binomial from Jeffreys' prior, as if as many had been seen before as are expected, which
     holds the links' randomness and that their probabilities are estimates. They are put together by the squares of
-    their distances from the estimate. The ends are the farthest of all sets.
+    their distances from the estimate, to whole records. The ends are the farthest of all sets.
     """
     n = len(right[0])
     if not n or not right[0].any():
@@ -186,8 +186,9 @@ def expected_share(right: Sequence[NDArray[np.float64]], method: str) -> Measure
         lost, few_lost, many_lost = _number((1.0 - chance)[likely])
         won, few_won, many_won = _number(chance[~likely])
         number = int(likely.sum()) - lost + won
-        lows.append(number - math.hypot(many_lost - lost, won - few_won))
-        highs.append(number + math.hypot(lost - few_lost, many_won - won))
+        # Whole records: an end between two of them would leave out one that belongs to the interval.
+        lows.append(math.floor(number - math.hypot(many_lost - lost, won - few_won)))
+        highs.append(math.ceil(number + math.hypot(lost - few_lost, many_won - won)))
     value = float(right[0].sum()) / n
     return Measure(value, method, max(0.0, min(value, min(lows) / n)), min(1.0, max(value, max(highs) / n)))
 

@@ -50,11 +50,9 @@ def modelled_attribution(
     -----
     O(records * levels) beside the passes through the junction tree.
     """
-    keys = combined.codes[:, combined.columns(combined.with_role("key"))]
-    group = Groups.of(keys, keys[:0]).of_record
     found = {}
     for variable in sensitive:
-        drawn = Drawn.of(_means(variable.own(probabilities[0]), group), doubt)
+        drawn = inferences(combined, variable, probabilities[0], doubt)
         found[variable.name] = expected_share([drawn.of_records(variable, each) for each in probabilities], "")
     if not found:
         return ModelledAttribution({}, {})
@@ -62,6 +60,12 @@ def modelled_attribution(
     of = found[worst]
     how = f"link probabilities and joint distribution, posterior at least {1 - doubt:g}; worst for {worst}"
     return ModelledAttribution({"modelled_attribution": Measure(of.value, how, of.lower, of.upper)}, found)
+
+
+def inferences(combined: Combined, variable: SensitiveValues, probability: NDArray[np.float64], doubt: float) -> Drawn:
+    """What the intruder infers of each linked record from all records with its keys."""
+    keys = combined.codes[:, combined.columns(combined.with_role("key"))]
+    return Drawn.of(_means(variable.own(probability), Groups.of(keys, keys[:0]).of_record), doubt)
 
 
 def _means(own: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
