@@ -89,7 +89,7 @@ def specification(fields: str, doubt: float) -> Specification:
 def made(
     spec: Specification, n: int, false: float, claimed: float, doubtful: str, rng: np.random.Generator
 ) -> Attributed:
-    """Links of which some are made false on purpose: Alice's half stays, Bob's is of somebody whom only he has.
+    """Links of which some are made false on purpose: Alice's half stays, Bob's is of a person whom only he has.
 
     The link probabilities by agreement have a mean, and with `claimed` that of `false` as many of those with each are
     right as it says. The joint distribution is estimated from them, and by its Bayes factors they become those by

@@ -124,14 +124,14 @@ def rows(case: str, every: Sequence[Sequence[Claim]], false: float, claimed: flo
         every_claim = [claim for of in own for claim in of]
         inside, n = sum(claim.inside for claim in every_claim), len(every_claim)
         worst = min(own, key=lambda of: sum(claim.inside for claim in of))
-        least = sum(claim.inside for claim in worst)
+        seldom = sum(claim.inside for claim in worst)
         true, value = (float(np.mean([getattr(claim, what) for claim in every_claim])) for what in ("true", "value"))
         biases = [float(np.mean([claim.value - claim.true for claim in of])) for of in own]
         width = float(np.mean([claim.upper - claim.lower for claim in every_claim]))
-        low, high = _exact(least, len(worst))
+        low, high = _exact(seldom, len(worst))
         found.append(
             f"| {case} | {100 * false:.1f} | {100 * claimed:.1f} | `{measure}` | {true:.3f} | {value:.3f} |"
-            f" {max(biases, key=abs):+.3f} | {width:.3f} | {inside} of {n} | {least} of {len(worst)}"
+            f" {max(biases, key=abs):+.3f} | {width:.3f} | {inside} of {n} | {seldom} of {len(worst)}"
             f" ({low:.2f} to {high:.2f}), {worst[0].variable}, {worst[0].intruder} |"
         )
     return found

@@ -5,6 +5,7 @@ The seeds are fixed; a binomial count of misses with chance .05 exceeds 4 of 12 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from functools import partial
 
@@ -46,6 +47,13 @@ def test_links_of_the_engine_are_covered_too() -> None:
     spec = specification("more", 0.1)
     found = linked(spec, LINKS, np.random.default_rng(SEED))
     assert found.right.mean() > 0.9
+    # Whoever knows the prior reads the counts behind a run's distribution: none below 0, and as many as there were.
+    assert spec.latent is not None
+    for clique in found.joint.model.cliques:
+        precision, size = spec.latent.precision, math.prod(clique.levels)
+        counts = clique.values * (found.joint.records + precision) - precision / size
+        assert counts.min() > -1e-9
+        assert counts.sum() == pytest.approx(found.joint.records)
     every = list(claims(found, spec))
     assert {c.measure for c in every} == {"modelled_attribution", "joint_attribution"}
     assert {c.intruder for c in every} == {"keys", "alice"}

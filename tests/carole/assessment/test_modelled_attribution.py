@@ -70,7 +70,7 @@ def test_it_agrees_with_the_formula_record_by_record(data: st.DataObject) -> Non
     assert found.lower <= found.value <= found.upper
 
 
-def test_a_doubtful_link_leaves_doubt_though_nobody_else_has_the_keys() -> None:
+def test_a_doubtful_link_leaves_doubt_though_no_other_record_has_the_keys() -> None:
     """Expected counts by key group take a group's only record for certain, however doubtful its link."""
     codes = people()[:1]
     joint = joint_of(people(), [])
