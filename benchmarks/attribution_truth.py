@@ -22,6 +22,7 @@ from benchmarks._attributed_links import Attributed, linked, made, specification
 from tryst.carole.assessment.inferred_values import Drawn, known, sensitive_values
 from tryst.carole.assessment.joint_model import joint_model
 from tryst.carole.assessment.modelled_attribution import inferences
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 
@@ -60,13 +61,13 @@ class Claim:
         return self.lower - 1e-9 <= self.true <= self.upper + 1e-9
 
 
-def claims(found: Attributed, spec: Specification) -> Iterable[Claim]:
-    """Every claim of the joint model's measures, beside the truth."""
+def claims(found: Attributed, spec: Specification, linkage: LinkageDocument | None = None) -> Iterable[Claim]:
+    """Every claim of the joint model's measures, beside the truth; `linkage`: with estimates of the links' quality."""
     combined, joint = found.combined, found.joint
     policy, latent = spec.assessment, spec.latent
     assert policy is not None
     assert latent is not None
-    model = joint_model(combined, spec, joint, None)
+    model = joint_model(combined, spec, joint, linkage)
     plain = joint.without_prior(latent.precision)
     for name, measure in model.by_variable["modelled_attribution"].items():
         drawn = inferences(combined, sensitive_values(combined, name, joint), combined.probability, policy.doubt)
@@ -101,13 +102,17 @@ def _right(drawn: Drawn, found: Attributed, name: str) -> float:
 
 
 def compared(
-    make: Callable[[np.random.Generator], Attributed], spec: Specification, replicates: int, seed: int
+    make: Callable[[np.random.Generator], Attributed],
+    spec: Specification,
+    replicates: int,
+    seed: int,
+    linkage: LinkageDocument | None = None,
 ) -> tuple[list[list[Claim]], float, float]:
     """The claims by replicate, and the mean shares of false links: true and claimed."""
     every, false, claimed = [], [], []
     for r in range(replicates):
         found = make(np.random.default_rng([seed, r]))
-        every.append(list(claims(found, spec)))
+        every.append(list(claims(found, spec, linkage)))
         false.append(1 - float(found.right.mean()))
         claimed.append(1 - float(found.combined.probability.mean()))
     return every, float(np.mean(false)), float(np.mean(claimed))
