@@ -82,7 +82,8 @@ def carry_out(
         return shares(spec, lease.run, linkage, document, reader.members, joint)
 
     held_bytes = linkage.pairs.n_bytes
-    return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies)
+    joint = None if linkage.latent is None else linkage.latent.joint
+    return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies, joint)
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:
