@@ -321,6 +321,7 @@ def _result(
         matches_before=float(expected.sum()) + before.matches_below_floor,
         bits=_spread(bits),
         explained=explained_groups(fit, patterns, (pairs, links), (before.pairs, before.links)),
+        precision=fit.value_fit.precision,
     )
 
 

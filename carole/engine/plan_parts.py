@@ -140,7 +140,7 @@ class LatentPlan:
     p: Literal["held", "free"] = "held"
     separate: bool = False
     rounds: int = 0
-    precision: float = 1.0
+    precision: float | None = None
 
 
 def _wrong(where: str, what: str, got: str, remedy: str) -> TrystError:

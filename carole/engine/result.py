@@ -170,6 +170,8 @@ class LatentResult:
         highest, but for the few lowest and highest; zeros where links are few.
     explained
         Groups of pairs, with the contributions of agreement and values.
+    precision
+        Total prior precision of the joint distribution, given or chosen; None where there is none.
     """
 
     joint: JointDistribution | None
@@ -185,6 +187,7 @@ class LatentResult:
     matches_before: float
     bits: NDArray[np.float64]
     explained: tuple[Explained, ...] = ()
+    precision: float | None = None
 
 
 @dataclass(frozen=True)
