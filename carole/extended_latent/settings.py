@@ -54,7 +54,7 @@ class ExtendedSettings:
         Moves of the annealing.
     precision
         Total prior precision, of the search and of the fitted cell probabilities (posterior means). None: chosen from
-        the pairs by what the model is worth on pairs that it was not estimated from (`precision.choose_precision`), at
+        the pairs by how well the model orders pairs that it was not estimated from (`precision.choose_precision`), at
         the cost of some twenty estimations, of bounded size.
     separate
         Whether the denominator of the Bayes factor has separate models, one for each file's values, instead of the

@@ -29,6 +29,6 @@ class LatentSpec(Section):
     """Rounds of estimating the joint distribution again from the new match probabilities. More than none can over-fit;
     the report warns of it."""
     precision: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
-    """Total prior precision of the joint distribution: pseudo-observations spread evenly over all cells. Null: one of 1,
-    4, 16, 64 and 256, chosen by what the joint distribution is worth on pairs that it was not estimated from; the report
-    states which."""
+    """Total prior precision of the joint distribution: pseudo-observations spread evenly over all cells. Null: chosen
+    among 1, 4, 16, 64 and 256 by how well the joint distribution orders pairs that it was not estimated from; the
+    report states which."""
