@@ -2,8 +2,9 @@
 
 The criterion (`carole.extended_latent.precision`) was designed on draws of three populations: Smith and Elliot's files,
 a census-like population in households, a random network for each draw. It is judged on three that had no part in it:
-the insurers' files of the demonstration, linked by the engine; a survey; kinds of people that no file holds. Areas are of
-expected precision and recall, means over the draws; differences are within draws, with 95 % intervals by Student's t.
+the insurers' files of the demonstration, linked by the engine; a survey; kinds of people that no file holds. Areas are
+under expected precision and recall, means over the draws; differences are within draws, with 95 %
+intervals by Student's t.
 """
 
 from __future__ import annotations
