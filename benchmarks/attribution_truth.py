@@ -64,11 +64,10 @@ class Claim:
 def claims(found: Attributed, spec: Specification, linkage: LinkageDocument | None = None) -> Iterable[Claim]:
     """Every claim of the joint model's measures, beside the truth; `linkage`: with estimates of the links' quality."""
     combined, joint = found.combined, found.joint
-    policy, latent = spec.assessment, spec.latent
+    policy = spec.assessment
     assert policy is not None
-    assert latent is not None
     model = joint_model(combined, spec, joint, linkage)
-    plain = joint.without_prior(latent.precision)
+    plain = joint.without_prior()
     for name, measure in model.by_variable["modelled_attribution"].items():
         drawn = inferences(combined, sensitive_values(combined, name, joint), combined.probability, policy.doubt)
         assert measure.lower is not None

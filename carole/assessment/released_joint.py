@@ -64,7 +64,7 @@ def released_joint(
     recipients = [side for side in Side if spec.release.joint_to(side)]
     if policy is None or spec.latent is None or joint is None or not recipients or not sensitive:
         return ReleasedJoint({}, {}, [])
-    plain = joint.without_prior(spec.latent.precision)
+    plain = joint.without_prior()
     document: list[dict[str, Any]] = []
     worst: dict[str, Measure] = {}
     for variable in sensitive:

@@ -289,7 +289,7 @@ def joint_distribution(fit: ExtendedFit, latent: LatentPlan) -> JointDistributio
         JointVariable(str(name), of[str(name)].holder, levels, str(name) in coded)
         for name, levels in zip(fit.joint.names, fit.joint.levels, strict=True)
     )
-    return JointDistribution(variables, fit.joint, fit.value_fit.records)
+    return JointDistribution(variables, fit.joint, fit.value_fit.records, fit.value_fit.precision)
 
 
 def explained_groups(
@@ -371,9 +371,10 @@ def _result(
             _linked(before.pairs, settings),
             (before.pairs, before.links),
             (pairs, links),
-            settings.precision,
+            fit.value_fit.precision or 0.0,
             settings.seed,
         ),
+        precision=fit.value_fit.precision,
     )
 
 

@@ -145,7 +145,7 @@ class LatentPlan:
     p: Literal["held", "free"] = "held"
     separate: bool = False
     rounds: int = 0
-    precision: float = 1.0
+    precision: float | None = None
     m_prior: tuple[tuple[str, MPrior], ...] = ()
     u_prior: tuple[tuple[str, MPrior], ...] = ()
     p_prior: tuple[float, float] = (0.0, 0.0)

@@ -173,6 +173,8 @@ class LatentResult:
         Groups of pairs, with the contributions of agreement and values.
     effect
         What the values changed.
+    precision
+        Total prior precision of the joint distribution, given or chosen; None where there is none.
     """
 
     joint: JointDistribution | None
@@ -189,6 +191,7 @@ class LatentResult:
     bits: NDArray[np.float64]
     explained: tuple[Explained, ...] = ()
     effect: LatentEffect | None = None
+    precision: float | None = None
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "dependences": [list(pair) for pair in found.dependences],
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
         "records": float(found.records),
+        "precision": found.precision,
         "held": found.held,
         "unconstrained_matches": found.unconstrained_matches,
         "iterations": found.iterations,

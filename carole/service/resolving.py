@@ -87,7 +87,9 @@ def resolve_or_release(
         return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members, joint)
 
     held_bytes = sum(map(len, (*decided.shares.values(), *rows.values())))
-    return end_run(store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies)
+    return end_run(
+        store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies, decided.joint
+    )
 
 
 def _request_resolution(

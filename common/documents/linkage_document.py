@@ -234,6 +234,8 @@ class Latent(Part):
     """Free parameters."""
     records: float
     """Weight of the pairs it was estimated from."""
+    precision: float | None = None
+    """Total precision of its prior, given or chosen; null where there is none, or of a former release."""
     held: float
     """Matches at the held p."""
     unconstrained_matches: float

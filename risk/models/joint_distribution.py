@@ -75,11 +75,15 @@ class JointDistribution:
         probability.
     records
         Weight of the pairs (and training records) that it was estimated from: the number of observations behind it.
+    precision
+        Total prior precision of posterior means, in observations; None: not known, or the distribution was not
+        estimated.
     """
 
     variables: tuple[JointVariable, ...]
     model: FittedModel = field(repr=False)
     records: float
+    precision: float | None = None
 
     def __post_init__(self) -> None:
         reported = tuple((variable.name, variable.levels) for variable in self.variables)
@@ -147,24 +151,20 @@ class JointDistribution:
         total = found.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0)[inverse])
 
-    def without_prior(self, precision: float) -> Self | None:
+    def without_prior(self) -> Self | None:
         """The relative frequencies behind posterior means: what anyone can compute who knows how they were smoothed.
-
-        Parameters
-        ----------
-        precision
-            Total prior precision of the estimate.
 
         Returns
         -------
         JointDistribution or None
-            None where nothing was smoothed, or nothing is left.
+            None where nothing was smoothed as far as is known, or nothing is left.
 
         Notes
         -----
         A cell of a clique of `size` cells has the probability (n + precision / size) / (records + precision).
         """
-        if self.model.estimate != "posterior mean" or not self.records > 0:
+        precision = self.precision
+        if self.model.estimate != "posterior mean" or not self.records > 0 or precision is None:
             return None
         whole = self.records + precision
         cliques = []
@@ -177,13 +177,14 @@ class JointDistribution:
             kept = counts[held] / counts[held].sum()
             cliques.append(Factor(factor.variables, factor.levels, factor.cells[held], kept))
         model = FittedModel(self.model.graph, self.model.levels, self.model.tree, tuple(cliques), "maximum likelihood")
-        return replace(self, model=model)
+        return replace(self, model=model, precision=None)
 
     def to_json(self) -> str:
         """The distribution as JSON; `from_json` reads it back exactly."""
         document = {
             "format": FORMAT,
             "records": self.records,
+            **({} if self.precision is None else {"precision": self.precision}),
             "estimate": self.model.estimate,
             "variables": [
                 {
@@ -231,6 +232,9 @@ class JointDistribution:
         records = float(document["records"])
         if not (records >= 0 and math.isfinite(records)):
             raise _malformed("a number of records below 0")
+        precision = document.get("precision")
+        if precision is not None and not (float(precision) > 0 and math.isfinite(float(precision))):
+            raise _malformed("a prior precision that is not above 0")
         names = [variable.name for variable in variables]
         edges = [(names[v], names[w]) for v, w in document["edges"] if 0 <= v < w]
         graph = Graph.from_edges(names, edges)
@@ -249,7 +253,7 @@ class JointDistribution:
             if np.abs(other.look_up(separator.cells) - separator.values).max(initial=0) > _AGREE:
                 raise _malformed("cliques that disagree on what they share")
             del a
-        return cls(variables, model, records)
+        return cls(variables, model, records, None if precision is None else float(precision))
 
 
 def _variable(item: Mapping[str, Any]) -> JointVariable:

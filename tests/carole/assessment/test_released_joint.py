@@ -67,7 +67,7 @@ def joint_of(codes: NDArray[np.int32], edges: list[tuple[str, str]], precision: 
     model = fit(counts, Graph.from_edges(NAMES, edges), "posterior mean", precision)
     holders = ("alice", "alice", "bob", "bob")
     variables = tuple(JointVariable(n, h, k) for n, h, k in zip(NAMES, holders, LEVELS, strict=True))  # type: ignore[arg-type]
-    return JointDistribution(variables, model, float(len(codes)))
+    return JointDistribution(variables, model, float(len(codes)), precision)
 
 
 def assessed(
@@ -121,12 +121,12 @@ def test_a_prior_that_hides_every_certain_value_hides_none_from_the_assessment(p
 @pytest.mark.parametrize("edges", [BY_AGE, [("age", "work"), ("work", "illness")], [*BY_AGE, ("age", "work")]])
 def test_without_its_prior_it_is_what_was_counted(edges: list[tuple[str, str]]) -> None:
     codes = people("age", 0.8)
-    bare = joint_of(codes, edges, 50.0).without_prior(50.0)
+    bare = joint_of(codes, edges, 50.0).without_prior()
     assert bare is not None
     counts = SparseCounts.from_records(codes, LEVELS, NAMES)
     counted = fit(counts, Graph.from_edges(NAMES, edges), "maximum likelihood")
     np.testing.assert_allclose(bare.table(NAMES), counted.marginal(NAMES), atol=1e-12)
-    assert bare.without_prior(50.0) is None, "nothing is left to take away"
+    assert bare.without_prior() is None, "nothing is left to take away"
 
 
 def test_six_people_in_a_corner_are_a_small_share_and_pass() -> None:
@@ -212,7 +212,7 @@ def test_what_a_person_has_follows_by_bayes_rule() -> None:
     np.testing.assert_allclose(found[2], table.sum(axis=(0, 1, 2)))
     people_of_two = people()
     people_of_two[people_of_two[:, 0] == 1, 0] = 0
-    bare = joint_of(people_of_two, BY_AGE).without_prior(1.0)
+    bare = joint_of(people_of_two, BY_AGE).without_prior()
     assert bare is not None
     assert bare.conditional("illness", np.array([[1, -1, -1, -1]], dtype=np.int32)).sum() == 0
     assert joint.conditional("illness", codes[:0]).shape == (0, 3)

@@ -434,6 +434,10 @@ def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: d
         "9 steps, not converged",
     ):
         assert phrase in text, phrase
+    assert "its prior weighs" not in text  # of a former release
+    documents["linkage"]["latent"] = {**LATENT, "precision": 64.0}
+    text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "its prior weighs as much as 64.0 people" in text
 
 
 EFFECT = {
