@@ -40,6 +40,7 @@ from tryst.carole.extended_latent import (
 from tryst.carole.extended_latent.classes import kept as keep
 from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
+from tryst.carole.extended_latent.refit import log_likelihood
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.carole.fellegi_sunter.model import probability
 from tryst.common.documents.result_warning import ResultWarning, result_warning
@@ -227,7 +228,7 @@ def extended(
             scores,
             decision.links,
             linkage,
-            latent,
+            plan,
             fit.em.unconstrained_matches if posterior is None else posterior.expected_links,
             settings,
         ),
@@ -344,7 +345,7 @@ def _result(
     pairs: ScoredPairs,
     links: NDArray[np.int64],
     before: Linkage,
-    latent: LatentPlan,
+    plan: LinkagePlan,
     unconstrained_matches: float,
     settings: ExtendedSettings,
 ) -> LatentResult:
@@ -352,12 +353,12 @@ def _result(
     expected = before.pairs.link_probability
     bits = np.zeros(0) if pairs.value_bits is None else pairs.value_bits[links]
     return LatentResult(
-        joint=joint_distribution(fit, latent),
+        joint=joint_distribution(fit, plan.latent or LatentPlan()),
         alone=tuple(fit.values.variables[column].name for column in fit.values.alone_columns),
         dependences=fit.value_fit.dependences,
         records=fit.value_fit.records,
         unconstrained_matches=unconstrained_matches,
-        held=float(model.p) * model.n_a * model.n_b,
+        held=None if fit.refitted is not None and plan.competing else float(model.p) * model.n_a * model.n_b,
         iterations=fit.em.iterations,
         converged=fit.em.converged and fit.value_fit.converged,
         links_before=len(before.links),
@@ -375,6 +376,7 @@ def _result(
             settings.seed,
         ),
         precision=fit.value_fit.precision,
+        log_likelihood_gain=float(fit.em.log_likelihood[-1]) - log_likelihood(before.scheme, patterns),
     )
 
 
