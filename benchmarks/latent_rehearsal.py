@@ -2,9 +2,9 @@
 
 Two insurers' invented files are linked by given name, month of birth, sex and driving quality; Alice holds six more
 traits of a driver, Bob four (`coordinator.demonstration.people.insured`). Each pair of files is cleaned, signed and
-linked as the services do it, once by agreement alone and once with the extended latent step. Means over the seeds with
-their 95 % intervals (Student's t); differences are within seeds. ``tryst demo --variables`` is one such linkage through
-the services themselves.
+linked as the services do it, in mode open and in mode block_keyed, once by agreement alone and once with the extended
+latent step. Means over the seeds with their 95 % intervals (Student's t); differences are within seeds.
+``tryst demo --variables`` is one such linkage through the services themselves.
 """
 
 from __future__ import annotations
@@ -12,41 +12,103 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks._in_process import persons, signed
-from tryst.carole.engine import LinkagePlan, Resources, link
+from benchmarks._held_sets import contribution_of
+from benchmarks._in_process import KEY, persons, signed
+from tryst.carole.engine import LinkagePlan, Resources, compare, link
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
+from tryst.carole.engine.resolution_request import ResolutionRequest
+from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
-from tryst.common.encoding.signature_sets import SignatureSet
+from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
+from tryst.common.cleaning import clean
+from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.signature_sets import VariableCodes
 from tryst.common.parties import Side
-from tryst.coordinator.demonstration.people import two_files
+from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
 
+Mode = Literal["open", "block_keyed"]
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")
-SPEC = insured_specification("insurers")
+MODES: tuple[Mode, ...] = ("open", "block_keyed")
+SPECIFICATIONS = {mode: insured_specification("insurers", mode=mode) for mode in MODES}
+RESOURCES = Resources(2**31, 2)
+
+Linked = tuple[Linkage, NDArray[np.int64], NDArray[np.int64]]
+"""A linkage, and the persons of its rows or handles in either file."""
 
 
-def files(seed: int, n: int, changed: float) -> tuple[list[SignatureSet], list[np.ndarray]]:
-    """Two signature sets and who their rows are."""
+def files(seed: int, n: int, changed: float) -> dict[Side, pl.DataFrame]:
+    """Two insurers' files, half of whose people are in both."""
     rng = np.random.default_rng(seed)
     frames = with_traits(*two_files(n, n, n // 2, 0.2, rng), rng, changed=changed)
-    sets, people = zip(*(signed(frame, SPEC, side) for side, frame in zip(Side, frames, strict=True)), strict=True)
-    return list(sets), list(persons(*people))
+    return dict(zip(Side, frames, strict=True))
 
 
-def judged(sets: list[SignatureSet], people: list[np.ndarray], plan: LinkagePlan) -> list[float]:
+def truth_of(frames: dict[Side, pl.DataFrame]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The persons of both files' records, as numbers."""
+    alice, bob = (frames[side][TRUTH].cast(pl.String).to_numpy() for side in Side)
+    return persons(alice, bob)
+
+
+def linked(frames: dict[Side, pl.DataFrame], mode: Mode, *, values: bool) -> Linked:
+    """One linkage, as the parties make it in this mode."""
+    spec = SPECIFICATIONS[mode]
+    plan = plan_of(spec)
+    plan = plan if values else replace(plan, latent=None)
+    if mode == "open":
+        (set_a, of_a), (set_b, of_b) = (signed(frames[side], spec, side) for side in Side)
+        return link(set_a, set_b, plan, RESOURCES, _quiet), *persons(of_a, of_b)
+    return _resolved(frames, plan)
+
+
+def _resolved(frames: dict[Side, pl.DataFrame], plan: LinkagePlan) -> Linked:
+    spec = SPECIFICATIONS["block_keyed"]
+    made = {}
+    for side, frame in frames.items():
+        cleaned = clean(frame, spec, side)
+        made[side] = encode_records(cleaned.columns, spec, KEY, 1, variables=cleaned.variables)
+    alice, bob = (contribution_of(made[side].sets, frames[side].height) for side in Side)
+    found, kept = compare(alice, bob, plan, RESOURCES, _quiet)
+    people = truth_of(frames)
+    handles, of_handles = [], []
+    for side, rows, own in zip(Side, (kept.row_a, kept.row_b), people, strict=True):
+        records, handle = np.unique(made[side].order[rows], return_inverse=True)
+        place = np.empty(frames[side].height, dtype=np.int64)
+        place[made[side].orders[CODES]] = np.arange(len(place))
+        (codes,) = (part for part in made[side].sets if part.rule == CODES)
+        values = {
+            name: VariableCodes(variable.categories, variable.codes[place[records]])
+            for name, variable in codes.variables.items()
+        }
+        resolved = ResolvedHandles(handle.astype(np.int32), len(records), values=values)
+        handles.append(resolved)
+        # `decide` numbers handles by their first appearance.
+        number = np.empty(frames[side].height, dtype=np.int64)
+        number[:] = -1 - np.arange(len(number))
+        renumbered = resolved.by_appearance().handles
+        number[renumbered] = own[made[side].order[rows]]
+        of_handles.append(number)
+    request = ResolutionRequest(found, (bytes(32), bytes(32)), RESOURCES.threads)
+    return decide(request, handles[0], handles[1], plan, _quiet, "run").linkage, of_handles[0], of_handles[1]
+
+
+def judged(found: Linked, matches: int) -> list[float]:
     """The measures of one linkage."""
-    linkage = link(sets[0], sets[1], plan, Resources(2**31, 2), lambda stage, done: None)
+    linkage, person_a, person_b = found
     pairs = linkage.pairs
-    truth = matching_pairs(people[0], people[1], pairs.row_a, pairs.row_b)
-    matches = number_of_matches(people[0], people[1])
-    found = quality(truth[linkage.links], matches)
-    brier = float(((pairs.link_probability - truth) ** 2).sum())
-    claimed = calibration(pairs.link_probability, truth).expected[-1] / matches
-    return [found.precision, found.recall, found.f1, brier, float(claimed)]
+    truth = matching_pairs(person_a, person_b, pairs.row_a, pairs.row_b)
+    links = quality(truth[linkage.links], matches)
+    brier = float(((pairs.link_probability - truth) ** 2).sum()) + matches - float(truth.sum())
+    claimed = float(pairs.link_probability.sum() + linkage.matches_below_floor) / matches
+    return [links.precision, links.recall, links.f1, brier, claimed]
 
 
 def interval(values: Sequence[float] | np.ndarray) -> str:
@@ -57,22 +119,27 @@ def interval(values: Sequence[float] | np.ndarray) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Link, judge, print a table in Markdown."""
+    """Link, judge, print a table in Markdown for each mode."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks latent_rehearsal", description=__doc__)
     parser.add_argument("--seeds", type=int, default=10, help="pairs of files")
     parser.add_argument("--records", type=int, default=600, help="records in each file, half of them in both")
     parser.add_argument("--changed", type=float, default=0.1, help="share of Bob's records with another key")
     options = parser.parse_args(arguments)
-    plan = plan_of(SPEC)
-    found: dict[str, list[list[float]]] = {"agreement alone": [], "with values": []}
-    for seed in range(options.seeds):
-        sets, people = files(seed, options.records, options.changed)
-        found["agreement alone"].append(judged(sets, people, replace(plan, latent=None)))
-        found["with values"].append(judged(sets, people, plan))
-    print(f"{options.seeds} pairs of files of {options.records} records, seeds 0 to {options.seeds - 1}\n")
-    print(f"| | {' | '.join(MEASURES)} |\n| --- |{' ---: |' * len(MEASURES)}")
-    table = {what: np.array(rows) for what, rows in found.items()}
-    table["difference"] = table["with values"] - table["agreement alone"]
-    for what, rows in table.items():
-        print(f"| {what} | {' | '.join(interval(column) for column in rows.T)} |")
+    print(f"{options.seeds} pairs of files of {options.records} records, seeds 0 to {options.seeds - 1}")
+    for mode in MODES:
+        found: dict[str, list[list[float]]] = {"agreement alone": [], "with values": []}
+        for seed in range(options.seeds):
+            frames = files(seed, options.records, options.changed)
+            matches = number_of_matches(*truth_of(frames))
+            found["agreement alone"].append(judged(linked(frames, mode, values=False), matches))
+            found["with values"].append(judged(linked(frames, mode, values=True), matches))
+        print(f"\n| mode {mode} | {' | '.join(MEASURES)} |\n| --- |{' ---: |' * len(MEASURES)}")
+        table = {what: np.array(rows) for what, rows in found.items()}
+        table["difference"] = table["with values"] - table["agreement alone"]
+        for what, rows in table.items():
+            print(f"| {what} | {' | '.join(interval(column) for column in rows.T)} |")
     return 0
+
+
+def _quiet(stage: str, done: float) -> None:
+    """No progress."""

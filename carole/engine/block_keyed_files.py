@@ -49,13 +49,6 @@ class BlockKeyedFiles:
                 got=f"{self._a.sample_groups} groups of Alice's and {self._b.sample_groups} of Bob's",
                 remedy="contribute again with the newer of the two releases",
             )
-        if plan.latent is not None:
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                "values have no codes for the whole file when each block has its own keys",
-                where="latent",
-                remedy="remove it, or link in mode open",
-            )
         if any(field.value_frequencies for field in plan.fields):
             raise TrystError(
                 ErrorCode.PARAMETER,

@@ -16,16 +16,15 @@ from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent_priors import priors_of
+from tryst.carole.engine.latent_priors import believing
+from tryst.carole.engine.latent_refit import KEPT_BYTES, RunRefit, by_itself
 from tryst.carole.engine.latent_warnings import latent_warnings
 from tryst.carole.engine.links import decide
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.probability_classes import FEWEST
-from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
-from tryst.carole.engine.selection import choose_classes
-from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs, ScoredPatterns
 from tryst.carole.engine.unlinkable import best_possible
 from tryst.carole.engine.value_frequencies import joint_codes
 from tryst.carole.extended_latent import (
@@ -38,6 +37,7 @@ from tryst.carole.extended_latent import (
     WeightedPairs,
     fit_extended,
 )
+from tryst.carole.extended_latent.classes import kept as keep
 from tryst.carole.extended_latent.classes import sampled_pairs
 from tryst.carole.extended_latent.explanation import explain
 from tryst.carole.fellegi_sunter import PatternCounts
@@ -49,11 +49,11 @@ from tryst.common.parties import Side
 from tryst.common.progress import StageProgress
 from tryst.risk.models import JointDistribution, JointVariable
 
+MAX_WEIGHTED = 1 << 18
+"""Up to so many kept pairs the joint distribution is estimated from all of them: a sample depends on rows' numbers."""
+
 MAX_EXPLAINED = 100
 """Maximum number of pairs of a group in its average."""
-
-KEPT_BYTES = 200
-"""Memory of a pair kept by agreement and values, its scores and its part in the decision."""
 
 
 def check_variables(a: SignatureSet, b: SignatureSet, latent: LatentPlan) -> None:
@@ -130,7 +130,9 @@ def extended(
     plan: LinkagePlan,
     budget: MemoryBudget,
     progress: StageProgress,
+    *,
     known: KnownRecords = NOTHING_KNOWN,
+    every: ArrayPairs | None = None,
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
 
@@ -149,6 +151,9 @@ def extended(
         Called with the fraction done.
     known : KnownRecords, optional
         Training records, or the joint distribution itself.
+    every : ArrayPairs, optional
+        Pairs that are in the result whatever their probability. Those below the floor take no part in the decision, and
+        have the probabilities that they have by themselves.
 
     Raises
     ------
@@ -156,47 +161,44 @@ def extended(
         As `fit_extended`; MEMORY if the pairs that reach the threshold do not fit.
     """
     latent = plan.latent or LatentPlan()
-    settings = replace(_settings(latent, plan), priors=priors_of(latent, linkage.model))
+    settings = _settings(latent, plan)
+    before = believing(linkage.scheme, latent)
     values = known.values_for(values, latent)
     patterns = found.patterns
+    refit = RunRefit(found, pairs, before, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done))
     fit = fit_extended(
         values,
         pairs,
         patterns,
-        linkage.scheme,
+        before,
         [field.bounds for field in plan.compared],
         settings,
         rules=rule_fields(plan),
         training=known.training_for(values, latent),
         known=known.joint_for(values, latent, settings),
         learn_from=_linked(linkage.pairs, settings),
-        progress=lambda stage, done: progress(0.6 if stage == "model" else 0.6 * done),
+        refit=refit,
+        progress=lambda stage, done: progress(0.4 * done if stage != "model" else 0.8),
     )
-    if plan.competing:
-        # The step's EM treats each pair separately, and takes rivals of a match for matches. m of the linkage was
-        # estimated from link probabilities that obey the assignment, and was better for each of six pairs of files
-        # tried one to one: more correct links, better calibrated probabilities.
-        fit = replace(fit, scheme=linkage.scheme)
-    weight = fit.class_weights(patterns)
-    by_itself = probability(weight * math.log(2.0) + fit.log_prior_odds)
-    choice = choose_classes(weight, by_itself, fit.classes.count, plan.threshold, budget.free // KEPT_BYTES, KEPT_BYTES)
-    budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
-    # Classes hold rounded factors: a pair may lie half a step below its class.
-    floor = choice.floor - settings.resolution / math.log(2.0)
-    again = fit.keep(pairs, patterns, floor, lambda done: progress(0.6 + 0.2 * done))
-    bits = again.log_factor / math.log(2.0)
+    # By the weights of the new estimate, which keep other pairs than the former's.
+    kept = refit.keep(fit.scheme, fit.factors, fit.classes, lambda done: progress(0.8 + 0.1 * done))
+    budget.take(KEPT_BYTES * kept.selection.n_pairs, "the pairs above the floor", "raise links.threshold")
+    rows, bits = kept.rows, kept.bits
     scored = scored_patterns(fit.scheme, patterns)
     posterior = None
     if plan.competing:
-        total = scored.weight[again.pattern] + bits
-        links = replace(found.posterior(again.row_a, again.row_b, plan), recall=linkage.scheme.recall)
-        posterior = links.probabilities(total, lambda done: progress(0.8 + 0.2 * done))
-    kept = KeptPairs(again.row_a, again.row_b, again.pattern)
+        links = replace(found.posterior(rows.row_a, rows.row_b, plan), recall=fit.scheme.recall)
+        total = scored.weight[rows.pattern] + bits
+        posterior = links.probabilities(total, lambda done: progress(0.9 + 0.1 * done))
     model = fit.scheme.model
-    decision = decide(kept, scored, posterior, plan, bits, model.p)
+    decision = decide(rows, scored, posterior, plan, bits, model.p)
     scores = replace(decision.pairs, value_bits=bits[decision.order])
-    below = np.ones(len(weight), dtype=np.bool_)
-    below[choice.patterns] = False
+    chance = by_itself(fit.scheme, found, fit.classes)
+    if every is not None:
+        scores = _with_others(scores, every, fit, scored)
+        chance[np.isin(fit.classes.pattern, every.pattern)] = 0.0
+    else:
+        chance[kept.selection.patterns] = 0.0
     return replace(
         linkage,
         model=model,
@@ -210,8 +212,8 @@ def extended(
             best_possible(found.lacking[0], plan, fit.scheme),
             best_possible(found.lacking[1], plan, fit.scheme),
         ),
-        floor=choice.floor,
-        matches_below_floor=float((fit.classes.count * by_itself)[below].sum()),
+        floor=kept.selection.floor if every is None else linkage.floor,
+        matches_below_floor=float(fit.classes.count @ chance),
         warnings=(
             *linkage.warnings,
             *fit.warnings,
@@ -230,6 +232,29 @@ def extended(
     )
 
 
+def _with_others(scores: ScoredPairs, pairs: Pairs, fit: ExtendedFit, scored: ScoredPatterns) -> ScoredPairs:
+    """The scored pairs, and after them all others, by descending weight."""
+    every = keep(pairs, fit.factors, np.zeros(len(scored.weight)), -math.inf, lambda done: None)
+    n_b = fit.values.n_b
+    own, all_pairs = (part.row_a.astype(np.int64) * n_b + part.row_b for part in (scores, every))
+    left = np.flatnonzero(~np.isin(all_pairs, own))
+    bits = every.log_factor[left] / math.log(2.0)
+    weight = scored.weight[every.pattern[left]] + bits
+    order = np.lexsort((every.row_b[left], every.row_a[left], -weight))
+    left, bits, weight = left[order], bits[order], weight[order]
+    chance = probability(weight * math.log(2.0) + fit.log_prior_odds)
+    assert scores.value_bits is not None  # noqa: S101 - of this step
+    return ScoredPairs(
+        np.concatenate([scores.row_a, every.row_a[left]]),
+        np.concatenate([scores.row_b, every.row_b[left]]),
+        np.concatenate([scores.pattern, every.pattern[left]]),
+        np.concatenate([scores.weight, weight]),
+        np.concatenate([scores.match_probability, chance]),
+        np.concatenate([scores.link_probability, chance]),
+        np.concatenate([scores.value_bits, bits]),
+    )
+
+
 def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
     return ExtendedSettings(
         search=latent.search,
@@ -245,7 +270,9 @@ def _settings(latent: LatentPlan, plan: LinkagePlan) -> ExtendedSettings:
 
 
 def _linked(pairs: ScoredPairs, settings: ExtendedSettings) -> WeightedPairs:
-    """Kept pairs weighted by their link probabilities; improbable ones stand for others like them."""
+    """Kept pairs weighted by their link probabilities; where they are many, improbable ones stand for others."""
+    if len(pairs.row_a) <= MAX_WEIGHTED:
+        return WeightedPairs(pairs.row_a, pairs.row_b, pairs.link_probability)
     each = ArrayPairs(pairs.row_a, pairs.row_b, np.arange(len(pairs.row_a), dtype=np.int32))
     return sampled_pairs(each, pairs.link_probability, settings.heaviest, settings.seed, lambda done: None)
 

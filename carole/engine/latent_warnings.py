@@ -10,7 +10,6 @@ from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.extended_latent import ExtendedFit
 from tryst.common.documents.result_warning import ResultWarning, result_warning
-from tryst.common.message_words import listed
 
 MIN_LINKS = 2
 """Of fewer links nothing can vary."""
@@ -34,20 +33,8 @@ def latent_warnings(fit: ExtendedFit, before: Linkage, latent: LatentPlan) -> It
     if estimated and not fit.value_fit.training:
         for name in constant_among_links(fit, before):
             yield result_warning("variable_constant_among_links", variable=name)
-    names = unmoved(fit, before, latent)
-    if names:
-        yield result_warning("priors_without_effect", parameters=listed(names))
-
-
-def unmoved(fit: ExtendedFit, before: Linkage, latent: LatentPlan) -> list[str]:
-    """Of m, u and p those that have a prior, and are after the step what they were before it."""
-    now, then = fit.scheme.model, before.scheme.model
-    given = {
-        "m": bool(latent.m_prior) and np.array_equal(now.m, then.m),
-        "u": bool(latent.u_prior) and np.array_equal(now.u, then.u),
-        "p": any(latent.p_prior) and now.p == then.p,
-    }
-    return [name for name, without in given.items() if without]
+    if latent.m_prior and np.array_equal(fit.scheme.model.m, before.scheme.model.m):
+        yield result_warning("priors_without_effect")
 
 
 def constant_among_links(fit: ExtendedFit, before: Linkage) -> Iterator[str]:

@@ -37,7 +37,7 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.run_warnings import run_warnings
 from tryst.carole.engine.sample_groups import grouped_levels
-from tryst.carole.engine.selection import choose_patterns
+from tryst.carole.engine.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
 from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from tryst.carole.engine.unit_pool import UnitPool
 from tryst.carole.engine.value_frequencies import rarity
@@ -115,9 +115,11 @@ class Run:
             fitted = fitted_scheme(patterns, levels, n_a, n_b, plan)
             scored = scored_patterns(fitted, patterns)
             maximum = budget.free // KEPT_BYTES
+            with_values = plan.latent is not None and not isinstance(pairs, WholePairs)
             selection = choose_patterns(
-                worth_keeping(fitted, scored, plan, levels), plan.threshold, maximum, KEPT_BYTES
-            )
+                worth_keeping(fitted, scored, plan, levels), plan.threshold, maximum, KEPT_BYTES,
+                KEPT_WITH_VALUES if with_values else KEPT_PROBABILITY,
+            )  # fmt: skip
             budget.take(KEPT_BYTES * selection.n_pairs, "the pairs above the floor", "raise links.threshold")
         with self._stage("keep") as progress:
             selected = selection.patterns
@@ -174,7 +176,9 @@ class Run:
             self._budget.take(known.n_bytes, "the records of known values", "name a file of fewer records")
             values, left_out = values_of(*self._rows, self._plan.latent)
             if values is not None:
-                linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress, known)
+                linkage = extended(
+                    values, self._passes, found, linkage, self._plan, self._budget, progress, known=known
+                )
         return replace(
             linkage,
             warnings=(*linkage.warnings, *left_out),

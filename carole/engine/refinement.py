@@ -13,7 +13,7 @@ from tryst.carole.engine.result import ScoredPatterns
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.fellegi_sunter import Estimation, FittedScheme, Model, PatternCounts, RuleFields
 from tryst.carole.fellegi_sunter.belief import believed_model
-from tryst.carole.fellegi_sunter.dependence import OutsideBlocks, fit_joint
+from tryst.carole.fellegi_sunter.dependence import Evidence, OutsideBlocks, fit_joint
 from tryst.carole.fellegi_sunter.fixed_point import LinkProbabilities
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
 from tryst.carole.fellegi_sunter.standard_errors import StandardErrors, linked_errors, no_errors, pairwise_errors
@@ -65,6 +65,8 @@ def refine(
     level_counts: NDArray[np.float64] | None,
     outside_blocks: OutsideBlocks | None,
     progress: StageProgress,
+    evidence: Evidence | None = None,
+    p: float | None = None,
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
     """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors.
 
@@ -83,6 +85,10 @@ def refine(
         Pairs that blocking left out, where fields may depend on each other.
     progress : callable
         Called with the fraction done, on the calling thread.
+    evidence : Evidence, optional
+        What is known besides comparison, of each of `kept` or, where all records may have several matches, of classes.
+    p : float, optional
+        Where it is held; used where all records may have several matches.
 
     Returns
     -------
@@ -101,7 +107,10 @@ def refine(
         fitted = replace(fitted, standard_errors=pairwise_errors(model, patterns, reported, rules, level_counts))
         if not plan.competing:
             return fitted, None
-        return fitted, links.probabilities(fitted.match_weights(gamma)[kept.pattern], progress, cycles=False)
+        weight = fitted.match_weights(gamma)[kept.pattern]
+        return fitted, links.probabilities(
+            weight if evidence is None else weight + evidence.bits, progress, cycles=False
+        )
     outside_blocks = (
         None
         if outside_blocks is None
@@ -109,12 +118,15 @@ def refine(
     )
     pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
-        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress
-    )
+        model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress,
+        evidence, None if plan.competing else p,
+    )  # fmt: skip
     if not joint.converged:
         errors = no_errors(model, "the model had not converged")
     elif posterior is not None:
         errors = _linked_errors(model, patterns, kept, posterior, rules, dependent=not joint.is_plain)
+    elif evidence is not None:
+        errors = no_errors(model, "values count as well, and records may have several matches")
     elif joint.is_plain:
         errors = pairwise_errors(model, patterns, reported, rules, level_counts)
     else:

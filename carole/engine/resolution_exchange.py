@@ -7,6 +7,7 @@ own, verify the custodians' signatures by the membership list, and check the con
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
@@ -14,16 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import CodedLinks, coded_links
+from tryst.carole.engine.latent_resolved import resolved_with_values
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
-from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles
+from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles, checked_values
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.shown_pairs import shown_pairs
+from tryst.carole.engine.specified import plan_of
 from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.signature_sets import MISSING, SignatureSet, VariableCodes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing import SealContext
 from tryst.common.keys.sealing_key import SealingKey
@@ -33,7 +38,15 @@ from tryst.common.pki.members import Members
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
 from tryst.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
-from tryst.common.wire.row_handles import CODES_ROWS, DECOYS, HANDLES, RECORDS, About, open_row_handles
+from tryst.common.wire.row_handles import (
+    CODES_ROWS,
+    DECOYS,
+    HANDLES,
+    RECORDS,
+    VALUES,
+    About,
+    open_row_handles,
+)
 
 MIN_PROBABILITY = 1e-3
 """Pairs less likely than this are left out of expected counts."""
@@ -53,12 +66,15 @@ class ResolvedHandles:
         Row of each record in the set of codes, where the linked records are to be assessed.
     decoys
         So many of the handles after the records', the first, are of decoys.
+    values
+        Codes of each record by variable, where they are evidence too.
     """
 
     handles: NDArray[np.int32] = dataclass_field(repr=False)
     records: int
     codes: NDArray[np.int32] | None = dataclass_field(default=None, repr=False)
     decoys: int = 0
+    values: Mapping[str, VariableCodes] = dataclass_field(default_factory=dict, repr=False)
 
     def by_appearance(self) -> ResolvedHandles:
         """The same under numbers that follow from the order of the pairs alone."""
@@ -67,7 +83,23 @@ class ResolvedHandles:
         if self.codes is not None:
             codes = np.empty_like(self.codes)
             codes[number[: len(codes)]] = self.codes
-        return replace(self, handles=number[self.handles].astype(np.int32), codes=codes)
+        handles = number[self.handles].astype(np.int32)
+        return replace(self, handles=handles, codes=codes, values=dict(self._renumbered(number)))
+
+    def _renumbered(self, number: NDArray[np.int64]) -> Iterator[tuple[str, VariableCodes]]:
+        for name, variable in self.values.items():
+            codes = np.empty_like(variable.codes)
+            codes[number[: len(codes)]] = variable.codes
+            yield name, VariableCodes(variable.categories, codes)
+
+    def of_file(self, n_records: int) -> SignatureSet:
+        """The records as rows of a file of which nothing but codes is known, and of the rest nothing at all."""
+        variables = {}
+        for name, variable in self.values.items():
+            codes = np.full(n_records, MISSING, dtype=np.int16)
+            codes[: len(variable.codes)] = variable.codes
+            variables[name] = VariableCodes(variable.categories, codes)
+        return SignatureSet(CODES, n_records, {}, {}, variables)
 
 
 @dataclass(frozen=True)
@@ -132,9 +164,15 @@ class Reader:
         handles, known, decoys = checked_handles(
             reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
         )
-        if spec.assessment is None:
-            return ResolvedHandles(handles, known, decoys=decoys)
-        return ResolvedHandles(handles, known, checked_codes(reported.get(CODES_ROWS), known, n_records), decoys)
+        found_handles = ResolvedHandles(handles, known, decoys=decoys)
+        if spec.assessment is not None:
+            codes = checked_codes(reported.get(CODES_ROWS), known, n_records)
+            found_handles = replace(found_handles, codes=codes)
+        latent = plan_of(spec).latent
+        if latent is not None:
+            values = checked_values(reported.get(VALUES), known, latent.held_by(str(side)))
+            found_handles = replace(found_handles, values=values)
+        return found_handles
 
 
 @dataclass(frozen=True)
@@ -191,15 +229,14 @@ def decide(
     """
     _refuse_repeated(a.handles, b.handles, run)
     a, b = a.by_appearance(), b.by_appearance()
-    linkage, whole, order = conclude_padded(
-        replace(request.found, threads=threads),
-        a.handles,
-        b.handles,
-        (a.records, b.records),
-        plan,
-        progress,
-        (a.decoys, b.decoys),
-    )
+    found = replace(request.found, threads=threads)
+    if plan.latent is not None:  # a specification has no dummies and decoys beside it
+        files = a.of_file(found.n_a), b.of_file(found.n_b)
+        linkage, order = resolved_with_values(found, (a.handles, b.handles), files, plan, progress, request.known)
+        whole = linkage
+    else:
+        records, decoys = (a.records, b.records), (a.decoys, b.decoys)
+        linkage, whole, order = conclude_padded(found, a.handles, b.handles, records, plan, progress, decoys)
     document = findings(linkage, plan, Resources(request.found.peak_bytes, request.threads), {})
     if a.codes is None or b.codes is None:
         return Resolved(whole, order, document)
@@ -237,7 +274,9 @@ def sealed_result(
             share = replace(share, draw=drawn.draw.astype(np.uint32), drawn=drawn.pair.astype(np.uint32))
         member = members.in_role(side.role)
         shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name, spec.suite), share)
-    return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out))
+    latent = resolved.linkage.latent
+    joint = latent.joint if latent is not None and spec.joint_reported else None
+    return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out, joint))
 
 
 def expected_elsewhere(linkage: Linkage) -> float:

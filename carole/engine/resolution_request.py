@@ -1,8 +1,8 @@
 """The request to a resolver, as bytes: arrays by name, and a document.
 
 It holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know of the
-two files; no signature, no blocking key, no row. It is an archive (`archive`) that its reader does not trust. The
-result is in `resolution_result`.
+two files; no signature, no blocking key, no row; and codes of other people, where the specification names training
+records. It is an archive (`archive`) that its reader does not trust. The result is in `resolution_result`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts
@@ -36,11 +37,14 @@ class ResolutionRequest:
         Digests of Alice's and of Bob's request for handles of the same pairs.
     threads
         Threads that Carole used, for the document.
+    known
+        Codes of training records or of a known joint distribution, for the latent step.
     """
 
     found: Candidates = dataclass_field(repr=False)
     requested: tuple[bytes, bytes]
     threads: int
+    known: KnownRecords = NOTHING_KNOWN
 
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
@@ -68,6 +72,7 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         arrays["checked"] = found.checked.agrees[order]
     for side, lacking in zip("ab", found.lacking, strict=True):
         arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
+    arrays |= request.known.arrays()
     document = {
         "n_a": found.n_a,
         "n_b": found.n_b,
@@ -134,7 +139,8 @@ def unpack_request(content: bytes | memoryview, plan: LinkagePlan) -> Resolution
             if int(gamma[:, q].max(initial=-1)) >= len(field.bounds):
                 raise malformed("a comparison level that the plan does not define")
         alice, bob = (bytes.fromhex(digest) for digest in document["requested"])
-        return ResolutionRequest(found, (alice, bob), int(document["threads"]))
+        known = NOTHING_KNOWN if plan.latent is None else KnownRecords.of_arrays(arrays, plan.latent)
+        return ResolutionRequest(found, (alice, bob), int(document["threads"]), known)
     except (KeyError, TypeError, ValueError, IndexError):
         raise malformed("parts that are missing or of another type") from None
 

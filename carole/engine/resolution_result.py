@@ -11,17 +11,21 @@ The archive (`archive`) is not trusted by its reader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
 from tryst.carole.engine.coded_links import CodedLinks, Expected, check_coded
+from tryst.carole.engine.plan_parts import VariablePlan
 from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.errors import TrystErrors
+from tryst.common.errors import TrystError, TrystErrors
 from tryst.common.parties import Side
+from tryst.risk.models import JointDistribution
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,15 @@ class ResolutionResult:
         The links by their rows in the sets of codes; None where nothing is assessed.
     left_out
         Matches expected among candidate pairs that are no link, where the links are assessed.
+    joint
+        The joint distribution in codes, where it is released or assessed and there is one.
     """
 
     document: StatisticsDocument = dataclass_field(repr=False)
     shares: Mapping[Side, bytes] = dataclass_field(repr=False)
     coded: CodedLinks | None = dataclass_field(default=None, repr=False)
     left_out: float = 0.0
+    joint: JointDistribution | None = dataclass_field(default=None, repr=False)
 
 
 def pack_result(result: ResolutionResult) -> bytes:
@@ -53,11 +60,16 @@ def pack_result(result: ResolutionResult) -> bytes:
         coded = result.coded
         arrays |= {"coded_a": coded.row_a, "coded_b": coded.row_b, "coded_probability": coded.probability}
         arrays["left_out"] = np.array([result.left_out])
+    if result.joint is not None:
+        arrays["joint"] = np.frombuffer(result.joint.to_json().encode(), dtype=np.uint8)
     return packed(arrays, result.document.plain())
 
 
 def unpack_result(
-    content: bytes | memoryview, recipients: tuple[Side, ...], expected: Expected | None = None
+    content: bytes | memoryview,
+    recipients: tuple[Side, ...],
+    expected: Expected | None = None,
+    variables: Sequence[VariablePlan] | None = None,
 ) -> ResolutionResult:
     """A result from another party.
 
@@ -67,6 +79,8 @@ def unpack_result(
         Custodians to whom the specification grants pairs: a share for each of them, and no other, must be there.
     expected
         What is known of the links' rows of codes, where these are assessed; None: they must be absent.
+    variables
+        Of the joint distribution, where Carole is to have it; None: it must be absent.
 
     Raises
     ------
@@ -78,6 +92,7 @@ def unpack_result(
         raise malformed("a result of a former release, which names links and probabilities of pairs to Carole")
     names = {f"share_{side}" for side in recipients}
     names |= set() if expected is None else {"coded_a", "coded_b", "coded_probability", "left_out"}
+    joint = None if variables is None else _joint(arrays.pop("joint", None), variables)
     if surplus := arrays.keys() - names:
         raise malformed(f"{len(surplus)} arrays that were not requested")
     try:
@@ -86,7 +101,7 @@ def unpack_result(
         raise malformed(f"invalid statistics: {error}") from None
     shares = {side: array_of(arrays, f"share_{side}", np.uint8, (None,)).tobytes() for side in recipients}
     if expected is None:
-        return ResolutionResult(statistics, shares)
+        return ResolutionResult(statistics, shares, joint=joint)
     n = statistics.linkage.links
     coded = CodedLinks(
         array_of(arrays, "coded_a", np.int32, (n,)),
@@ -98,4 +113,22 @@ def unpack_result(
     left_out = float(array_of(arrays, "left_out", np.float64, (1,))[0])
     if not 0 <= left_out <= statistics.linkage.kept:
         raise malformed("an impossible number of matches left out")
-    return ResolutionResult(statistics, shares, coded, left_out)
+    return ResolutionResult(statistics, shares, coded, left_out, joint)
+
+
+def _joint(array: NDArray[Any] | None, variables: Sequence[VariablePlan]) -> JointDistribution | None:
+    """A joint distribution of the plan's variables, or of some of them."""
+    if array is None:
+        return None
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise malformed("a joint distribution of another form")
+    known = {variable.name: variable for variable in variables}
+    try:
+        joint = JointDistribution.from_json(array.tobytes())
+    except TrystError as error:
+        raise malformed(f"an invalid joint distribution: {error.got}") from None
+    for variable in joint.variables:
+        own = known.get(variable.name)
+        if own is None or (own.holder, own.categories, True) != (variable.holder, variable.levels, variable.coded):
+            raise malformed("a joint distribution of other variables")
+    return joint

@@ -1,11 +1,15 @@
-"""Checks of the handles and rows of codes that custodians submit to a resolver."""
+"""Checks of the handles, rows of codes and codes that custodians submit to a resolver."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.archive import malformed
+from tryst.carole.engine.plan_parts import VariablePlan
+from tryst.common.encoding.signature_sets import VariableCodes
 
 
 def checked_handles(
@@ -74,6 +78,35 @@ def checked_codes(codes: NDArray[np.uint32] | None, n: int, n_records: int) -> N
     if len(np.unique(codes)) != n:
         raise malformed("the same row of codes for two records")
     return codes.astype(np.int32)
+
+
+def checked_values(
+    values: NDArray[np.uint32] | None, n: int, variables: Sequence[VariablePlan]
+) -> dict[str, VariableCodes]:
+    """A custodian's codes of each handle's record, of which there are `n`.
+
+    Parameters
+    ----------
+    variables
+        Those that the custodian holds, in the order of the specification.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT if there are none, not one of each variable and record, or a code that the variable does not
+        have.
+    """
+    if values is None or len(values) != n * len(variables):
+        raise malformed(f"{'no' if values is None else len(values)} codes for {n} records")
+    table = values.reshape(n, len(variables))
+    found = {}
+    for column, variable in enumerate(variables):
+        if n and int(table[:, column].max()) > variable.categories:
+            raise malformed("a code that is not below the number of categories")
+        found[variable.name] = VariableCodes(
+            variable.categories, (table[:, column].astype(np.int32) - 1).astype(np.int16)
+        )
+    return found
 
 
 def by_appearance(handles: NDArray[np.int32], kinds: tuple[int, int]) -> NDArray[np.int64]:

@@ -14,6 +14,10 @@ from tryst.common.errors import ErrorCode, TrystError
 KEPT_PROBABILITY = 1e-4
 """Pairs of a smaller match probability are never kept."""
 
+KEPT_WITH_VALUES = 1e-6
+"""The same by agreement alone, where a resolver will see the values of the kept pairs and of no others: values may lift
+them above the other."""
+
 MAX_PAIRS = 5_000_000
 """More pairs than this are kept only if they reach the threshold of a link."""
 
@@ -40,7 +44,13 @@ class Selection:
     raised: bool
 
 
-def choose_patterns(scored: ScoredPatterns, threshold: float, maximum: int, bytes_each: int) -> Selection:
+def choose_patterns(
+    scored: ScoredPatterns,
+    threshold: float,
+    maximum: int,
+    bytes_each: int,
+    min_probability: float = KEPT_PROBABILITY,
+) -> Selection:
     """Choose the vectors of highest weight that have at most `maximum` pairs.
 
     Parameters
@@ -53,6 +63,8 @@ def choose_patterns(scored: ScoredPatterns, threshold: float, maximum: int, byte
         Pairs that memory allows.
     bytes_each : int
         Memory of a pair, for the error.
+    min_probability : float
+        Pairs of a smaller match probability are left out.
 
     Raises
     ------
@@ -63,7 +75,9 @@ def choose_patterns(scored: ScoredPatterns, threshold: float, maximum: int, byte
     -----
     Vectors of equal weight stay together, so that what is kept does not depend on an arbitrary order.
     """
-    return choose_classes(scored.weight, scored.probability, scored.count, threshold, maximum, bytes_each)
+    return choose_classes(
+        scored.weight, scored.probability, scored.count, threshold, maximum, bytes_each, min_probability
+    )
 
 
 def choose_classes(
@@ -73,6 +87,7 @@ def choose_classes(
     threshold: float,
     maximum: int,
     bytes_each: int,
+    min_probability: float = KEPT_PROBABILITY,
 ) -> Selection:
     """The same for any classes of pairs, given their weights, match probabilities and numbers of pairs."""
     order = np.argsort(-weight, kind="stable")
@@ -88,7 +103,7 @@ def choose_classes(
             where="resources.memory_bytes",
             remedy="raise links.threshold, grant more memory, or check the model: it may treat blocks as matches",
         )
-    selected = int(np.searchsorted(-probability, -KEPT_PROBABILITY, side="right"))
+    selected = int(np.searchsorted(-probability, -min_probability, side="right"))
     limit = min(maximum, max(MAX_PAIRS, for_links))
     fitting = int(np.searchsorted(total, limit, side="right"))
     chosen = min(selected, fitting)

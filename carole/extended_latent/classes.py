@@ -105,8 +105,20 @@ def _together(samples: list[_Sample]) -> WeightedPairs:
     return WeightedPairs(*(np.concatenate(column) for column in zip(*samples, strict=True)))
 
 
-def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: StageProgress) -> Classes:
+def counted(
+    pairs: Pairs, count: NDArray[np.int64], factors: BayesFactors, resolution: float, progress: StageProgress
+) -> Classes:
     """Count pairs by pattern and Bayes factor.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    count : ndarray of int64, shape (n_patterns,)
+        All pairs of each pattern. Those that are not among `pairs` count with a factor of 1, its mean among non-matches
+        whatever the value model.
+    factors : BayesFactors
+    resolution : float
+        Log factors are rounded to its multiples.
 
     Raises
     ------
@@ -123,18 +135,23 @@ def counted(pairs: Pairs, factors: BayesFactors, resolution: float, progress: St
         part.add(grid, pattern.astype(np.uint32), _ONE, len(grid))
         return part.items()
 
-    for code, mask, count in pairs.map(visit, progress):
-        if not table.add(code, mask, count, len(code)):
+    for code, mask, seen in pairs.map(visit, progress):
+        if not table.add(code, mask, seen, len(code)):
             raise TrystError(
                 ErrorCode.MEMORY,
                 f"more than {MAX_CLASSES:,} distinct patterns and Bayes factors",
                 where="latent.resolution",
                 remedy="use a coarser resolution",
             )
-    code, mask, count = table.items()
+    code, mask, seen = table.items()
+    rest = count - np.bincount(mask, seen, minlength=len(count)).astype(np.int64)
+    others = np.flatnonzero(rest > 0)
+    code = np.concatenate([code, np.zeros(len(others), dtype=np.int64)])
+    mask = np.concatenate([mask, others.astype(np.uint32)])
+    seen = np.concatenate([seen, rest[others]])
     order = np.lexsort((code, mask))
     return Classes(
-        mask[order].astype(np.int32), np.asarray(code[order] * resolution, np.float64), count[order].astype(np.float64)
+        mask[order].astype(np.int32), np.asarray(code[order] * resolution, np.float64), seen[order].astype(np.float64)
     )
 
 

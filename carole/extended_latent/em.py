@@ -39,6 +39,8 @@ class ExtendedEM:
         At each step, but for a constant.
     converged
         Whether m and p converged within the tolerance.
+    iterations
+        Steps made.
     unconstrained_matches
         Expected matches of the last step: where p is held, the value it would have moved to.
     """
@@ -47,12 +49,8 @@ class ExtendedEM:
     matches: NDArray[np.float64] = field(repr=False)
     log_likelihood: NDArray[np.float64] = field(repr=False)
     converged: bool
+    iterations: int
     unconstrained_matches: float
-
-    @property
-    def iterations(self) -> int:
-        """Steps made."""
-        return len(self.log_likelihood)
 
 
 def extended_em(
@@ -146,6 +144,7 @@ def extended_em(
         matches=matches,
         log_likelihood=np.array(trace),
         converged=converged,
+        iterations=len(trace),
         unconstrained_matches=unconstrained_matches,
     )
 

@@ -16,6 +16,7 @@ from tryst.carole.extended_latent.em import ExtendedEM, extended_em
 from tryst.carole.extended_latent.estimation import ValueFit, estimate, frequencies
 from tryst.carole.extended_latent.overfitting import Round, held_out, round_of
 from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
+from tryst.carole.extended_latent.refit import Refit, Refitted
 from tryst.carole.extended_latent.settings import ExtendedSettings
 from tryst.carole.extended_latent.variables import Values, wrong
 from tryst.carole.fellegi_sunter.model import probability
@@ -51,6 +52,8 @@ class ExtendedFit:
         Pairs by pattern and Bayes factor.
     factors
         Bayes factors of pairs.
+    refitted
+        The second estimate beside the values, where one was requested.
     rounds
         Each estimation of the value model, and how far it over-fits; empty unless requested.
     warnings
@@ -65,6 +68,7 @@ class ExtendedFit:
     factors: BayesFactors = field(repr=False)
     rounds: tuple[Round, ...]
     warnings: tuple[ResultWarning, ...]
+    refitted: Refitted | None = field(default=None, repr=False)
 
     @property
     def joint(self) -> FittedModel | None:
@@ -121,6 +125,7 @@ def fit_extended(
     training: NDArray[np.int32] | None = None,
     known: FittedModel | ValueModel | None = None,
     learn_from: WeightedPairs | None = None,
+    refit: Refit | None = None,
     progress: Progress = lambda stage, done: None,
 ) -> ExtendedFit:
     """Estimate match probabilities and the joint distribution together.
@@ -130,9 +135,10 @@ def fit_extended(
     values : Values
         The variables and both files' codes.
     pairs : Pairs
-        The pairs that were compared, each with its row of `patterns`.
+        The pairs that were compared, each with its row of `patterns`. Where some are not among them, as they are far
+        from a match, their values are taken to be no evidence.
     patterns : PatternCounts
-        By the fields' own comparison levels.
+        Of all pairs compared, by the fields' own comparison levels.
     fitted : FittedScheme
         Fellegi-Sunter's fit to them, in any scheme.
     bounds : sequence of sequence of float
@@ -148,6 +154,9 @@ def fit_extended(
     learn_from : WeightedPairs, optional
         Pairs and their match probabilities for estimating the value model, for instance one-to-one link probabilities;
         by default all pairs, by Fellegi-Sunter's probabilities.
+    refit : Refit, optional
+        Estimates the model again beside the values, with dependent fields and under an assignment; by default m alone,
+        each pair by itself, and not where fields depend on each other.
     progress : callable
         Called with stage and fraction on the calling thread; an exception from it ends the work.
 
@@ -192,24 +201,31 @@ def fit_extended(
         value_fit = estimate(values, learn_from, settings, training)
     rounds: list[Round] = []
     before: ValueFit | None = None
+    refitted: Refitted | None = None
     for done in range(settings.rounds + 1):
         factors = BayesFactors(value_fit.model, values)
-        classes = counted(pairs, factors, settings.resolution, reported("count"))
-        em = extended_em(fitted.model, estimated, classes, settings, rules, weights)
-        scheme = replace(fitted.scheme.of(em.model, bounds), misfits=fitted.misfits) if free else fitted
+        classes = counted(pairs, patterns.count, factors, settings.resolution, reported("count"))
+        if refit is not None:
+            refitted = refit(factors, classes)
+            em, scheme = refitted.em(patterns, classes), refitted.scheme
+        else:
+            em = extended_em(fitted.model, estimated, classes, settings, rules, weights)
+            scheme = replace(fitted.scheme.of(em.model, bounds), misfits=fitted.misfits) if free else fitted
         if known is None and learn_from is not None and (settings.rounds or settings.held_out):
             bits = held_out(values, value_fit, learn_from, settings, training)
             rounds.append(round_of(value_fit, before, bits, em.unconstrained_matches, settings.seed))
         if done == settings.rounds or known is not None:
             break
         before = value_fit
-        p = em.model.p
-        log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
-        learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, reported("learn"))
+        learn_from = None if refitted is None else refitted.learn_from
+        if learn_from is None:
+            p = em.model.p
+            log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
+            learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, reported("learn"))
         value_fit = estimate(values, learn_from, settings, training)
     progress("model", 1.0)
-    warnings = (*_warnings(value_fit, em, settings), *_overfitting(rounds))
-    return ExtendedFit(values, value_fit, scheme, em, classes, factors, tuple(rounds), warnings)
+    warnings = (*_warnings(value_fit, em, settings, refitted), *_overfitting(rounds))
+    return ExtendedFit(values, value_fit, scheme, em, classes, factors, tuple(rounds), warnings, refitted)
 
 
 def known_model(values: Values, known: FittedModel | ValueModel) -> ValueModel:
@@ -242,10 +258,15 @@ def _check(values: Values, fitted: FittedScheme, patterns: PatternCounts, bounds
         raise wrong("each compared field needs its bounds", "bounds", f"{len(bounds)} for {patterns.n_fields}")
 
 
-def _warnings(value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings) -> tuple[ResultWarning, ...]:
+def _warnings(
+    value_fit: ValueFit, em: ExtendedEM, settings: ExtendedSettings, refitted: Refitted | None
+) -> tuple[ResultWarning, ...]:
     found = []
     if not value_fit.converged:
         found.append(result_warning("joint_distribution_not_converged"))
+    if refitted is not None and refitted.posterior is not None:
+        # It has warnings of its own, and p follows from the number of links.
+        return (*found, *refitted.scheme.model.warnings, *refitted.posterior.warnings)
     if not em.converged:
         found.append(result_warning("m_not_converged_beside_values", iterations=em.iterations))
     n_pairs = float(em.model.n_a) * em.model.n_b

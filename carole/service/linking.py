@@ -12,14 +12,13 @@ from tryst.carole.engine.decoy_pairs import records_and_decoys
 from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
-from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project
 from tryst.carole.service.ending import end_run
 from tryst.carole.service.known_records import known_records
 from tryst.carole.service.resolving import resolve_or_release
-from tryst.carole.service.shares import shares
+from tryst.carole.service.shares import granted_joint, shares
 from tryst.carole.service.stages import Note, no_note
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
@@ -79,18 +78,11 @@ def carry_out(
     document = findings(linkage, plan, resources, seconds)
 
     def sealed() -> dict[str, Iterable[bytes]]:
-        return shares(spec, lease.run, linkage, document, reader.members, _joint(linkage, spec))
+        joint = granted_joint(None if linkage.latent is None else linkage.latent.joint, spec)
+        return shares(spec, lease.run, linkage, document, reader.members, joint)
 
     held_bytes = linkage.pairs.n_bytes
     return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies)
-
-
-def _joint(linkage: Linkage, spec: Specification) -> dict[Side, bytes]:
-    """The joint distribution of the variables in codes, for those to whom it is granted; it is stored nowhere else."""
-    if linkage.latent is None or linkage.latent.joint is None:
-        return {}
-    joint = linkage.latent.joint.to_json().encode()
-    return {side: joint for side in Side if spec.release.joint_to(side)}
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

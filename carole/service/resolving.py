@@ -29,7 +29,8 @@ from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import JoinedBy
 from tryst.carole.service.ending import end_run
-from tryst.carole.service.shares import relayed_shares
+from tryst.carole.service.known_records import known_records
+from tryst.carole.service.shares import granted_joint, relayed_shares
 from tryst.carole.service.stages import Note
 from tryst.carole.store import Store
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
@@ -72,7 +73,8 @@ def resolve_or_release(
         progress("read", 0.0)
         alice, bob = (store.uploads.codes(lease.project, side) for side in Side)
         expected = Expected(alice.n_rows, bob.n_rows, plan.one_to_one)
-    decided = unpack_result(found, spec.release.recipients_of_pairs, expected)
+    variables = plan.latent.variables if plan.latent is not None and spec.joint_reported else None
+    decided = unpack_result(found, spec.release.recipients_of_pairs, expected, variables)
     row_a, row_b = (RowHandlesRequest.unpack(rows[side]).rows for side in Side)
     check_result(decided, unpack_request(request, plan).found, (row_a, row_b), plan)
     if spec.assessment is not None:
@@ -81,7 +83,8 @@ def resolve_or_release(
         copies = near_copies(_parts(store, lease, progress), plan, padded=spec.padding is not None)
 
     def sealed() -> dict[str, Iterable[bytes]]:
-        return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members)
+        joint = granted_joint(decided.joint, spec)
+        return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members, joint)
 
     held_bytes = sum(map(len, (*decided.shares.values(), *rows.values())))
     return end_run(store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies)
@@ -107,7 +110,8 @@ def _request_resolution(
     }
     digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
     contents = {rows_of(side): [content] for side, content in requested.items()}
-    contents[RESOLUTION_REQUEST] = [pack_request(ResolutionRequest(found, digests, resources.threads), order)]
+    known = known_records(store, lease.project, plan_of(spec))
+    contents[RESOLUTION_REQUEST] = [pack_request(ResolutionRequest(found, digests, resources.threads, known), order)]
     store.runs.request_row_handles(
         lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
     )

@@ -40,6 +40,7 @@ from tryst.common.parties import Role, Side
 from tryst.common.pki.members import Members
 from tryst.common.specification import Specification
 from tryst.common.wire.chunks import rechunked
+from tryst.risk.models import JointDistribution
 
 _ID_BYTES = 8
 
@@ -78,6 +79,7 @@ def relayed_shares(
     rows: Mapping[Side, bytes],
     document: StatisticsDocument,
     members: Members,
+    joint: Mapping[Side, bytes] = MappingProxyType({}),
 ) -> dict[str, Iterable[bytes]]:
     """The same in mode block_keyed, where the resolver has sealed what is shown of pairs.
 
@@ -87,6 +89,8 @@ def relayed_shares(
         By custodian that is granted pairs: sealed to it.
     rows
         The requests for handles, as the custodians received them.
+    joint
+        The joint distribution, for those to whom it is granted.
 
     Raises
     ------
@@ -94,7 +98,17 @@ def relayed_shares(
         As `shares`.
     """
     files = {side: {"rows.bin": rows[side], "resolved.bin": sealed} for side, sealed in resolved.items()}
+    for side, content in joint.items():
+        files.setdefault(side, {})["joint.json"] = content
     return _sealed(spec, run, document, members, files)
+
+
+def granted_joint(joint: JointDistribution | None, spec: Specification) -> dict[Side, bytes]:
+    """The joint distribution in codes, for those to whom it is granted; it is stored nowhere else."""
+    if joint is None:
+        return {}
+    content = joint.to_json().encode()
+    return {side: content for side in Side if spec.release.joint_to(side)}
 
 
 def _sealed(

@@ -46,7 +46,11 @@ RECORDS = "records"
 DECOYS = "decoys"
 """Where there are decoys, one number: so many handles from the records' on are decoys', and the others dummies'."""
 
-ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS, DECOYS)}
+VALUES = "values"
+"""Where values are evidence too, the codes of each handle's record, one record after the other: of the variables that
+the custodian holds, in the order of the specification; 0 for none, otherwise a code and one."""
+
+ARRAYS: dict[str, np.dtype[Any]] = {name: np.dtype("<u4") for name in (HANDLES, CODES_ROWS, RECORDS, DECOYS, VALUES)}
 """The arrays of a response, with their types. An array's number is its place here: append only."""
 
 UPLOAD_BYTES = 16

@@ -6,6 +6,7 @@
 from tryst.carole.fellegi_sunter.dependence.diagnosis import Misfit, misfits
 from tryst.carole.fellegi_sunter.dependence.distribution import Distribution
 from tryst.carole.fellegi_sunter.dependence.estimation import fit_joint
+from tryst.carole.fellegi_sunter.dependence.evidence import Evidence
 from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
 from tryst.carole.fellegi_sunter.dependence.kin_classes import KinClasses
 from tryst.carole.fellegi_sunter.dependence.structure import Edge, EstimationMask, Structure, choose
@@ -14,6 +15,7 @@ __all__ = [
     "Distribution",
     "Edge",
     "EstimationMask",
+    "Evidence",
     "JointModel",
     "KinClasses",
     "Misfit",

@@ -10,11 +10,12 @@ match, that takes for its match class whatever makes fields agree together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.dependence.evidence import Evidence
 from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
 from tryst.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
 from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
@@ -42,9 +43,6 @@ ROUNDS_PER_CHOICE = 8
 SETTLED = 1e-2
 """Change of the expected number of matches, relative to its square root, at which it has converged."""
 
-NEAR = 1e-4
-"""Match probability above which a pair counts as close to a match, where it is not known from the kept pairs."""
-
 
 def fit_joint(
     model: Model,
@@ -57,6 +55,8 @@ def fit_joint(
     pairs: Kept | None = None,
     max_kin: int = MAX_KIN,
     progress: StageProgress = lambda _: None,
+    evidence: Evidence | None = None,
+    p: float | None = None,
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class separately.
 
@@ -78,6 +78,11 @@ def fit_joint(
         Maximum number of classes of kin; their number is chosen by evidence.
     progress : callable, optional
         Called with the approximate fraction done. An exception from it ends the work.
+    evidence : Evidence, optional
+        What else is known: of each of `pairs`, in their order, or where there are none of classes that hold all pairs.
+    p : float, optional
+        Where it is held. Under an assignment it is only what the model states: link probabilities follow from the
+        number of links.
 
     Returns
     -------
@@ -97,15 +102,12 @@ def fit_joint(
     .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
     """
     settings = settings or Estimation()
-    if pairs is None:
-        near = model.match_probabilities(np.ascontiguousarray(patterns.gamma)) >= NEAR
-    else:
-        near = np.bincount(pairs[1], minlength=patterns.n_patterns) > 0
-    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, near)
+    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, p)
     start = step.start(max_kin, pairs)
     n_pairs = float(model.n_a) * model.n_b
-    p, recall = min(start.matches / n_pairs, 1 - 1e-9), 1.0
-    matches, posterior = _expected(start.weight, p, recall, patterns, pairs, None, _part(progress, 0))
+    first, recall = min(start.matches / n_pairs, 1 - 1e-9) if p is None else p, 1.0
+    expectation = _Expectation(patterns, pairs, evidence)
+    matches, posterior = expectation.of(start.weight, first, recall, None, _part(progress, 0))
     others = step.others(matches, pairs, posterior)
     kin, strangers = step.strangers(start.kin, others)
     of_matches = step.graph_of_matches(matches) if start.mixed else independent(len(model.fields))
@@ -120,7 +122,7 @@ def fit_joint(
         kin, strangers = step.strangers(kin, others, joint.strangers)
         joint = replace(joint, kin=kin)
         weight = joint.match_weights(step.gamma)
-        expected, posterior = _expected(weight, joint.p, recall, patterns, pairs, posterior, _part(progress, rounds))
+        expected, posterior = expectation.of(weight, joint.p, recall, posterior, _part(progress, rounds))
         moved = abs(float(expected.sum()) - float(matches.sum()))
         converged = moved <= SETTLED * max(1.0, float(np.sqrt(matches.sum())))
         matches = expected
@@ -143,22 +145,36 @@ def fit_joint(
     return replace(current, warnings=warnings), joint, posterior
 
 
-def _expected(
-    weight: NDArray[np.float64],
-    p: float,
-    recall: float,
-    patterns: PatternCounts,
-    pairs: Kept | None,
-    before: LinkProbabilities | None,
-    progress: StageProgress,
-) -> tuple[NDArray[np.float64], LinkProbabilities | None]:
+@dataclass(frozen=True)
+class _Expectation:
     """Expected matches by pattern, and the link probabilities of the kept pairs."""
-    if pairs is None:
-        log_odds = weight * np.log(2.0) + np.log(p) - np.log1p(-p)
-        return patterns.count * probability(log_odds), None
-    links, pattern = replace(pairs[0], recall=recall), pairs[1]
-    posterior = links.probabilities(weight[pattern], progress, near=before is not None, cycles=False)
-    return np.bincount(pattern, posterior.probability, minlength=len(weight)).astype(np.float64), posterior
+
+    patterns: PatternCounts
+    pairs: Kept | None
+    evidence: Evidence | None
+
+    def of(
+        self,
+        weight: NDArray[np.float64],
+        p: float,
+        recall: float,
+        before: LinkProbabilities | None,
+        progress: StageProgress,
+    ) -> tuple[NDArray[np.float64], LinkProbabilities | None]:
+        """Under weights of the patterns, in bits."""
+        found = self.evidence
+        if self.pairs is not None:
+            links, pattern = replace(self.pairs[0], recall=recall), self.pairs[1]
+            of_pairs = weight[pattern] if found is None else weight[pattern] + found.bits
+            posterior = links.probabilities(of_pairs, progress, near=before is not None, cycles=False)
+            matches = np.bincount(pattern, posterior.probability, minlength=len(weight))
+            return matches.astype(np.float64), posterior
+        log_odds = np.log(p) - np.log1p(-p)
+        if found is None:
+            return self.patterns.count * probability(weight * np.log(2.0) + log_odds), None
+        each = probability((weight[found.pattern] + found.bits) * np.log(2.0) + log_odds)
+        of_classes = each if found.count is None else each * found.count
+        return np.bincount(found.pattern, of_classes, minlength=len(weight)).astype(np.float64), None
 
 
 def _part(progress: StageProgress, done: int) -> StageProgress:

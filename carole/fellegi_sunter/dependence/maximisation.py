@@ -79,8 +79,8 @@ class Maximisation:
     settings, rules, level_counts
         As given to `fit`.
     outside_blocks : OutsideBlocks or None
-    near : ndarray of bool, shape (n_patterns,)
-        Patterns whose pairs are among those kept.
+    p : float, optional
+        Where it is held.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Maximisation:
         rules: Sequence[RuleFields],
         level_counts: NDArray[np.float64] | None,
         outside_blocks: OutsideBlocks | None,
-        near: NDArray[np.bool_],
+        p: float | None = None,
     ) -> None:
         self.gamma = np.ascontiguousarray(patterns.gamma)
-        self._model, self._settings, self._near = model, settings, near
+        self._model, self._settings, self._p = model, settings, p
         self._largest_clique = LARGEST_CLIQUE[dependence]
         self._count = patterns.count.astype(np.float64)
         self._n_levels = [field.n_levels for field in model.fields]
@@ -143,7 +143,8 @@ class Maximisation:
         if kept is not None and posterior is not None:
             known, share = strangers_by_links(kept, posterior.probability, len(self._count))
             if share >= FEWEST_LINKED:
-                others = np.where(self._near, np.minimum(known / share, self._count), self._count)
+                among = np.bincount(kept[1], minlength=len(self._count))
+                others = np.minimum(known / share, among) + np.maximum(self._count - among, 0.0)
         return np.concatenate([others, self._outside])
 
     def strangers(
@@ -208,7 +209,9 @@ class Maximisation:
         """Tables of matches and strangers, and the marginals of each field."""
         model, settings, valid = self._model, self._settings, self._valid
         counted = expected_levels(self._patterns, self._rules, matches, model.m.shape[1])
-        p = min(max(float(matches.sum()), FEWEST_LINKS) / recall / self._n_pairs, 1 - 1e-9)
+        p = self._p
+        if p is None:
+            p = min(max(float(matches.sum()), FEWEST_LINKS) / recall / self._n_pairs, 1 - 1e-9)
         known = np.isfinite(self._worth)[:, None]
         m = shares(counted + np.where(known, self._worth[:, None], 1.0) * self._believed, valid, 0.0)
         m = np.where(known, m, self._believed)

@@ -1,13 +1,15 @@
 """The pseudonym map: the custodian's own identifier of each row of an upload, and which rows are decoys.
 
 A row's pseudonym is its place in the upload. Only the custodian has the map; it is kept encrypted, for the
-number of days in the specification.
+number of days in the specification. Where a resolver is to link by values too, the map also has the codes that were
+uploaded of each record: the file may have changed when they are requested.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,8 @@ from tryst.common.errors import ErrorCode, TrystError
 
 _COLUMN = "identifier"
 _DECOY = "decoy"
+_CODE = "code "
+"""Before the name of a variable."""
 _MARK = b"tryst row map 2\n"
 _LENGTH_BYTES = 8
 _ROWS_AT_ONCE = 1 << 18
@@ -37,7 +41,12 @@ class RowMapWriter:
         self._write, self._n_records, self._decoys = write, n_records, decoys
         write(_MARK)
 
-    def add(self, identifiers: pl.Series, order: NDArray[np.int64]) -> None:
+    def add(
+        self,
+        identifiers: pl.Series,
+        order: NDArray[np.int64],
+        codes: Mapping[str, NDArray[np.int16]] = MappingProxyType({}),
+    ) -> None:
         """Add some rows.
 
         Parameters
@@ -47,8 +56,11 @@ class RowMapWriter:
         order
             For each row the record of the file; shape (n_rows,). Numbers past the file's end are decoys, and after
             these dummies.
+        codes
+            Of each row, by variable, where these are rows of codes that are kept.
         """
         table = identifiers.alias(_COLUMN).to_frame()
+        table = table.with_columns(pl.Series(_CODE + name, of_rows) for name, of_rows in codes.items())
         if self._decoys:
             number = (pl.Series(order) - self._n_records).cast(pl.Int64)
             is_decoy = (number >= 0) & (number < self._decoys)
@@ -84,6 +96,19 @@ def unpack_decoys(packed: bytes) -> pl.Series:
     return table.get_column(_DECOY)
 
 
+def unpack_codes(packed: bytes) -> dict[str, NDArray[np.int16]]:
+    """The codes of each row by variable, -1 where it has none; empty where none are kept.
+
+    Raises
+    ------
+    TrystError
+        As `unpack_map`.
+    """
+    table = _table(packed)
+    names = [name for name in table.columns if name.startswith(_CODE)]
+    return {name.removeprefix(_CODE): table[name].fill_null(-1).to_numpy().astype(np.int16) for name in names}
+
+
 def _table(packed: bytes) -> pl.DataFrame:
     try:
         if not packed.startswith(_MARK):  # of a former release, in one part
@@ -93,7 +118,7 @@ def _table(packed: bytes) -> pl.DataFrame:
             end = begin + _LENGTH_BYTES + int.from_bytes(packed[begin : begin + _LENGTH_BYTES], "little")
             parts.append(pl.read_parquet(io.BytesIO(packed[begin + _LENGTH_BYTES : end])))
             begin = end
-        return pl.concat(parts) if parts else pl.DataFrame(schema={_COLUMN: pl.String})
+        return pl.concat(parts, how="diagonal") if parts else pl.DataFrame(schema={_COLUMN: pl.String})
     except pl.exceptions.PolarsError:
         raise TrystError(
             ErrorCode.VAULT, "the pseudonym map is malformed", remedy="restore the state folder from its backup"

@@ -11,17 +11,21 @@ Where blocks are padded or there are decoys the resolver also receives which han
 linked.
 
 Where the linked records are to be assessed the resolver also receives each numbered record's row in the set of codes,
-so that it can give Carole links between rows of codes, which she cannot join to the rows she requested.
+so that it can give Carole links between rows of codes, which she cannot join to the rows she requested. Where the
+specification has an extended latent step, the resolver makes it, and receives each numbered record's codes: not of the
+other records, and never with a label.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 import structlog
 from numpy.typing import NDArray
 
-from tryst.common.custodian.state.row_map import unpack_decoys, unpack_map
+from tryst.common.custodian.state.row_map import unpack_codes, unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
 from tryst.common.custodian.steps.owner import owner_of
@@ -36,6 +40,7 @@ from tryst.common.wire.row_handles import (
     DECOYS,
     HANDLES,
     RECORDS,
+    VALUES,
     About,
     RowHandlesRequest,
     request_digest,
@@ -77,6 +82,10 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             reported[DECOYS] = np.array([different_among(decoys, rows)], dtype=np.uint32)
         if task.spec.assessment is not None:
             reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
+        if task.spec.latent is not None:
+            place = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
+            names = [variable.name for variable in task.spec.variables_of(context.party.side)]
+            reported[VALUES] = values_of_rows(unpack_codes(row_map), names, upload.rows + place.astype(np.int64))
         requested = count_requested(context, task, upload, rows, identifiers, decoys)
         # Whether Carole joins is decided by the approved specification alone.
         reader = context.keyring.linker if task.spec.resolution.joined else owner_of(context.trust.members, task)
@@ -177,6 +186,41 @@ def codes_rows(
             remedy="contribute again under the specification that all parties have approved",
         )
     return found["row"].to_numpy().astype(np.uint32)
+
+
+def values_of_rows(
+    codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], rows: NDArray[np.int64]
+) -> NDArray[np.uint32]:
+    """The codes of some rows, as they are reported.
+
+    Parameters
+    ----------
+    codes
+        By variable, of every row of the upload; -1 for none.
+    names
+        The variables that this custodian holds, in the order of the specification.
+    rows
+        Some rows of codes.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n_rows * n_variables,)
+        One row after the other: 0 for none, otherwise a code and one.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if the codes were not kept: by a release that could not report them.
+    """
+    if missing := [name for name in names if name not in codes]:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "codes are requested of an upload whose codes were not kept",
+            where=f"handles, variable {missing[0]}",
+            remedy="contribute again with this release",
+        )
+    table = [codes[name][rows].astype(np.int64) + 1 for name in names]
+    return np.stack(table, axis=1).astype(np.uint32).ravel() if table else np.empty(0, dtype=np.uint32)
 
 
 def _fetch_request(context: StepContext, task: Task) -> bytes:

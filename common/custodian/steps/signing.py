@@ -80,7 +80,7 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     with context.state.uploads.writing(name) as files, closing(made):
         row_map = RowMapWriter(files.row_map.write, file.n_rows, task.spec.decoys)
         for portion in made:
-            _write(portion, files, row_map)
+            _write(portion, files, row_map, keeps_codes=task.spec.latent is not None)
             sets += [part.layout for part in portion.sets]
             if portion.sets[0].rule != CODES:
                 signed += len(portion.order)
@@ -106,12 +106,15 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     return Signed(context.state.uploads.add(upload, files, task.spec.retention.maps_days), dummies)
 
 
-def _write(portion: Portion, files: UploadFiles, row_map: RowMapWriter) -> None:
+def _write(portion: Portion, files: UploadFiles, row_map: RowMapWriter, *, keeps_codes: bool) -> None:
     for part in to_bytes(portion.sets):
         files.payload.write(part)
-    begin = 0
+    first, begin = portion.sets[0], 0
+    kept = first.variables if keeps_codes and first.rule == CODES else {}
     for identifiers in portion.identifiers:
-        row_map.add(identifiers, portion.order[begin : begin + len(identifiers)])
+        rows = slice(begin, begin + len(identifiers))
+        codes = {name: variable.codes[rows] for name, variable in kept.items()}
+        row_map.add(identifiers, portion.order[rows], codes)
         begin += len(identifiers)
 
 

@@ -309,6 +309,11 @@ class SpecificationContent(Section):
         return 0 if self.quality is None else self.quality.decoys or 0
 
     @property
+    def joint_reported(self) -> bool:
+        """Whether a resolver reports the joint distribution to Carole, who releases or assesses it."""
+        return self.latent is not None and (self.release.joint != "none" or self.assessment is not None)
+
+    @property
     def keyed_rules(self) -> tuple[BlockingRule, ...]:
         """The rules for which custodians make blocking keys."""
         return tuple(rule for rule in self.blocking if rule.keys)

@@ -37,7 +37,7 @@ class LatentSpec(Section):
     joint: JointSpec | None = None
     """The joint distribution, where it is known: it takes the place of the estimate."""
     priors: PriorsSpec | None = None
-    """What is believed of m, u and p."""
+    """What is believed of m."""
 
     @property
     def files(self) -> tuple[TrainingSpec | JointSpec, ...]:

@@ -207,8 +207,11 @@ def _codes_apart(spec: Specification) -> Iterator[str]:
         "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
         f" {'but the fall-back ' if joined else ''}shows which signatures a row of codes belongs to."
     )
-    if spec.assessment is None:
-        yield "Nothing uses the codes in this mode but an assessment: drop the variables unless one is to be added."
+    if spec.assessment is None and spec.latent is None:
+        yield (
+            "Nothing uses the codes in this mode but an assessment and the latent step: drop the variables unless one"
+            " is to be added."
+        )
     if spec.assessment is None or joined:
         return
     yield (
@@ -264,11 +267,20 @@ def _latent(spec: Specification) -> Iterator[str]:
     if spec.latent is None:
         return
     keys = f" and of the agreed values of {listed(list(spec.latent.keys))}" if spec.latent.keys else ""
+    apart = spec.mode == "block_keyed"
     yield (
-        f"Extended latent step: Carole estimates the joint distribution of the codes of all variables{keys}, across"
-        " both files, and keeps it with the run. It shows, in codes, how Alice's variables are associated with Bob's."
+        f"Extended latent step: {'the coordinator' if apart else 'Carole'} estimates the joint distribution of the"
+        f" codes of all variables{keys}, across both files, and keeps it {'no longer than' if apart else 'with'} the"
+        " run. It shows, in codes, how Alice's variables are associated with Bob's."
     )
     yield from known_file_notes(spec)
+    if apart:
+        yield (
+            "For the latent step each custodian seals the codes of the records of candidate pairs to the coordinator's"
+            " process, which sees them without a label, a name or a signature, beside how similar the pairs' fields"
+            " are. It counts how often each code occurs, alone and together; a record whose combination is rare it"
+            " recognises if it knows the labels and such a person. Carole does not see which codes are whose."
+        )
     for side in Side:
         if spec.release.joint_to(side):
             yield (

@@ -25,7 +25,7 @@ from tryst.common.specification.validation.estimation import estimation_issues
 from tryst.common.specification.validation.fields import field_issues, pattern_issues
 from tryst.common.specification.validation.hardening import hardening_issues
 from tryst.common.specification.validation.key_domains import key_domain_issues
-from tryst.common.specification.validation.latent import latent_issues
+from tryst.common.specification.validation.latent import latent_issues, resolved_latent_issues
 from tryst.common.specification.validation.padding import padding_issues
 from tryst.common.specification.validation.quality import quality_issues
 from tryst.common.specification.validation.release import release_issues
@@ -90,6 +90,8 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
         content.assessment, content.release.assessment, sections.variables, names, content.quality
     )
     yield from resolution_issues(content.resolution, content.mode, content.padding, content.quality)
+    joined = content.resolution.joined
+    yield from resolved_latent_issues(content.latent, content.mode, content.padding, joined)
     yield from release_issues(content.release, content.latent, content.model.scheme)
     yield from assignment_issues(content)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.beliefs import MPriorSpec, PriorsSpec, UPriorSpec
+from tryst.common.specification.model.beliefs import PriorsSpec
 from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.variables import VariableSpec
@@ -31,12 +31,7 @@ def latent_issues(
         The specification's mode, where it is known.
     """
     if mode == "block_keyed":
-        yield ValidationIssue(
-            ("latent",),
-            "the extended latent step is not possible in mode block_keyed: it needs candidate pairs' codes beside their"
-            " comparison, which is the join that the mode prevents",
-            remedy="drop it, or link in mode open",
-        )
+        yield from _keys_apart(latent, variables, unsure)
     for position, key in enumerate(latent.keys):
         if key not in fields and not unsure:
             what = "no compared field has this name"
@@ -61,7 +56,7 @@ def latent_issues(
     known = list(variables)
     yield from _known_file_issues(latent, known, unsure)
     if latent.priors is not None:
-        yield from _prior_issues(latent, latent.priors, fields, unsure)
+        yield from _prior_issues(latent.priors, fields, unsure)
     held = {variable.holder for variable in known}
     if not latent.keys and not unsure and not {"alice", "bob"} <= held:
         one = held & {"alice", "bob"}
@@ -100,21 +95,50 @@ def _known_file_issues(
         yield ValidationIssue(("latent", "separate"), what, "true", "drop it, or drop `joint`")
 
 
-def _prior_issues(
-    latent: LatentSpec, priors: PriorsSpec, fields: Mapping[str, object], unsure: bool
+def _prior_issues(priors: PriorsSpec, fields: Mapping[str, object], unsure: bool) -> Iterator[ValidationIssue]:
+    seen: set[str] = set()
+    for position, one in enumerate(priors.m):
+        path = ("latent", "priors", "m", position, "field")
+        if one.field not in fields and not unsure:
+            what = "something is believed of a field that is not compared"
+            yield ValidationIssue(path, what, shown(one.field), nearest(one.field, fields))
+        if one.field in seen:
+            what = "two beliefs about one field contradict each other"
+            yield ValidationIssue(path, what, shown(one.field), "state one of them")
+        seen.add(one.field)
+
+
+def _keys_apart(latent: LatentSpec, variables: Iterable[VariableSpec], unsure: bool) -> Iterator[ValidationIssue]:
+    """Keys whose values a resolver does not have: it is sent the codes of variables, and of no name or address."""
+    both = {variable.name for variable in variables if variable.holder == "both"}
+    for position, key in enumerate(latent.keys):
+        if key not in both and not unsure:
+            yield ValidationIssue(
+                ("latent", "keys", position),
+                "in mode block_keyed a key must be among the variables of both files: whoever resolves would see how"
+                " often each value of another field occurs, and recognise names by it",
+                shown(key),
+                "drop it here, or list its categories under `variables`, held by both",
+            )
+
+
+def resolved_latent_issues(
+    latent: LatentSpec | None, mode: object, padding: object, joined: bool
 ) -> Iterator[ValidationIssue]:
-    believed: tuple[tuple[str, Sequence[MPriorSpec | UPriorSpec]], ...] = (("m", priors.m), ("u", priors.u))
-    for name, beliefs in believed:
-        seen: set[str] = set()
-        for position, one in enumerate(beliefs):
-            path = ("latent", "priors", name, position, "field")
-            if one.field not in fields and not unsure:
-                what = "something is believed of a field that is not compared"
-                yield ValidationIssue(path, what, shown(one.field), nearest(one.field, fields))
-            if one.field in seen:
-                what = "two beliefs about one field contradict each other"
-                yield ValidationIssue(path, what, shown(one.field), "state one of them")
-            seen.add(one.field)
-    if priors.p is not None and latent.p == "held":
-        what = "p is held at the Fellegi-Sunter estimate, and a belief about it has no effect"
-        yield ValidationIssue(("latent", "priors", "p"), what, remedy="set `latent.p` to free, or drop it")
+    """Issues between the latent step and how rows are joined in mode block_keyed."""
+    if latent is None or mode != "block_keyed":
+        return
+    if joined:
+        yield ValidationIssue(
+            ("latent",),
+            "the linkage unit must not join codes to signatures, as it would if it resolved",
+            "resolution by carole",
+            "drop one of the two",
+        )
+    if padding is not None:
+        yield ValidationIssue(
+            ("latent",),
+            "dummy records have no values, so that pairs of dummies would be known by their probabilities",
+            "padding",
+            "drop one of the two",
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -84,7 +84,16 @@ def trait_variables() -> list[dict[str, Any]]:
     ]
 
 
-def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_THE_KEY) -> Specification:
+RULES: tuple[Mapping[str, Any], ...] = (
+    MappingProxyType({"name": "month", "keys": [{"field": "born"}]}),
+    MappingProxyType({"name": "sex-and-driving", "keys": [{"field": "sex"}, {"field": KEY}]}),
+)
+"""Blocking in mode block_keyed: by what is in few categories, so that nearly all matches are candidates."""
+
+
+def insured_specification(
+    project: str, latent: Mapping[str, Any] | None = BY_THE_KEY, mode: Literal["open", "block_keyed"] = "open"
+) -> Specification:
     """A linkage of two insurers' files by little: given name, month of birth, sex and the key.
 
     That is too little to distinguish people by: the traits must help.
@@ -94,6 +103,8 @@ def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_TH
     project : str
     latent : mapping, optional
         The specification's section; None: none, the traits are carried along only.
+    mode : {"open", "block_keyed"}
+        With blocking in block_keyed, as that must have.
 
     Returns
     -------
@@ -103,7 +114,7 @@ def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_TH
         {
             "version": 1,
             "project": project,
-            "mode": "open",
+            "mode": mode,
             "custodians": {"alice": {"identifier": IDENTIFIER}, "bob": {"identifier": IDENTIFIER}},
             "fields": [
                 {"name": "given_name", "kind": "name"},
@@ -117,9 +128,9 @@ def insured_specification(project: str, latent: Mapping[str, Any] | None = BY_TH
                 {"name": "sex", "kind": "category"},
                 {"name": KEY, "kind": "category"},
             ],
+            "blocking": [dict(rule) for rule in RULES] if mode == "block_keyed" else [],
             "variables": trait_variables(),
             "latent": None if latent is None else dict(latent),
-            "model": {"dependence": "none"},
             "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
         }
     )

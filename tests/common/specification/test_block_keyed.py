@@ -81,7 +81,7 @@ def test_in_this_mode_the_order_of_rules_and_what_splits_them_is_part_of_the_enc
         (
             "retention:",
             "latent: {keys: [sex]}\nretention:",
-            r"latent.*candidate pairs' codes beside their comparison, which is the join that the mode prevents",
+            r"latent\.keys\[0\].*a key must be among the variables of both files",
         ),
     ],
 )

@@ -1,0 +1,163 @@
+"""The extended latent step: of a run against the library, of a resolver against a run in mode open."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.carole.engine.test_known_records import joint_set, linked, training_set
+from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured
+from tryst.carole.engine import LinkagePlan, latent_refit, local
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent import values_of
+from tryst.carole.engine.local import Run
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.engine.whole_files import WholeFiles
+from tryst.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
+from tryst.carole.extended_latent import (
+    ArrayPairs,
+    Classes,
+    ExtendedFit,
+    ExtendedSettings,
+    Refitted,
+    WeightedPairs,
+    fit_extended,
+)
+from tryst.carole.extended_latent.classes import kept as keep
+from tryst.carole.fellegi_sunter.dependence import Evidence, fit_joint
+from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+
+
+def quiet(stage: str, done: float) -> None:
+    """No progress."""
+
+
+@pytest.fixture(scope="module")
+def insured() -> Insured:
+    return Insured(3)
+
+
+def compared(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
+    """All pairs, each of them kept."""
+    run = Run(WholeFiles(*insured.sets), plan, RESOURCES, quiet)
+    with ThreadPoolExecutor(1) as pool:
+        found, kept, _ = run.compared(pool)
+    return found, kept
+
+
+def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: KeptPairs) -> ExtendedFit:
+    """The step from the library's functions alone, on pairs held as arrays."""
+    before, _ = conclude(found, kept.row_a, kept.row_b, plan, quiet)
+    values, _ = values_of(*insured.sets, plan.latent)
+    assert values is not None
+    bounds = [field.bounds for field in plan.compared]
+    pairs = ArrayPairs(kept.row_a, kept.row_b, kept.pattern)
+
+    def refit(factors: object, classes: Classes) -> Refitted:
+        every = keep(pairs, factors, np.zeros(found.patterns.n_patterns), -math.inf, lambda done: None)
+        links = LinkPosterior("one_to_one", every.row_a, every.row_b, found.n_a, found.n_b, threads=1)
+        evidence = Evidence(every.pattern, every.log_factor / math.log(2.0))
+        model, joint, posterior = fit_joint(
+            before.model, found.patterns, plan.dependence, None, (), found.levels, found.outside_blocks,
+            (links, every.pattern), plan.max_kin, evidence=evidence,
+        )  # fmt: skip
+        assert posterior is not None
+        scheme = replace(before.scheme.scheme.of(model, bounds), joint=joint, n_levels=tuple(map(len, bounds)))
+        matches = np.bincount(every.pattern, posterior.probability, minlength=found.patterns.n_patterns)
+        return Refitted(scheme, matches, joint.converged, joint.rounds, every, posterior)
+
+    settings = ExtendedSettings(precision=plan.latent.precision)
+    learn_from = WeightedPairs(before.pairs.row_a, before.pairs.row_b, before.pairs.link_probability)
+    return fit_extended(
+        values, pairs, found.patterns, before.scheme, bounds, settings, learn_from=learn_from, refit=refit
+    )
+
+
+def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local, "KEPT_PROBABILITY", 0.0)
+    monkeypatch.setattr(latent_refit, "KEPT_PROBABILITY", 0.0)
+    found, kept = compared(insured, SMALL)
+    fit = by_library(insured, SMALL, found, kept)
+    linkage = insured.linked(SMALL)
+    np.testing.assert_allclose(linkage.model.m, fit.scheme.model.m, atol=1e-6)
+    assert linkage.model.p == pytest.approx(fit.scheme.model.p, rel=1e-6)
+    assert linkage.latent is not None
+    assert linkage.latent.joint is not None
+    for clique, own in zip(linkage.latent.joint.model.cliques, fit.joint.cliques, strict=True):
+        np.testing.assert_allclose(clique.values, own.values, atol=1e-6)
+    assert fit.refitted is not None
+    rows = fit.refitted.kept
+    assert rows is not None
+    links = LinkPosterior(
+        "one_to_one", rows.row_a, rows.row_b, found.n_a, found.n_b, recall=fit.scheme.recall, threads=1
+    )
+    weight = fit.scheme.match_weights(found.patterns.gamma)[rows.pattern] + rows.log_factor / math.log(2.0)
+    own = links.probabilities(weight).probability
+    at = {pair: i for i, pair in enumerate(zip(linkage.pairs.row_a, linkage.pairs.row_b, strict=True))}
+    place = [at[pair] for pair in zip(rows.row_a, rows.row_b, strict=True)]
+    np.testing.assert_allclose(linkage.pairs.link_probability[place], own, atol=1e-6)
+
+
+def resolved(
+    insured: Insured, plan: LinkagePlan, brought: KnownRecords = NOTHING_KNOWN
+) -> tuple[Linkage, KeptPairs, np.ndarray]:
+    """As a resolver makes it from the same comparison: handles for rows, and codes of the asked records only."""
+    found, kept = compared(insured, plan)
+    order = np.lexsort((kept.row_b, kept.row_a))
+    request = ResolutionRequest(found, (bytes(32), bytes(32)), 1, brought)
+    request = unpack_request(pack_request(request, order), plan)
+    handles = []
+    for part, rows in zip(insured.sets, (kept.row_a[order], kept.row_b[order]), strict=True):
+        known, place = np.unique(rows, return_inverse=True)
+        codes = {name: replace(variable, codes=variable.codes[known]) for name, variable in part.variables.items()}
+        handles.append(ResolvedHandles(place.astype(np.int32), len(known), values=codes))
+    decided = decide(request, handles[0], handles[1], plan, quiet, "run")
+    return decided.linkage, kept, order[decided.order]
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, monkeypatch: pytest.MonkeyPatch):
+    insured = Insured(seed)
+    whole = insured.linked(PLAN)
+    monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
+    linkage, kept, place = resolved(insured, PLAN)
+    assert sorted(place.tolist()) == list(range(len(kept.pattern)))
+    rows = kept.row_a[place], kept.row_b[place]
+    links = {(int(rows[0][i]), int(rows[1][i])) for i in linkage.links}
+    others = {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
+    assert links == others
+    areas = []
+    matches = number_of_matches(*insured.persons)
+    for probability, pairs in (
+        (linkage.pairs.link_probability, rows),
+        (whole.pairs.link_probability, (whole.pairs.row_a, whole.pairs.row_b)),
+    ):
+        truth = matching_pairs(*insured.persons, *pairs)
+        unscored = insured.sets[0].n_rows * insured.sets[1].n_rows - len(probability)
+        areas.append(expected_precision_recall(probability, truth, matches, unscored).auc)
+    assert areas[0] == pytest.approx(areas[1], abs=0.002)
+
+
+@pytest.mark.parametrize("file", ["training", "joint"])
+def test_a_resolver_has_what_custodians_brought(insured: Insured, monkeypatch: pytest.MonkeyPatch, file: str):
+    """Training records, or the joint distribution itself: the same step as in mode open."""
+    names = [variable.name for variable in SMALL.latent.variables]
+    part = training_set(2_000) if file == "training" else joint_set(names)
+    brought = KnownRecords.of([part], SMALL.latent)
+    whole, plain = linked(insured, brought), insured.linked(SMALL)
+    monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
+    linkage, kept, place = resolved(insured, SMALL, brought)
+    links = {(int(kept.row_a[place[i]]), int(kept.row_b[place[i]])) for i in linkage.links}
+    assert links == {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
+    # A resolver keeps more improbable pairs, which the estimate then has too.
+    np.testing.assert_allclose(linkage.latent.joint.table(names), whole.latent.joint.table(names), atol=2e-4)
+    assert np.abs(plain.latent.joint.table(names) - whole.latent.joint.table(names)).max() > 2e-3
