@@ -10,6 +10,7 @@ birth as three fields, which do not depend on each other: what evidence chooses 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import get_args
@@ -93,17 +94,30 @@ def neighbours(rng: np.random.Generator, n: int = 1000, common: int = 500, moved
         b[wrong, q] = rng.integers(1000, 2000, int(wrong.sum()))
     gone = np.flatnonzero(rng.random(n) < moved)
     b[gone, 3:] = rng.integers(0, 60, len(gone))[:, None]
-    code = sum((a[:, None, q] == b[None, :, q]).astype(np.int64) << q for q in range(len(FIELDS)))
+    return counted(a, b, common)
+
+
+def counted(a: NDArray[np.int64], b: NDArray[np.int64], common: int) -> Neighbours:
+    """Every pair of two files compared for equality; the first `common` rows of both are the same people.
+
+    Parameters
+    ----------
+    a, b : ndarray of int64, shape (n_a, n_fields) and (n_b, n_fields)
+        Values.
+    common : int
+    """
+    (n_a, n_fields), n_b = a.shape, len(b)
+    code = sum((a[:, None, q] == b[None, :, q]).astype(np.int64) << q for q in range(n_fields))
     vectors, member, count = np.unique(np.asarray(code).ravel(), return_inverse=True, return_counts=True)
-    distinct = (vectors[:, None] >> np.arange(len(FIELDS)) & 1).astype(np.int8)
-    same = np.zeros((n, n), dtype=np.bool_)
+    distinct = (vectors[:, None] >> np.arange(n_fields) & 1).astype(np.int8)
+    same = np.zeros((n_a, n_b), dtype=np.bool_)
     same[np.arange(common), np.arange(common)] = True
     patterns = PatternCounts(distinct, np.zeros(len(distinct), dtype=np.uint32), count.astype(np.int64))
-    return Neighbours(patterns, member.ravel().astype(np.int64), same.ravel(), n, n)
+    return Neighbours(patterns, member.ravel().astype(np.int64), same.ravel(), n_a, n_b)
 
 
 def linked(
-    case: Neighbours, kind: str, max_kin: int = MAX_KIN
+    case: Neighbours, kind: str, max_kin: int = MAX_KIN, fields: Sequence[FieldLevels] = FIELDS
 ) -> tuple[Model, JointModel, NDArray[np.float64], NDArray[np.int64]]:
     """Link the built case.
 
@@ -116,7 +130,7 @@ def linked(
     links : ndarray of int64
         Pairs linked under one-to-one.
     """
-    model = fit(case.patterns, FIELDS, case.n_a, case.n_b)
+    model = fit(case.patterns, fields, case.n_a, case.n_b)
     start = believed_model(model, case.patterns)
     by_pattern = np.maximum(*(each.match_probabilities(case.patterns.gamma) for each in (model, start)))
     kept = np.flatnonzero(by_pattern[case.member] >= WORTH_KEEPING)

@@ -72,7 +72,7 @@ class DisclosureMeasure:
         ``share`` reads in per cent, ``probability`` as a number.
     needs
         The part of a specification that a limit on it requires: ``sensitive`` variables, published ``tables``,
-        ``quality``.
+        ``quality``; a ``joint model`` or a ``released joint`` distribution, beside sensitive variables.
     own_limit
         The entry of the section `assessment` by which it is judged, where that is none of its `limits`; its default
         holds where the policy does not name it.
@@ -93,7 +93,7 @@ class DisclosureMeasure:
     question: ResolutionRequest
     place: int = 0
     unit: Literal["share", "probability"] = "share"
-    needs: Literal["", "sensitive", "tables", "quality"] = ""
+    needs: Literal["", "sensitive", "tables", "quality", "joint model", "released joint"] = ""
     own_limit: Literal["", "near_copies", "minimum_overlap"] = ""
     accumulates: bool = True
     minimum: float = 0.0
@@ -257,6 +257,41 @@ register(
             question=LEARNT,
             place=4,
             needs="sensitive",
+        ),
+        DisclosureMeasure(
+            name="modelled_attribution",
+            title="Something sensitive is probable by the joint model",
+            meaning=(
+                "Expected share of the linked records of whose person's sensitive value they and the joint model leave"
+                " little doubt, and rightly."
+            ),
+            intruder=(
+                f"{_KEYS}, finds the linked records that have them, and takes each record's value as far as its link is"
+                " probable, and what the joint distribution says for the rest."
+            ),
+            sentence="Of {value} of the linked records the sensitive value is inferred, though links may be false.",
+            method="link probabilities and joint distribution; posterior at least 1 - `doubt`; with a 95 % interval",
+            question=LEARNT,
+            place=5,
+            needs="joint model",
+        ),
+        DisclosureMeasure(
+            name="joint_attribution",
+            title="Something sensitive follows from the joint distribution",
+            meaning=(
+                "Expected share of the linked records whose person's sensitive value the released joint distribution"
+                " leaves little doubt of, and rightly."
+            ),
+            intruder=(
+                "Whoever has the released joint distribution, and knows either a person's values of all key variables,"
+                " or, as its recipient, all that its own file says of a person; and that this person is in the combined"
+                " output."
+            ),
+            sentence="Of {value} of the linked records the released joint distribution tells the sensitive value.",
+            method="posterior at least 1 - `doubt`, as released and with its prior taken away; with a 95 % interval",
+            question=LEARNT,
+            place=6,
+            needs="released joint",
         ),
         DisclosureMeasure(
             name="subtraction",

@@ -150,8 +150,8 @@ def page(by_u: Mapping[str, Experiment], replicates: int, seed: int) -> str:
         "nothing.",
         "- The search needs a prior precision, which the paper does not give. With 1 the graphs have four to six edges "
         "and the decomposable divergence of Ext. EM is about .48, for non-matches among the weighted pairs dilute all "
-        "dependence between the files; with 64, the default of the extended step, it is as in the table "
-        "(`python -m benchmarks se17 --precisions 1 8 32 128`).",
+        "dependence between the files; with 64, which is used here, it is as in the table (`python -m benchmarks se17 "
+        "--precisions 1 8 32 128`). The extended step [chooses it](extended-latent.md) from the pairs.",
         "",
     ]
     return "\n".join(lines)

@@ -48,6 +48,9 @@ BOUNDS = ((0.5, 1.0), (0.5, 1.0))
 PERTURBED = 0.2
 """Share of B's keys that are wrong; half of the wrong surnames are misspellings, half another person's."""
 
+PRECISION = 64.0
+"""Of the prior, in the tables and figures of the page."""
+
 METHODS = ("FS", "Ext. EM", "Ext. EM +", "GP")
 PAPER = {
     "full dependence": (0.573, 0.546, 0.328, 0.508),
@@ -157,11 +160,11 @@ def linked(
     u : {"all_pairs", "corrected"}
         The paper's, and the corrected one.
     settings : ExtendedSettings, optional
-        By default every pair is used, as in the paper.
+        By default every pair is used, as in the paper, with a prior precision of `PRECISION`.
     methods : sequence of str
         Besides FS; by default all four.
     """
-    settings = settings or ExtendedSettings(heaviest=0.0)
+    settings = settings or ExtendedSettings(heaviest=0.0, precision=PRECISION)
     estimation = Estimation(u=u, refuse_unidentified=False)  # type: ignore[arg-type]
     fitted = fit_scheme("exact", files.patterns, KEYS, BOUNDS, FROM_A, FROM_B, estimation)
     # The surnames' shares among people; misspelt ones have none, and never agree.

@@ -19,6 +19,7 @@ from tryst.carole.assessment.differences import Differences, EarlierRelease, dif
 from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
 from tryst.carole.assessment.invented_records import invented_records
+from tryst.carole.assessment.joint_model import joint_model
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
@@ -34,6 +35,7 @@ from tryst.common.documents.result_warning import ResultWarning, by_severity, re
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
+from tryst.risk.models import JointDistribution
 
 DEFAULT_SEARCH = Resources(3 << 30, 1)
 """What an assessment may use."""
@@ -84,6 +86,7 @@ def assess(
     codes: str = "",
     copies: tuple[NearCopies, NearCopies] | None = None,
     former: tuple[int, int] = (0, 0),
+    joint: JointDistribution | None = None,
 ) -> Assessment:
     """Assess a combined output.
 
@@ -111,6 +114,8 @@ def assess(
         Near-copies within Alice's contribution and within Bob's; None: `near_copies` is not measured.
     former
         Other projects of the same custodians that were released within a year, and their links.
+    joint
+        The run's joint distribution in codes, wherever the extended latent step was; None: it has none.
 
     Raises
     ------
@@ -127,7 +132,7 @@ def assess(
         raise TrystError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
     names = [variable.name for variable in combined.variables]
     before = accumulated([json.loads(report) for report in earlier], names)
-    left = left_for_uniques(combined, policy, resources)
+    left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)
     progress("assess", 0.0)
     found = identification(combined, policy.fractions, left)
     progress("assess", 0.5)
@@ -136,10 +141,12 @@ def assess(
     counts = counted(combined, policy.tables, codes)
     differ = differences(combined.variables, counts, released)
     members = membership(combined, spec.release, policy.doubt)
+    progress("assess", 0.6)
+    model = joint_model(combined, spec, joint, linkage)
     progress("assess", 0.7)
     invented = invented_records(copies, members.document)
     measured = {**found.measures, **learnt.measures, **tables.measures, **differ.measures, **members.measures}
-    measured |= {**invented.measures, **false_links(spec, linkage)}
+    measured |= {**model.measures, **invented.measures, **false_links(spec, linkage)}
     limits = policy.judged_limits
     measures = {
         name: entry(name, measured[name], limits.get(name), before.largest.get(name))
@@ -148,7 +155,7 @@ def assess(
     }
     judged = {name: float(value["judged"]) for name, value in measures.items()}
     values = by_variable(combined, combined.with_role("key"), policy)
-    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before)
+    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before, model)
     progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {
@@ -160,7 +167,8 @@ def assess(
         "breaches": [{"measure": name, "value": judged[name], "limit": measures[name]["limit"]} for name in breaches],
         "measures": measures,
         "identification": found.document,
-        "attribution": {"variables": learnt.document},
+        "attribution": {"variables": model.added_to(learnt.document)},
+        **({"released_joint": model.released} if "joint_attribution" in model.measures else {}),
         "custodians": members.document,
         "contributions": invented.document,
         "tables": tables.tables,

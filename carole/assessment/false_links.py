@@ -33,12 +33,20 @@ def false_links(spec: Specification, linkage: LinkageDocument | None) -> Mapping
         return {}
     if linkage.links == 0:
         return {"false_links": Measure(0.0, "no link", 0.0, 0.0)}
+    estimated = estimated_precision(linkage)
+    if estimated is not None:
+        return {"false_links": _measure(*estimated)}
+    claimed = 0.0 if linkage.expected is None else 1 - linkage.expected.precision
+    return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
+
+
+def estimated_precision(linkage: LinkageDocument) -> tuple[ShareInterval, str] | None:
+    """The estimate of the share of true links that supposes least, and its method; None where there is none."""
     by_method = {estimate.method: estimate.precision for estimate in linkage.quality}
     for method in _PREFERRED:
         if method in by_method:
-            return {"false_links": _measure(by_method[method], method.replace("_", " "))}
-    claimed = 0.0 if linkage.expected is None else 1 - linkage.expected.precision
-    return {"false_links": Measure(claimed, "the model's claim; there is no estimate beside it", 0.0, 1.0)}
+            return by_method[method], method.replace("_", " ")
+    return None
 
 
 def _measure(precision: ShareInterval, method: str) -> Measure:

@@ -29,11 +29,14 @@ MODEL_CELL_BYTES, MODEL_CELL_BYTES_PER_KEY = 64, 40
 MERGE_BYTES = 160
 """Bytes of a combination and a merge of two categories, in the search for the smallest recoding."""
 
+JOINT_BYTES, JOINT_BYTES_PER_VARIABLE, JOINT_BYTES_PER_CATEGORY = 512, 24, 72
+"""Bytes of a link, where there is a joint model; the categories are those of all sensitive variables."""
+
 TABLE_CELL_BYTES = 200
 """Bytes of a cell of the table from which the published tables are made."""
 
 
-def needed(combined: Combined, policy: AssessmentSpec) -> int:
+def needed(combined: Combined, policy: AssessmentSpec, *, modelled: bool = False) -> int:
     """Bytes that an assessment needs, without the search for minimal sample uniques.
 
     Parameters
@@ -42,6 +45,8 @@ def needed(combined: Combined, policy: AssessmentSpec) -> int:
         The combined output.
     policy
         With the tables to be published.
+    modelled
+        Whether the run has a joint model.
     """
     variables = len(combined.variables)
     rows = len(combined.alice) + len(combined.bob)
@@ -58,12 +63,28 @@ def needed(combined: Combined, policy: AssessmentSpec) -> int:
         + pairs * (PAIR_BYTES + PAIR_BYTES_PER_VARIABLE * variables)
         + min(keys, MODEL_CELLS) * (MODEL_CELL_BYTES + MODEL_CELL_BYTES_PER_KEY * len(of_keys))
         + searched * MERGE_BYTES
+        + (needed_by_joint(combined) if modelled else 0)
         + min(cells, BASE_CELLS) * TABLE_CELL_BYTES
     )
 
 
-def left_for_uniques(combined: Combined, policy: AssessmentSpec, resources: Resources) -> Resources:
+def needed_by_joint(combined: Combined) -> int:
+    """Bytes that the measures by the joint model need."""
+    sensitive = combined.with_role("sensitive")
+    categories = sum(len(variable.categories) for variable in combined.variables if variable.name in sensitive)
+    each = JOINT_BYTES + JOINT_BYTES_PER_VARIABLE * len(combined.variables) + JOINT_BYTES_PER_CATEGORY * categories
+    return combined.n_records * each
+
+
+def left_for_uniques(
+    combined: Combined, policy: AssessmentSpec, resources: Resources, *, modelled: bool = False
+) -> Resources:
     """What an assessment may use, less the combined output and what it needs in any case.
+
+    Parameters
+    ----------
+    modelled
+        Whether the run has a joint model.
 
     Raises
     ------
@@ -72,6 +93,8 @@ def left_for_uniques(combined: Combined, policy: AssessmentSpec, resources: Reso
     """
     budget = MemoryBudget(resources.memory_bytes)
     budget.take(
-        combined.n_bytes + needed(combined, policy), "the assessment of the combined output", "carry fewer variables"
+        combined.n_bytes + needed(combined, policy, modelled=modelled),
+        "the assessment of the combined output",
+        "carry fewer variables",
     )
     return Resources(budget.free, resources.threads)

@@ -13,6 +13,7 @@ from tryst.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Lear
 from tryst.carole.assessment.cell_risk import Averaged, CellRisk
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.identification import KEY_MEASURES, KeyedRecords
+from tryst.carole.assessment.joint_model import JointModel
 from tryst.carole.assessment.publication import recovery
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.identification.key_file import KeyFile
@@ -40,6 +41,7 @@ def options(
     learnt: Mapping[str, Learnt],
     members: Mapping[str, Any],
     earlier: Accumulated,
+    by_joint: JointModel,
 ) -> list[dict[str, Any]]:
     """Ways of releasing less, each with the measures that it changes, as they would be assessed.
 
@@ -61,6 +63,8 @@ def options(
         What each custodian learns about the other's file, from `membership`.
     earlier
         What earlier releases add.
+    by_joint
+        The measures by the joint model, which no recoding of keys changes here: it would need another fit.
     """
     found: list[dict[str, Any]] = []
     if model is not None:
@@ -73,9 +77,10 @@ def options(
         found += _until_within(combined, model, trust, spec, measures, limits, effects)
         if "correct_matches" in limits:
             found += _minimal_merges(combined, model, trust, spec, measures)
-    found += _without_sensitive(learnt)
+    found += _without_sensitive(learnt, by_joint)
     found += _rounded(combined, spec, earlier.tables)
     found += _without_links(members)
+    found += _without_joint(by_joint)
     for option in found:
         effect = option["effect"]
         option["effect"] = {name: max(value, earlier.largest.get(name, 0.0)) for name, value in effect.items()}
@@ -239,12 +244,12 @@ def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float
     return sum(max(0.0, measures[m] - limit) for m, limit in limits.items() if m in measures)
 
 
-def _without_sensitive(learnt: Mapping[str, Learnt]) -> list[dict[str, Any]]:
+def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> list[dict[str, Any]]:
     found = []
     for name in learnt:
         others = [one for other, one in learnt.items() if other != name]
         effect = {measure: max((one.measure(measure) for one in others), default=0.0) for measure in SENSITIVE_MEASURES}
-        found.append(_option(f"leave out {name}", effect))
+        found.append(_option(f"leave out {name}", {**effect, **by_joint.without(name)}))
     return found
 
 
@@ -258,6 +263,13 @@ def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
     if sum(share > 0 for share in reported.values()) > 1:
         found.append(_option("give both custodians statistics only", {"members_disclosed": 0.0}))
     return found
+
+
+def _without_joint(by_joint: JointModel) -> list[dict[str, Any]]:
+    """Keep the joint distribution from its recipients, so that none infers anything by it."""
+    if "joint_attribution" not in by_joint.measures:
+        return []
+    return [_option("release no joint distribution", {"joint_attribution": 0.0})]
 
 
 def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[PublishedTable]) -> list[dict[str, Any]]:

@@ -143,7 +143,7 @@ class KnownRecords:
         if math.prod(values.model_levels) <= SATURATED_CELLS:
             graph = complete_graph(values.model_names)
         else:
-            graph = found_graph(counts, replace(settings, precision=PRECISION)).best.graph
+            graph = found_graph(counts, settings, PRECISION).best.graph
         return fit(counts, graph, "posterior mean", PRECISION)
 
 

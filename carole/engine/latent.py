@@ -16,7 +16,7 @@ from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.duplicates import duplicates
 from tryst.carole.engine.estimated import rule_fields, scored_patterns
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent_priors import believing
+from tryst.carole.engine.latent_effect import effect_of_values
 from tryst.carole.engine.latent_refit import KEPT_BYTES, RunRefit, by_itself
 from tryst.carole.engine.latent_warnings import latent_warnings
 from tryst.carole.engine.links import decide
@@ -130,8 +130,8 @@ def extended(
     plan: LinkagePlan,
     budget: MemoryBudget,
     progress: StageProgress,
-    *,
     known: KnownRecords = NOTHING_KNOWN,
+    *,
     every: ArrayPairs | None = None,
 ) -> Linkage:
     """Fit the extended latent model beside a linkage, keep pairs by it and decide again.
@@ -162,15 +162,16 @@ def extended(
     """
     latent = plan.latent or LatentPlan()
     settings = _settings(latent, plan)
-    before = believing(linkage.scheme, latent)
     values = known.values_for(values, latent)
     patterns = found.patterns
-    refit = RunRefit(found, pairs, before, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done))
+    refit = RunRefit(
+        found, pairs, linkage.scheme, plan, budget, settings.resolution, lambda done: progress(0.4 + 0.4 * done)
+    )
     fit = fit_extended(
         values,
         pairs,
         patterns,
-        before,
+        linkage.scheme,
         [field.bounds for field in plan.compared],
         settings,
         rules=rule_fields(plan),
@@ -217,7 +218,7 @@ def extended(
         warnings=(
             *linkage.warnings,
             *fit.warnings,
-            *latent_warnings(fit, linkage, latent),
+            *latent_warnings(fit, linkage, plan),
             *(() if posterior is None else posterior.warnings),
         ),
         latent=_result(
@@ -228,6 +229,7 @@ def extended(
             linkage,
             latent,
             fit.em.unconstrained_matches if posterior is None else posterior.expected_links,
+            settings,
         ),
     )
 
@@ -287,7 +289,7 @@ def joint_distribution(fit: ExtendedFit, latent: LatentPlan) -> JointDistributio
         JointVariable(str(name), of[str(name)].holder, levels, str(name) in coded)
         for name, levels in zip(fit.joint.names, fit.joint.levels, strict=True)
     )
-    return JointDistribution(variables, fit.joint, fit.value_fit.records)
+    return JointDistribution(variables, fit.joint, fit.value_fit.records, fit.value_fit.precision)
 
 
 def explained_groups(
@@ -344,6 +346,7 @@ def _result(
     before: Linkage,
     latent: LatentPlan,
     unconstrained_matches: float,
+    settings: ExtendedSettings,
 ) -> LatentResult:
     model = fit.scheme.model
     expected = before.pairs.link_probability
@@ -362,6 +365,16 @@ def _result(
         matches_before=float(expected.sum()) + before.matches_below_floor,
         bits=_spread(bits),
         explained=explained_groups(fit, patterns, (pairs, links), (before.pairs, before.links)),
+        effect=effect_of_values(
+            fit.values,
+            fit.value_fit,
+            _linked(before.pairs, settings),
+            (before.pairs, before.links),
+            (pairs, links),
+            fit.value_fit.precision or 0.0,
+            settings.seed,
+        ),
+        precision=fit.value_fit.precision,
     )
 
 

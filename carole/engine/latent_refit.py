@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.estimated import rule_fields
+from tryst.carole.engine.latent_priors import with_beliefs
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.refinement import refine
 from tryst.carole.engine.selection import KEPT_PROBABILITY, Selection, choose_classes
 from tryst.carole.engine.stream import KeptPairs
@@ -86,10 +88,15 @@ class RunRefit:
     resolution: float
     progress: StageProgress
 
+    @property
+    def latent(self) -> LatentPlan:
+        """The plan's latent step."""
+        return self.plan.latent or LatentPlan()
+
     def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
         """Estimate again."""
         found, plan, scheme = self.found, self.plan, self.scheme
-        held = scheme.model.p if plan.latent is not None and plan.latent.p == "held" else None
+        held = scheme.model.p if self.latent.p == "held" else None
         kept = None
         if plan.competing:
             chosen = self.keep(scheme, factors, classes, lambda done: self.progress(0.4 * done))
@@ -99,9 +106,10 @@ class RunRefit:
             rows = KeptPairs(none, none, none)
             evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
         links = found.posterior(rows.row_a, rows.row_b, plan)
+        scheme, levels = with_beliefs(scheme, found, self.latent)
         fitted, posterior = refine(
-            scheme, found.patterns, rows, links, plan, rule_fields(plan), found.levels, found.outside_blocks,
-            lambda done: self.progress(0.4 + 0.6 * done), evidence, held,
+            scheme, found.patterns, rows, links, plan, rule_fields(plan), levels, found.outside_blocks,
+            lambda done: self.progress(0.4 + 0.6 * done), evidence, held, self.latent.p_prior,
         )  # fmt: skip
         n = found.patterns.n_patterns
         if posterior is not None:

@@ -58,7 +58,7 @@ def resolved_with_values(
     progress : callable
         Called with the stage, "decide" or "latent", and the fraction of it done.
     known : KnownRecords, optional
-        Of the joint distribution.
+        Training records, or the joint distribution itself.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def resolved_with_values(
     every = ArrayPairs(*rows, found.pattern)
     budget = MemoryBudget(UNLIMITED)
     linkage = extended(
-        values, every, found, linkage, plan, budget, lambda done: progress("latent", done), known=known, every=every
+        values, every, found, linkage, plan, budget, lambda done: progress("latent", done), known, every=every
     )
     seconds = {**linkage.seconds, "latent": time.perf_counter() - started}
     linkage = replace(linkage, warnings=(*linkage.warnings, *left_out), seconds=seconds)

@@ -6,16 +6,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.extended_latent import ExtendedFit
 from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.message_words import listed
+from tryst.common.specification.model.schemes import SCHEMES
 
 MIN_LINKS = 2
 """Of fewer links nothing can vary."""
 
 
-def latent_warnings(fit: ExtendedFit, before: Linkage, latent: LatentPlan) -> Iterator[ResultWarning]:
+def latent_warnings(fit: ExtendedFit, before: Linkage, plan: LinkagePlan) -> Iterator[ResultWarning]:
     """Few records for the joint distribution, variables constant among links, beliefs that had no effect.
 
     Parameters
@@ -23,7 +26,7 @@ def latent_warnings(fit: ExtendedFit, before: Linkage, latent: LatentPlan) -> It
     fit : ExtendedFit
     before : Linkage
         By agreement alone.
-    latent : LatentPlan
+    plan : LinkagePlan
     """
     estimated = fit.value_fit.records > 0
     if estimated and fit.joint is not None and fit.joint.parameters > fit.value_fit.records:
@@ -33,8 +36,24 @@ def latent_warnings(fit: ExtendedFit, before: Linkage, latent: LatentPlan) -> It
     if estimated and not fit.value_fit.training:
         for name in constant_among_links(fit, before):
             yield result_warning("variable_constant_among_links", variable=name)
-    if latent.m_prior and np.array_equal(fit.scheme.model.m, before.scheme.model.m):
-        yield result_warning("priors_without_effect")
+    names = unmoved(plan)
+    if names:
+        yield result_warning("priors_without_effect", parameters=listed(names))
+
+
+def unmoved(plan: LinkagePlan) -> list[str]:
+    """Of m, u and p those whose beliefs have no effect under a plan.
+
+    A scheme that is not calibrated is not estimated again, and under an assignment p follows from the number of links.
+    """
+    latent = plan.latent or LatentPlan()
+    calibrated = SCHEMES[plan.scheme].calibrated
+    given = {
+        "m": bool(latent.m_prior) and not calibrated,
+        "u": bool(latent.u_prior) and not calibrated,
+        "p": any(latent.p_prior) and (plan.competing or latent.p == "held" or not calibrated),
+    }
+    return [name for name, without in given.items() if without]
 
 
 def constant_among_links(fit: ExtendedFit, before: Linkage) -> Iterator[str]:

@@ -176,9 +176,7 @@ class Run:
             self._budget.take(known.n_bytes, "the records of known values", "name a file of fewer records")
             values, left_out = values_of(*self._rows, self._plan.latent)
             if values is not None:
-                linkage = extended(
-                    values, self._passes, found, linkage, self._plan, self._budget, progress, known=known
-                )
+                linkage = extended(values, self._passes, found, linkage, self._plan, self._budget, progress, known)
         return replace(
             linkage,
             warnings=(*linkage.warnings, *left_out),

@@ -133,8 +133,10 @@ class LatentPlan:
         Compared fields whose value is evidence too where it agrees exactly.
     search, p, separate, rounds, precision
         As in `ExtendedSettings`.
-    m_prior
-        Beliefs about m of fields, in place of the plan's own.
+    m_prior, u_prior
+        Beliefs about m and u of fields, in matches and in other pairs.
+    p_prior
+        Matches and other pairs that are counted beside those of the files, where p is free.
     """
 
     variables: tuple[VariablePlan, ...] = ()
@@ -143,8 +145,10 @@ class LatentPlan:
     p: Literal["held", "free"] = "held"
     separate: bool = False
     rounds: int = 0
-    precision: float = 1.0
+    precision: float | None = None
     m_prior: tuple[tuple[str, MPrior], ...] = ()
+    u_prior: tuple[tuple[str, MPrior], ...] = ()
+    p_prior: tuple[float, float] = (0.0, 0.0)
 
     def held_by(self, side: str) -> tuple[VariablePlan, ...]:
         """The variables in the file of one custodian."""

@@ -67,6 +67,7 @@ def refine(
     progress: StageProgress,
     evidence: Evidence | None = None,
     p: float | None = None,
+    p_prior: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[FittedScheme, LinkProbabilities | None]:
     """Estimate again from link probabilities that obey the assignment, with dependent fields and standard errors.
 
@@ -89,6 +90,8 @@ def refine(
         What is known besides comparison, of each of `kept` or, where all records may have several matches, of classes.
     p : float, optional
         Where it is held; used where all records may have several matches.
+    p_prior : tuple of float
+        Matches and other pairs that are counted beside those of the files, where it is not.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def refine(
     pairs = (links, kept.pattern) if plan.competing else None
     model, joint, posterior = fit_joint(
         model, patterns, plan.dependence, reported, rules, level_counts, outside_blocks, pairs, plan.max_kin, progress,
-        evidence, None if plan.competing else p,
+        evidence, None if plan.competing else p, p_prior,
     )  # fmt: skip
     if not joint.converged:
         errors = no_errors(model, "the model had not converged")

@@ -1,8 +1,8 @@
 """The request to a resolver, as bytes: arrays by name, and a document.
 
 It holds counts of comparison vectors, which vector each candidate pair has, and what the conclusion must know of the
-two files; no signature, no blocking key, no row; and codes of other people, where the specification names training
-records. It is an archive (`archive`) that its reader does not trust. The result is in `resolution_result`.
+two files; no signature, no blocking key, no row. It is an archive (`archive`) that its reader does not trust. The
+result is in `resolution_result`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class ResolutionRequest:
     threads
         Threads that Carole used, for the document.
     known
-        Codes of training records or of a known joint distribution, for the latent step.
+        Training records or the joint distribution, which custodians have contributed for the latent step.
     """
 
     found: Candidates = dataclass_field(repr=False)
     requested: tuple[bytes, bytes]
     threads: int
-    known: KnownRecords = NOTHING_KNOWN
+    known: KnownRecords = dataclass_field(default=NOTHING_KNOWN, repr=False)
 
 
 def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
@@ -63,6 +63,7 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         "count": found.patterns.count,
         "pattern": found.pattern[order],
         "selected": found.selected,
+        **request.known.arrays(),
     }
     if found.levels is not None:
         arrays["levels"] = found.levels
@@ -72,7 +73,6 @@ def pack_request(request: ResolutionRequest, order: NDArray[np.int64]) -> bytes:
         arrays["checked"] = found.checked.agrees[order]
     for side, lacking in zip("ab", found.lacking, strict=True):
         arrays[f"lacking_{side}"], arrays[f"lacking_{side}_records"] = lacking.missing, lacking.records
-    arrays |= request.known.arrays()
     document = {
         "n_a": found.n_a,
         "n_b": found.n_b,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.engine.effect_of_values import LatentEffect
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from tryst.carole.fellegi_sunter.entities import Entities
@@ -170,6 +171,10 @@ class LatentResult:
         highest, but for the few lowest and highest; zeros where links are few.
     explained
         Groups of pairs, with the contributions of agreement and values.
+    effect
+        What the values changed.
+    precision
+        Total prior precision of the joint distribution, given or chosen; None where there is none.
     """
 
     joint: JointDistribution | None
@@ -185,6 +190,8 @@ class LatentResult:
     matches_before: float
     bits: NDArray[np.float64]
     explained: tuple[Explained, ...] = ()
+    effect: LatentEffect | None = None
+    precision: float | None = None
 
 
 @dataclass(frozen=True)

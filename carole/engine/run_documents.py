@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import PRECISION_DIGITS
+from tryst.carole.engine.effect_of_values import LatentEffect
 from tryst.carole.engine.insights import examples, shown_threshold, thresholds, unlinkable
 from tryst.carole.engine.model_section import floats, model_section
 from tryst.carole.engine.plan import LinkagePlan
@@ -135,6 +136,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "dependences": [list(pair) for pair in found.dependences],
         "parameters": 0 if found.joint is None else int(found.joint.model.parameters),
         "records": float(found.records),
+        "precision": found.precision,
         "held": found.held,
         "unconstrained_matches": found.unconstrained_matches,
         "iterations": found.iterations,
@@ -148,6 +150,20 @@ def _latent(found: LatentResult) -> dict[str, Any]:
                 "parts": [{"kind": kind, "name": name, "bits": bits} for kind, name, bits in group.parts],
             }
             for group in found.explained
+        ],
+        "effect": None if found.effect is None else _effect(found.effect),
+    }
+
+
+def _effect(effect: LatentEffect) -> dict[str, Any]:
+    return {
+        "made": effect.made,
+        "undone": effect.undone,
+        "divergence": effect.divergence,
+        "interval": None if effect.interval is None else list(effect.interval),
+        "dependences": [
+            {"variables": list(moved.variables), "joint": moved.joint, "links": moved.links}
+            for moved in effect.dependences
         ],
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from tryst.carole.engine.plan_parts import Bands, Canopies, FieldPlan, LatentPla
 from tryst.carole.fellegi_sunter.identifiability import not_identified, why_not_identified
 from tryst.carole.fellegi_sunter.settings import FieldLevels, MPrior
 from tryst.common.specification import LEVELS, BlockingRule, FieldSpec, Specification
-from tryst.common.specification.model.beliefs import MPriorSpec
+from tryst.common.specification.model.beliefs import PriorsSpec
 from tryst.common.specification.model.schemes import SCHEMES
 
 
@@ -32,7 +32,7 @@ def plan_of(spec: Specification) -> LinkagePlan:
         tolerance=spec.model.tolerance,
         expected_matches=spec.model.expected_matches,
         max_kin=spec.model.max_kin,
-        m_prior=_beliefs(spec.model.m_prior),
+        m_prior=tuple((one.field, MPrior(one.agreement, one.weight)) for one in spec.model.m_prior),
         latent=_latent(spec),
         check_field=_check_field(spec),
         replicates=0 if spec.quality is None else spec.quality.bootstrap or 0,
@@ -89,12 +89,18 @@ def _latent(spec: Specification) -> LatentPlan | None:
         separate=spec.latent.separate,
         rounds=spec.latent.rounds,
         precision=spec.latent.precision,
-        m_prior=_beliefs(() if spec.latent.priors is None else spec.latent.priors.m),
+        **_priors(spec.latent.priors),
     )
 
 
-def _beliefs(beliefs: Iterable[MPriorSpec]) -> tuple[tuple[str, MPrior], ...]:
-    return tuple((one.field, MPrior(one.agreement, one.weight)) for one in beliefs)
+def _priors(priors: PriorsSpec | None) -> dict[str, Any]:
+    if priors is None:
+        return {}
+    return {
+        "m_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.m),
+        "u_prior": tuple((one.field, MPrior(one.agreement, one.weight)) for one in priors.u),
+        "p_prior": (0.0, 0.0) if priors.p is None else (priors.p.matches, priors.p.non_matches),
+    }
 
 
 def _bounds(field: FieldSpec, spec: Specification) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ variables occur together, and how common the agreed values are (Smith and Elliot
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
 `bayes_factor`: the model of values; `elimination`, `compiled` and `kernels`: its Bayes factors.
 `estimation` (on `completion`): the joint distribution from weighted pairs. `classes`: passes over the pairs.
+`precision`: its prior precision, chosen.
 `em`: m beside the values; `refit`: the same with dependent fields and under an assignment.
 `overfitting`: how much better a model fits its own pairs. `fit`: the whole step.
 `explanation`: a pair's odds, bar by bar.
@@ -22,6 +23,7 @@ from tryst.carole.extended_latent.explanation import Contribution, explain
 from tryst.carole.extended_latent.fit import ExtendedFit, fit_extended
 from tryst.carole.extended_latent.overfitting import Round
 from tryst.carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
+from tryst.carole.extended_latent.precision import PrecisionChoice
 from tryst.carole.extended_latent.refit import Refit, Refitted
 from tryst.carole.extended_latent.settings import ExtendedSettings, Priors
 from tryst.carole.extended_latent.variables import Values, Variable
@@ -37,6 +39,7 @@ __all__ = [
     "ExtendedSettings",
     "KeptPairs",
     "Pairs",
+    "PrecisionChoice",
     "Priors",
     "Refit",
     "Refitted",

@@ -8,7 +8,8 @@ changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel
 from tryst.carole.extended_latent.completion import completed_by, completions, saturated_counts
 from tryst.carole.extended_latent.pairs import WeightedPairs
+from tryst.carole.extended_latent.precision import PrecisionChoice, choose_precision
 from tryst.carole.extended_latent.settings import ExtendedSettings
 from tryst.carole.extended_latent.variables import Values, check_codes, wrong
 from tryst.risk.models.annealing import anneal
@@ -59,6 +61,10 @@ class ValueFit:
         Weight of the training records among them.
     converged
         Whether the EM for the missing keys and the search for the graph converged.
+    precision
+        Total prior precision; None where there is no joint model, or it was known beforehand.
+    choice
+        How it was chosen; None where it was given.
     """
 
     model: ValueModel
@@ -66,6 +72,8 @@ class ValueFit:
     records: float = 0.0
     training: float = 0.0
     converged: bool = True
+    precision: float | None = None
+    choice: PrecisionChoice | None = field(default=None, repr=False)
 
     @property
     def graph(self) -> Graph | None:
@@ -91,6 +99,7 @@ def estimate(
     values : Values
     weighted : WeightedPairs
     settings : ExtendedSettings
+        Without a precision it is chosen (`choose_precision`).
     training : ndarray of int32, shape (n_records, n_variables), optional
         Records of people like these, over all variables; -1 is missing. Each counts as one match.
 
@@ -106,23 +115,49 @@ def estimate(
     if not values.model_columns:
         return ValueFit(ValueModel.of(None, alone), None, weighted.total + n_training, n_training)
     data = match_records(values, weighted, training)
-    counts, converged = complete_counts(data, settings)
-    search = found = None
-    if len(data.names) > 1:
-        search = found_graph(counts, settings)
-        found = search.best.graph
-    fitted = fit_incomplete(
-        data,
-        empty_graph(data.names) if found is None else found,
-        precision=settings.precision,
-        tolerance=TOLERANCE,
-        max_iterations=MAX_ITERATIONS,
-    )
-    model = ValueModel.of(fitted.model, alone)
+    choice = None
+    precision = settings.precision
+    if precision is None:
+        choice = _choice(values, weighted, settings, training)
+        precision = choice.precision
+    fitted, search, converged = next(joint_models(data, settings, [precision]))
+    model = ValueModel.of(fitted, alone)
     if settings.separate:
-        files = [file_model(values, side, settings) for side in ("alice", "bob")]
-        model = ValueModel(fitted.model, files[0], files[1], alone)
-    return ValueFit(model, search, data.total, n_training, converged and fitted.converged)
+        files = [file_model(values, side, settings, precision) for side in ("alice", "bob")]
+        model = ValueModel(fitted, files[0], files[1], alone)
+    return ValueFit(model, search, data.total, n_training, converged, precision, choice)
+
+
+def joint_models(
+    data: IncompleteCounts, settings: ExtendedSettings, precisions: Sequence[float]
+) -> Iterator[tuple[FittedModel, SearchResult | None, bool]]:
+    """The joint distribution with each precision, its search (None of one variable), and whether all converged."""
+    complete: tuple[SparseCounts, bool] | None = None
+    for precision in precisions:
+        if complete is None or not _saturated(data):
+            complete = complete_counts(data, settings, precision)
+        search = found_graph(complete[0], settings, precision) if len(data.names) > 1 else None
+        fitted = fit_incomplete(
+            data,
+            empty_graph(data.names) if search is None else search.best.graph,
+            precision=precision,
+            tolerance=TOLERANCE,
+            max_iterations=MAX_ITERATIONS,
+        )
+        yield fitted.model, search, complete[1] and fitted.converged
+
+
+def _choice(
+    values: Values, weighted: WeightedPairs, settings: ExtendedSettings, training: NDArray[np.int32] | None
+) -> PrecisionChoice:
+    """The precision for these pairs, its graphs found by steepest ascent whatever the search."""
+    quick = replace(settings, search="greedy")
+
+    def models(pairs: WeightedPairs, precisions: Sequence[float]) -> Iterator[FittedModel]:
+        for model, _, _ in joint_models(match_records(values, pairs, training), quick, precisions):
+            yield model
+
+    return choose_precision(values, weighted, models, settings.seed)
 
 
 def match_records(
@@ -159,31 +194,34 @@ def match_records(
     return IncompleteCounts.from_records(records[some], values.model_levels, values.model_names, weights[some])
 
 
-def complete_counts(data: IncompleteCounts, settings: ExtendedSettings) -> tuple[SparseCounts, bool]:
+def _saturated(data: IncompleteCounts) -> bool:
+    """Whether all completions of the records can be held."""
+    return bool(completions(data).sum() <= SATURATED_CELLS)
+
+
+def complete_counts(data: IncompleteCounts, settings: ExtendedSettings, precision: float) -> tuple[SparseCounts, bool]:
     """Expected counts of complete records, and whether their EM converged."""
-    if completions(data).sum() <= SATURATED_CELLS:
+    if _saturated(data):
         return saturated_counts(data, TOLERANCE, MAX_ITERATIONS)
     graph = empty_graph(data.names)
     seen: list[Graph] = []
     while graph not in seen and len(seen) < MAX_GRAPHS:
         seen.append(graph)
-        fitted = fit_incomplete(
-            data, graph, precision=settings.precision, tolerance=1e-5, max_iterations=MAX_ITERATIONS
-        )
+        fitted = fit_incomplete(data, graph, precision=precision, tolerance=1e-5, max_iterations=MAX_ITERATIONS)
         counts = completed_by(fitted.model, data)
-        graph = found_graph(counts, settings).best.graph
+        graph = found_graph(counts, settings, precision).best.graph
     return counts, graph in seen
 
 
-def found_graph(counts: SparseCounts, settings: ExtendedSettings) -> SearchResult:
+def found_graph(counts: SparseCounts, settings: ExtendedSettings, precision: float) -> SearchResult:
     """The search that the settings select."""
-    scores = HyperDirichlet(counts, settings.precision)
+    scores = HyperDirichlet(counts, precision)
     if settings.search == "annealing":
         return anneal(scores, np.random.default_rng(settings.seed), moves=settings.moves)
     return greedy(scores)
 
 
-def file_model(values: Values, side: str, settings: ExtendedSettings) -> FittedModel:
+def file_model(values: Values, side: str, settings: ExtendedSettings, precision: float) -> FittedModel:
     """A model of one file's variables and keys, from its records."""
     codes = values.codes_a if side == "alice" else values.codes_b
     columns = [v for v in values.model_columns if values.variables[v].holder in (side, "both")]
@@ -201,10 +239,8 @@ def file_model(values: Values, side: str, settings: ExtendedSettings) -> FittedM
     data = IncompleteCounts.from_records(kept, levels, names)
     graph = empty_graph(names)
     if len(columns) > 1:
-        graph = found_graph(complete_counts(data, settings)[0], settings).best.graph
-    return fit_incomplete(
-        data, graph, precision=settings.precision, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS
-    ).model
+        graph = found_graph(complete_counts(data, settings, precision)[0], settings, precision).best.graph
+    return fit_incomplete(data, graph, precision=precision, tolerance=TOLERANCE, max_iterations=MAX_ITERATIONS).model
 
 
 def frequencies(

@@ -222,7 +222,7 @@ def fit_extended(
             p = em.model.p
             log_odds = scheme.match_weights(patterns.gamma) * math.log(2.0) + math.log(p) - math.log1p(-p)
             learn_from = posterior_pairs(pairs, factors, log_odds, heaviest, settings.seed, reported("learn"))
-        value_fit = estimate(values, learn_from, settings, training)
+        value_fit = estimate(values, learn_from, replace(settings, precision=value_fit.precision), training)
     progress("model", 1.0)
     warnings = (*_warnings(value_fit, em, settings, refitted), *_overfitting(rounds))
     return ExtendedFit(values, value_fit, scheme, em, classes, factors, tuple(rounds), warnings, refitted)

@@ -10,7 +10,7 @@ sign.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ def held_out(
     ]
     if min(part.total for part in parts) < 1:
         return inside, math.nan
+    settings = replace(settings, precision=fitted.precision)
     outside = 0.0
     for matches_behind_m, tried_on in (parts, parts[::-1]):
         model = estimate(values, matches_behind_m, settings, training).model.match

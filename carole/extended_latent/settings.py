@@ -53,9 +53,9 @@ class ExtendedSettings:
     moves
         Moves of the annealing.
     precision
-        Total prior precision, of the search and of the fitted cell probabilities (posterior means). More than the 1
-        that suits clean data: non-matches among the weighted pairs dilute every dependence of Alice's variables on
-        Bob's, so that the evidence for it is understated (`docs/extended-latent.md` has the numbers).
+        Total prior precision, of the search and of the fitted cell probabilities (posterior means). None: chosen from
+        the pairs by how well the model orders pairs that it was not estimated from (`precision.choose_precision`), at
+        the cost of some twenty estimations, of bounded size.
     separate
         Whether the denominator of the Bayes factor has separate models, one for each file's values, instead of the
         numerator's margins.
@@ -86,7 +86,7 @@ class ExtendedSettings:
 
     search: Search = "greedy"
     moves: int = 100_000
-    precision: float = 64.0
+    precision: float | None = None
     separate: bool = False
     p: P = "held"
     one_to_one: bool = True
@@ -105,8 +105,8 @@ class ExtendedSettings:
             raise wrong("expected greedy or annealing", "latent.search", repr(self.search))
         if self.p not in get_args(P):
             raise wrong("expected held or free", "latent.p", repr(self.p))
-        if not (self.precision > 0 and math.isfinite(self.precision)):
-            raise wrong("expected a number above 0", "latent.precision", str(self.precision))
+        if self.precision is not None and not (self.precision > 0 and math.isfinite(self.precision)):
+            raise wrong("expected a number above 0, or none", "latent.precision", str(self.precision))
         if not 0 <= self.heaviest <= 1:
             raise wrong("expected 0 to 1", "latent.heaviest", str(self.heaviest))
         if not 0 < self.resolution <= 1:

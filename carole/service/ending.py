@@ -21,6 +21,7 @@ from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.logging_setup import log
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
+from tryst.risk.models import JointDistribution
 
 
 def end_run(
@@ -34,6 +35,7 @@ def end_run(
     resources: Resources,
     progress: Progress,
     copies: tuple[NearCopies, NearCopies] | None = None,
+    joint: JointDistribution | None = None,
 ) -> int:
     """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
 
@@ -55,6 +57,8 @@ def end_run(
         What the run may use; the assessment gets what is left of it.
     copies
         Near-copies within each contribution, where the specification requests an assessment.
+    joint
+        What the extended latent step estimated, in codes; None: there was none.
 
     Returns
     -------
@@ -88,6 +92,7 @@ def end_run(
             coding(project.name, project.encoding_digest, project.epoch),
             copies,
             (former.projects, former.links),
+            joint,
         )
         progress("seal", 0.0)
         sealed = {**make_shares(), REPORT: (assessed.report,), COUNTS: (assessed.counts,)}

@@ -77,12 +77,13 @@ def carry_out(
     del alice, bob, records_a, records_b  # frees the signatures' memory for the assessment
     document = findings(linkage, plan, resources, seconds)
 
+    joint = None if linkage.latent is None else linkage.latent.joint
+
     def sealed() -> dict[str, Iterable[bytes]]:
-        joint = granted_joint(None if linkage.latent is None else linkage.latent.joint, spec)
-        return shares(spec, lease.run, linkage, document, reader.members, joint)
+        return shares(spec, lease.run, linkage, document, reader.members, granted_joint(joint, spec))
 
     held_bytes = linkage.pairs.n_bytes
-    return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies)
+    return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies, joint)
 
 
 def _contribution(store: Store, name: str, side: Side) -> SignatureSet:

@@ -87,7 +87,9 @@ def resolve_or_release(
         return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members, joint)
 
     held_bytes = sum(map(len, (*decided.shares.values(), *rows.values())))
-    return end_run(store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies)
+    return end_run(
+        store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies, decided.joint
+    )
 
 
 def _request_resolution(
@@ -111,7 +113,8 @@ def _request_resolution(
     digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
     contents = {rows_of(side): [content] for side, content in requested.items()}
     known = known_records(store, lease.project, plan_of(spec))
-    contents[RESOLUTION_REQUEST] = [pack_request(ResolutionRequest(found, digests, resources.threads, known), order)]
+    request = ResolutionRequest(found, digests, resources.threads, known)
+    contents[RESOLUTION_REQUEST] = [pack_request(request, order)]
     store.runs.request_row_handles(
         lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
     )

@@ -137,6 +137,22 @@ class AttributionPart(Part):
     variables: list[SensitiveVariable]
 
 
+class JointEntry(Part):
+    """What the released joint distribution tells of one sensitive variable to one intruder."""
+
+    variable: str
+    intruder: Literal["keys", "alice", "bob"]
+    """Who knows the key variables; or the recipient, who knows all that its own file says of its people."""
+    inferred: Share
+    """Expected share of the linked records whose person's value is inferred rightly and with little doubt."""
+    lower: Share
+    upper: Share
+    by_frequency: Share
+    """The same for whoever knows only how common the values are."""
+    posterior: str
+    """Which posterior tells more: as released, or with the prior taken away."""
+
+
 class CustodianPart(Part):
     """What a custodian learns of the other's file."""
 
@@ -282,6 +298,8 @@ class AssessmentDocument(Document):
     """By name, as the table of measures in assessment.md lists them."""
     identification: IdentificationPart
     attribution: AttributionPart
+    released_joint: list[JointEntry] | None = None
+    """Absent where no joint distribution is released, and in documents of former releases."""
     custodians: dict[str, CustodianPart]
     contributions: dict[str, ContributionPart] | None = None
     """By custodian; absent in documents of former releases."""

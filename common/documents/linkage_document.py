@@ -195,6 +195,32 @@ class Before(Part):
     recall: float | None
 
 
+class MovedDependence(Part):
+    """Two variables that the joint distribution joins, and their mutual information, in bits."""
+
+    variables: list[str]
+    joint: float
+    """By the joint distribution."""
+    links: float
+    """By that of the links of agreement alone."""
+
+
+class EffectOfValues(Part):
+    """What the values changed."""
+
+    made: Count | None
+    """Links that agreement alone had not made; null, as the next: fewer than 20, but not 0."""
+    undone: Count | None
+    """Links of agreement alone that the values undid."""
+    divergence: float | None
+    """Jensen-Shannon divergence, base 2, between the joint distribution and that of the links of agreement alone, each
+    counted once, under the same graph and prior; corrected for what is due to few records. Null where links are few."""
+    interval: list[float] | None
+    """Its 95 % interval, by a bootstrap over Alice's records; null where the distribution is too large for it."""
+    dependences: list[MovedDependence]
+    """The edges of the graph."""
+
+
 class Latent(Part):
     """The extended latent step."""
 
@@ -208,6 +234,8 @@ class Latent(Part):
     """Free parameters."""
     records: float
     """Weight of the pairs it was estimated from."""
+    precision: float | None = None
+    """Total precision of its prior, given or chosen; null where there is none, or of a former release."""
     held: float
     """Matches at the held p."""
     unconstrained_matches: float
@@ -219,6 +247,8 @@ class Latent(Part):
     bits: list[float]
     """Quartiles of the bits that the values add to a link."""
     explained: list[ExplainedGroup]
+    effect: EffectOfValues | None = None
+    """What the values changed."""
 
 
 class LinkageDocument(Document):

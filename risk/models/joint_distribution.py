@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models.counts import distinct_rows
 from tryst.risk.models.factors import Factor
 from tryst.risk.models.fitted import FittedModel
 from tryst.risk.models.graphs import Graph
@@ -25,6 +26,9 @@ FORMAT = 1
 MAX_VARIABLES = 128
 MAX_ROWS = 2**22
 """Rows of all cliques together."""
+
+_NO_COUNT = 1e-6
+"""Number of people in a cell below which it is taken for empty: what the arithmetic leaves of 0."""
 
 _AGREE = 1e-6
 """How far cliques may differ on a separator, or from sum 1."""
@@ -71,11 +75,15 @@ class JointDistribution:
         probability.
     records
         Weight of the pairs (and training records) that it was estimated from: the number of observations behind it.
+    precision
+        Total prior precision of posterior means, in observations; None: not known, or the distribution was not
+        estimated.
     """
 
     variables: tuple[JointVariable, ...]
     model: FittedModel = field(repr=False)
     records: float
+    precision: float | None = None
 
     def __post_init__(self) -> None:
         reported = tuple((variable.name, variable.levels) for variable in self.variables)
@@ -102,11 +110,81 @@ class JointDistribution:
         """
         return self.model.marginal(list(names), given)
 
+    def conditional(self, target: str, codes: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Distribution of a variable for many people, given what is known of each.
+
+        Parameters
+        ----------
+        target
+            Name of the variable; its own column of `codes` is not looked at.
+        codes : ndarray of int32, shape (n_people, n_variables)
+            -1 where nothing is known.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_people, n_levels)
+            Each row sums to 1, or is 0 where the distribution excludes what is known.
+
+        Raises
+        ------
+        TrystError
+            PARAMETER for a variable that it does not have, or codes out of range.
+
+        Notes
+        -----
+        A pass of the distinct rows through the junction tree for each level of the variable.
+        """
+        (column,) = self.model.positions([target])
+        known = self.model.checked(codes, missing=True)
+        known[:, column] = -1
+        levels = self.variables[column].levels
+        if not len(known):
+            return np.zeros((0, levels))
+        first, inverse = distinct_rows(known + 1, [n + 1 for n in self.model.levels])
+        distinct = known[first]
+        logs = np.empty((len(distinct), levels))
+        for level in range(levels):
+            distinct[:, column] = level
+            logs[:, level] = self.model.log_marginal(distinct)
+        largest = logs.max(axis=1, keepdims=True)
+        found = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))
+        total = found.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0)[inverse])
+
+    def without_prior(self) -> Self | None:
+        """The relative frequencies behind posterior means: what anyone can compute who knows how they were smoothed.
+
+        Returns
+        -------
+        JointDistribution or None
+            None where nothing was smoothed as far as is known, or nothing is left.
+
+        Notes
+        -----
+        A cell of a clique of `size` cells has the probability (n + precision / size) / (records + precision).
+        """
+        precision = self.precision
+        if self.model.estimate != "posterior mean" or not self.records > 0 or precision is None:
+            return None
+        whole = self.records + precision
+        cliques = []
+        for factor in self.model.cliques:
+            size = math.prod(factor.levels)
+            counts = factor.values * whole - precision / size
+            held = counts > _NO_COUNT
+            if not held.any():
+                return None
+            kept = counts[held] / counts[held].sum()
+            cliques.append(Factor(factor.variables, factor.levels, factor.cells[held], kept))
+        model = FittedModel(self.model.graph, self.model.levels, self.model.tree, tuple(cliques), "maximum likelihood")
+        return replace(self, model=model, precision=None)
+
     def to_json(self) -> str:
         """The distribution as JSON; `from_json` reads it back exactly."""
         document = {
             "format": FORMAT,
             "records": self.records,
+            **({} if self.precision is None else {"precision": self.precision}),
             "estimate": self.model.estimate,
             "variables": [
                 {
@@ -154,6 +232,9 @@ class JointDistribution:
         records = float(document["records"])
         if not (records >= 0 and math.isfinite(records)):
             raise _malformed("a number of records below 0")
+        precision = document.get("precision")
+        if precision is not None and not (float(precision) > 0 and math.isfinite(float(precision))):
+            raise _malformed("a prior precision that is not above 0")
         names = [variable.name for variable in variables]
         edges = [(names[v], names[w]) for v, w in document["edges"] if 0 <= v < w]
         graph = Graph.from_edges(names, edges)
@@ -172,7 +253,7 @@ class JointDistribution:
             if np.abs(other.look_up(separator.cells) - separator.values).max(initial=0) > _AGREE:
                 raise _malformed("cliques that disagree on what they share")
             del a
-        return cls(variables, model, records)
+        return cls(variables, model, records, None if precision is None else float(precision))
 
 
 def _variable(item: Mapping[str, Any]) -> JointVariable:

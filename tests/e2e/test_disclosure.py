@@ -1,6 +1,6 @@
-"""Four projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
+"""Five projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
 
-For one steward, or for two.
+For one steward, or for two; for its links, or for the joint distribution that it gives to Alice.
 
 The steward and Carole's operator type their commands; all else is requested over the wire.
 """
@@ -34,26 +34,32 @@ VARIABLES = "\n".join(
     if v["name"] in ROLES
 )
 
+_MAKES = next(v["categories"] for v in trait_variables() if v["name"] == "MakeModel")
+PRICE = f"\n  - {{name: Price, column: MakeModel, holder: bob, role: sensitive, categories: [{', '.join(_MAKES)}]}}"
+"""Something sensitive that follows from a key: what a car costs, from its make."""
 
-def judged_by(project: str, limit: float, on_breach: str) -> str:
-    """A specification whose policy limits the share of sample uniques."""
+
+def judged_by(project: str, limits: str, on_breach: str, joint: str = "") -> str:
+    """A specification with a policy; `joint`: who receives the joint distribution, if the latent step is taken."""
+    latent, to, price = ("", "", "") if not joint else ("latent: {}\n", f", joint: {joint}", PRICE)
     more = f"""\
 variables:
-{VARIABLES}
+{VARIABLES}{price}
 assessment:
   fractions: {{alice: 0.05, bob: 0.05, combined: 0.025}}
-  limits: {{sample_uniques: {limit}}}
+  limits: {{{limits}}}
   on_breach: {on_breach}
-release: {{assessment: policy, alice: links, bob: links, coordinator: statistics}}
+{latent}release: {{assessment: policy, alice: links, bob: links, coordinator: statistics{to}}}
 """
     return specification(project, bits=512, more=more)
 
 
 TEXTS = {
-    "passes": judged_by("passes", 1.0, "refuse"),
-    "refused": judged_by("refused", 0.0, "refuse"),
-    "held": judged_by("held", 0.0, "hold"),
-    "twice": judged_by("twice", 0.0, "hold\n  signatures: 2"),
+    "passes": judged_by("passes", "sample_uniques: 1.0", "refuse"),
+    "refused": judged_by("refused", "sample_uniques: 0.0", "refuse"),
+    "held": judged_by("held", "sample_uniques: 0.0", "hold"),
+    "twice": judged_by("twice", "sample_uniques: 0.0", "hold\n  signatures: 2"),
+    "joint": judged_by("joint", "sample_uniques: 1.0, joint_attribution: 0.5", "hold", "alice"),
 }
 
 
@@ -195,6 +201,24 @@ def test_what_two_must_sign_is_released_by_the_second(judged: Judged) -> None:
     assert signed == [("steward", 1), ("second", 2)]
     (released,) = [entry["details"]["assessment"] for entry in entries if entry["action"] == "release"]
     assert released == "overridden by the stewards steward and second"
+
+
+def test_a_joint_distribution_that_discloses_too_much_waits_for_a_steward(judged: Judged, tmp_path: Path) -> None:
+    made = judged.made
+    assert made.status("joint").state == STATE.PROJECT_STATE_HELD
+    assert not any(judged.fetched(side, "joint") for side in Side)
+    judged.types("steward", "report", "joint", "--out", tmp_path, "--config", judged.steward)
+    document = json.loads((tmp_path / "assessment.json").read_text())
+    assert [breach["measure"] for breach in document["breaches"]] == ["joint_attribution"]
+    assert {entry["intruder"] for entry in document["released_joint"]} == {"keys", "alice"}
+    assert document["measures"]["joint_attribution"]["method"].endswith("worst for Price, given key variables")
+    page = (tmp_path / "risk.html").read_text()
+    assert "Something sensitive follows from the joint distribution" in page
+    assert "Release no joint distribution" in page
+    judged.decides("joint", "release")
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("joint").sides))
+    received = {side: (made.folders[side] / "results" / "joint").rglob("joint.json") for side in Side}
+    assert {side: len(list(found)) for side, found in received.items()} == {Side.ALICE: 1, Side.BOB: 0}
 
 
 def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_path: Path) -> None:

@@ -1,4 +1,9 @@
-"""Which pairs of fields independence describes worst, within matches and within non-matches, in words."""
+"""Which pairs of fields independence describes worst, within matches and within non-matches, in words.
+
+Where the specification has fields independent although two of them are strongly dependent, a run warns of it. Only
+agreement of two people counts for that: it makes non-matches look like matches, so that too many are claimed. Errors
+that two fields share make matches look like non-matches.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ from numpy.typing import NDArray
 
 from tryst.carole.fellegi_sunter.dependence.structure import EstimationMask, Tables, coarse
 from tryst.carole.fellegi_sunter.settings import FieldLevels
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 
 Class = Literal["matches", "others"]
 
@@ -20,6 +26,13 @@ FEWEST_PAIRS = 10.0
 
 MAX_MISFITS = 10
 """Maximum number of pairs of fields reported, the worst first."""
+
+STRONG = 1.5
+"""Factor of observed over expected agreement on both fields from which a dependence ignored is warned of: at it a model
+of independent fields claims 4 to 8 % more matches than where nothing depends (docs/dependence.md)."""
+
+CERTAIN = 10.0
+"""Minimum log Bayes factor of a dependence that is warned of, that of an edge among strangers."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +121,43 @@ def misfits(
         names = (fields[v].name, fields[w].name)
         found.append(Misfit(within, names, gain, float(observed), float(expected)))
     return tuple(sorted(found, key=lambda misfit: -misfit.gain))[:MAX_MISFITS]
+
+
+def ignored_dependence(found: Sequence[Misfit], n_kin: int) -> tuple[ResultWarning, ...]:
+    """Warning of the strongest dependence that a model of independent fields ignores, if it is a strong one.
+
+    Parameters
+    ----------
+    found : sequence of Misfit
+        Of a model whose fields are independent by its settings.
+    n_kin : int
+        Its classes of kin.
+
+    Returns
+    -------
+    tuple of ResultWarning
+        One or none.
+    """
+    strong = [
+        misfit
+        for misfit in found
+        if misfit.within == "others" and misfit.gain >= CERTAIN and misfit.observed >= STRONG * misfit.expected > 0
+    ]
+    if not strong:
+        return ()
+    strongest = max(strong, key=lambda misfit: misfit.observed / misfit.expected)
+    first, second = strongest.fields
+    ratio = strongest.observed / strongest.expected
+    others = len(strong) - 1
+    more = f"; {others} other pair{'s' if others > 1 else ''} of fields too" if others else ""
+    effect = (
+        "only a class of kin makes up for it"
+        if n_kin
+        else ("the second counts as evidence of its own, and too many matches are claimed")
+    )
+    return (
+        result_warning("dependence_ignored", first=first, second=second, times=_times(ratio), effect=effect, more=more),
+    )
 
 
 def _times(ratio: float) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.fellegi_sunter.dependence.diagnosis import ignored_dependence
 from tryst.carole.fellegi_sunter.dependence.evidence import Evidence
 from tryst.carole.fellegi_sunter.dependence.joint import JointModel, OutsideBlocks
 from tryst.carole.fellegi_sunter.dependence.maximisation import Kept, Maximisation
@@ -57,6 +58,7 @@ def fit_joint(
     progress: StageProgress = lambda _: None,
     evidence: Evidence | None = None,
     p: float | None = None,
+    p_prior: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[Model, JointModel, LinkProbabilities | None]:
     """Estimate a model whose fields may depend on each other, in each class separately.
 
@@ -83,6 +85,8 @@ def fit_joint(
     p : float, optional
         Where it is held. Under an assignment it is only what the model states: link probabilities follow from the
         number of links.
+    p_prior : tuple of float
+        Matches and other pairs that are counted beside those of the files, where p is estimated.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def fit_joint(
     .. [1] Dawid and Lauritzen, Annals of Statistics 21, 1993. doi:10.1214/aos/1176349260
     """
     settings = settings or Estimation()
-    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, p)
+    step = Maximisation(model, patterns, dependence, settings, rules, level_counts, outside_blocks, p, p_prior)
     start = step.start(max_kin, pairs)
     n_pairs = float(model.n_a) * model.n_b
     first, recall = min(start.matches / n_pairs, 1 - 1e-9) if p is None else p, 1.0
@@ -140,6 +144,8 @@ def fit_joint(
         evidence_of_kin=start.evidence,
     )
     warnings = second_warnings(current, step.level_counts, float(matches.sum()), settings, rules)
+    if dependence == "none":
+        warnings = (*warnings, *ignored_dependence(joint.misfits, len(joint.kin)))
     if not converged:
         warnings = (*warnings, result_warning("dependence_not_converged", rounds=rounds))
     return replace(current, warnings=warnings), joint, posterior

@@ -81,6 +81,8 @@ class Maximisation:
     outside_blocks : OutsideBlocks or None
     p : float, optional
         Where it is held.
+    p_prior : tuple of float
+        Matches and other pairs that are counted beside those of the files, where p is estimated.
     """
 
     def __init__(
@@ -93,9 +95,10 @@ class Maximisation:
         level_counts: NDArray[np.float64] | None,
         outside_blocks: OutsideBlocks | None,
         p: float | None = None,
+        p_prior: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self.gamma = np.ascontiguousarray(patterns.gamma)
-        self._model, self._settings, self._p = model, settings, p
+        self._model, self._settings, self._p, self._p_prior = model, settings, p, p_prior
         self._largest_clique = LARGEST_CLIQUE[dependence]
         self._count = patterns.count.astype(np.float64)
         self._n_levels = [field.n_levels for field in model.fields]
@@ -211,7 +214,9 @@ class Maximisation:
         counted = expected_levels(self._patterns, self._rules, matches, model.m.shape[1])
         p = self._p
         if p is None:
-            p = min(max(float(matches.sum()), FEWEST_LINKS) / recall / self._n_pairs, 1 - 1e-9)
+            believed, others = self._p_prior
+            expected = max(float(matches.sum()), FEWEST_LINKS) / recall + believed
+            p = min(expected / (self._n_pairs + believed + others), 1 - 1e-9)
         known = np.isfinite(self._worth)[:, None]
         m = shares(counted + np.where(known, self._worth[:, None], 1.0) * self._believed, valid, 0.0)
         m = np.where(known, m, self._believed)

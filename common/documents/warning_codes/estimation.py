@@ -103,6 +103,14 @@ ESTIMATION = (
         remedy="Compare the result with that of model.dependence: none.",
     ),
     WarningCode(
+        code="dependence_ignored",
+        severity="warning",
+        meaning="model.dependence is none, and two fields depend on each other strongly.",
+        text="model.dependence is none, but pairs of two people agree on both {first} and {second} {times} as often as"
+        " independence has it: {effect}{more}.",
+        remedy="Leave model.dependence at its default.",
+    ),
+    WarningCode(
         code="claim_outside_interval",
         severity="serious",
         meaning="What the model claims of its links lies outside the interval of an estimate beside it.",

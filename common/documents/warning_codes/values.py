@@ -37,9 +37,10 @@ VALUES = (
     WarningCode(
         code="priors_without_effect",
         severity="warning",
-        meaning="Beliefs about m were stated for the latent step, and it did not estimate m again.",
-        text="latent.priors had no effect: by this scheme the weights of agreement stay as they were.",
-        remedy="State beliefs in model.m_prior, or set model.scheme to multinomial.",
+        meaning="Beliefs about m, u or p were stated, and the latent step did not estimate it again.",
+        text="latent.priors of {parameters} had no effect: the weights of agreement, or p, stay as they were before the"
+        " latent step.",
+        remedy="State beliefs about m in model.m_prior, and about p in model.expected_matches.",
     ),
     WarningCode(
         code="joint_distribution_not_converged",

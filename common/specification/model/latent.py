@@ -30,14 +30,16 @@ class LatentSpec(Section):
     rounds: int = Field(default=0, ge=0, le=10)
     """Rounds of estimating the joint distribution again from the new match probabilities. More than none can over-fit;
     the report warns of it."""
-    precision: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
-    """Total prior precision of the joint distribution: pseudo-observations spread evenly over all cells."""
+    precision: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
+    """Total prior precision of the joint distribution: pseudo-observations spread evenly over all cells. Null: chosen
+    among 1, 4, 16, 64 and 256 by how well the joint distribution orders pairs that it was not estimated from; the
+    report states which."""
     training: TrainingSpec | None = None
     """Records of other people, with both files' variables, from which the joint distribution is estimated too."""
     joint: JointSpec | None = None
     """The joint distribution, where it is known: it takes the place of the estimate."""
     priors: PriorsSpec | None = None
-    """What is believed of m."""
+    """What is believed of m, u and p."""
 
     @property
     def files(self) -> tuple[TrainingSpec | JointSpec, ...]:

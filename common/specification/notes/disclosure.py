@@ -273,7 +273,6 @@ def _latent(spec: Specification) -> Iterator[str]:
         f" codes of all variables{keys}, across both files, and keeps it {'no longer than' if apart else 'with'} the"
         " run. It shows, in codes, how Alice's variables are associated with Bob's."
     )
-    yield from known_file_notes(spec)
     if apart:
         yield (
             "For the latent step each custodian seals the codes of the records of candidate pairs to the coordinator's"
@@ -281,17 +280,28 @@ def _latent(spec: Specification) -> Iterator[str]:
             " are. It counts how often each code occurs, alone and together; a record whose combination is rare it"
             " recognises if it knows the labels and such a person. Carole does not see which codes are whose."
         )
+    yield from known_file_notes(spec)
     for side in Side:
         if spec.release.joint_to(side):
             yield (
                 f"{side.title()} receives the joint distribution and can add the labels of ALL variables. With it"
-                f" {side} can infer what {side.other} likely knows of each of {side}'s own records; no risk assessment"
-                " covers that."
+                f" {side} can infer what {side.other} likely knows of each of {side}'s own records;"
+                f" {_judged_joint(spec)}."
             )
     if spec.latent.p == "free":
         yield "Latent with p free: the share of matches can diverge; compare it with the Fellegi-Sunter estimate."
     if spec.latent.rounds:
         yield "Latent with rounds: the joint distribution is estimated from its own decisions and may over-fit."
+
+
+def _judged_joint(spec: Specification) -> str:
+    """How far the assessment covers a released joint distribution."""
+    if spec.assessment is None or not any(variable.role == "sensitive" for variable in spec.variables):
+        return "no risk assessment covers that"
+    limit = spec.assessment.limits.given.get("joint_attribution")
+    if limit is None:
+        return "joint_attribution measures that for sensitive variables, without a limit"
+    return f"joint_attribution, at most {limit:g}, judges that for sensitive variables"
 
 
 def _holder(variable: VariableSpec) -> str:

@@ -26,6 +26,9 @@ from tryst.common.versions import CLEANING_EDITION
 _ENCODING = b"tryst encoding digest 1\0"
 _SPECIFICATION = b"tryst specification digest 1\0"
 
+_NEWER_MEASURES = {"differences", "modelled_attribution", "joint_attribution"}
+"""Measures that are newer than the digest, whose limits enter it only where they are given."""
+
 
 def encoding_digest(spec: Specification) -> bytes:
     """SHA-256 over what decides the signatures and blocking keys.
@@ -87,8 +90,8 @@ def specification_digest(spec: Specification) -> bytes:
         for name, default in newer.items():
             if getattr(spec.assessment, name) == default:
                 del content["assessment"][name]
-        if "differences" not in spec.assessment.limits.given:
-            del content["assessment"]["limits"]["differences"]
+        for measure in _NEWER_MEASURES - spec.assessment.limits.given.keys():
+            del content["assessment"]["limits"][measure]
     if spec.retention.releases_days == RELEASES_DAYS:
         del content["retention"]["releases_days"]
     if spec.sealing == "listed":

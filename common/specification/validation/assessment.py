@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.message_words import nearest, shown
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
+from tryst.common.specification.model.content import ReleaseSpec
+from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
@@ -14,10 +16,11 @@ from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 def assessment_issues(
     assessment: AssessmentSpec | None,
-    release: str,
+    release: ReleaseSpec,
     variables: Mapping[int, VariableSpec],
     fields: frozenset[str],
     quality: QualitySpec | None,
+    latent: LatentSpec | None,
 ) -> Iterator[ValidationIssue]:
     """Every issue between the assessment and the rest of a specification.
 
@@ -26,24 +29,24 @@ def assessment_issues(
     assessment
         The section; None if there is none.
     release
-        `release.assessment`.
+        What is released to whom.
     variables
         By their position in the document.
     fields
         Names of the compared fields.
-    quality
-        The section; None if there is none.
+    quality, latent
+        The sections; None if there is none.
     """
     path: DocumentPath = ("assessment",)
     if assessment is None:
-        if release == "policy":
+        if release.assessment == "policy":
             yield ValidationIssue(
                 ("release", "assessment"),
                 "there is no `assessment` section to judge the release by",
                 remedy="write one, or `assessment: none`, which all parties then sign",
             )
         return
-    if release == "none":
+    if release.assessment == "none":
         yield ValidationIssue(
             ("release", "assessment"),
             "there is an `assessment` section, but the release is to go without an assessment",
@@ -89,9 +92,21 @@ def assessment_issues(
             "nothing estimates the share of false links",
             "set quality.check_field, quality.decoys or quality.bootstrap, or drop the limit",
         ),
+        "joint model": (
+            "there is no joint model, or no variable has the role sensitive",
+            "add the section `latent` and give a variable the role sensitive, or drop the limit",
+        ),
+        "released joint": (
+            "no joint distribution is released, or no variable has the role sensitive",
+            "set `release.joint` and give a variable the role sensitive, or drop the limit",
+        ),
     }
     if any(variable.role == "sensitive" for variable in named.values()):
         del lacking["sensitive"]
+        if latent is not None:
+            del lacking["joint model"]
+        if release.joint != "none":
+            del lacking["released joint"]
     if assessment.tables:
         del lacking["tables"]
     if quality is not None and quality != QualitySpec():

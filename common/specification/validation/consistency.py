@@ -87,7 +87,7 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
         content.quality, sections.fields, sections.rules, content.swaps, content.latent, content.links.assignment
     )
     yield from assessment_issues(
-        content.assessment, content.release.assessment, sections.variables, names, content.quality
+        content.assessment, content.release, sections.variables, names, content.quality, content.latent
     )
     yield from resolution_issues(content.resolution, content.mode, content.padding, content.quality)
     joined = content.resolution.joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.beliefs import PriorsSpec
+from tryst.common.specification.model.beliefs import MPriorSpec, PriorsSpec, UPriorSpec
 from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.variables import VariableSpec
@@ -56,7 +56,7 @@ def latent_issues(
     known = list(variables)
     yield from _known_file_issues(latent, known, unsure)
     if latent.priors is not None:
-        yield from _prior_issues(latent.priors, fields, unsure)
+        yield from _prior_issues(latent, latent.priors, fields, unsure)
     held = {variable.holder for variable in known}
     if not latent.keys and not unsure and not {"alice", "bob"} <= held:
         one = held & {"alice", "bob"}
@@ -66,46 +66,6 @@ def latent_issues(
             f"variables of {one.pop()} and no keys" if one else "no variables of one file and no keys",
             "add `variables` that Alice holds and others that Bob holds, or name compared fields as `keys`",
         )
-
-
-def _known_file_issues(
-    latent: LatentSpec, variables: Sequence[VariableSpec], unsure: bool
-) -> Iterator[ValidationIssue]:
-    """Files that have no use: of a model without categories, or beside a distribution that is not estimated."""
-    columns = [variable for variable in variables if variable.holder != "both" or variable.name in latent.keys]
-    for name, file in (("training", latent.training), ("joint", latent.joint)):
-        if file is not None and not columns and not unsure:
-            what = "its file would have no column: no variable of the value model has categories"
-            remedy = "add `variables`, or drop it; a key that is only a compared field is no column"
-            yield ValidationIssue(("latent", name), what, remedy=remedy)
-    if latent.joint is None:
-        return
-    for variable in columns:
-        if variable.name.casefold() in WEIGHT_COLUMNS:
-            what = f"the file of a known joint distribution has a column `{variable.name}` for what a cell counts"
-            yield ValidationIssue(("latent", "joint"), what, shown(variable.name), "rename the variable")
-    if latent.training is not None:
-        what = "a joint distribution that is known is not estimated from training records"
-        yield ValidationIssue(("latent", "training"), what, "joint and training", "drop one of the two")
-    if latent.rounds:
-        what = "a joint distribution that is known is not estimated again"
-        yield ValidationIssue(("latent", "rounds"), what, str(latent.rounds), "drop it, or drop `joint`")
-    if latent.separate:
-        what = "separate models of each file's values are estimated, and the joint distribution is known"
-        yield ValidationIssue(("latent", "separate"), what, "true", "drop it, or drop `joint`")
-
-
-def _prior_issues(priors: PriorsSpec, fields: Mapping[str, object], unsure: bool) -> Iterator[ValidationIssue]:
-    seen: set[str] = set()
-    for position, one in enumerate(priors.m):
-        path = ("latent", "priors", "m", position, "field")
-        if one.field not in fields and not unsure:
-            what = "something is believed of a field that is not compared"
-            yield ValidationIssue(path, what, shown(one.field), nearest(one.field, fields))
-        if one.field in seen:
-            what = "two beliefs about one field contradict each other"
-            yield ValidationIssue(path, what, shown(one.field), "state one of them")
-        seen.add(one.field)
 
 
 def _keys_apart(latent: LatentSpec, variables: Iterable[VariableSpec], unsure: bool) -> Iterator[ValidationIssue]:
@@ -142,3 +102,50 @@ def resolved_latent_issues(
             "padding",
             "drop one of the two",
         )
+
+
+def _known_file_issues(
+    latent: LatentSpec, variables: Sequence[VariableSpec], unsure: bool
+) -> Iterator[ValidationIssue]:
+    """Files that have no use: of a model without categories, or beside a distribution that is not estimated."""
+    columns = [variable for variable in variables if variable.holder != "both" or variable.name in latent.keys]
+    for name, file in (("training", latent.training), ("joint", latent.joint)):
+        if file is not None and not columns and not unsure:
+            what = "its file would have no column: no variable of the value model has categories"
+            remedy = "add `variables`, or drop it; a key that is only a compared field is no column"
+            yield ValidationIssue(("latent", name), what, remedy=remedy)
+    if latent.joint is None:
+        return
+    for variable in columns:
+        if variable.name.casefold() in WEIGHT_COLUMNS:
+            what = f"the file of a known joint distribution has a column `{variable.name}` for what a cell counts"
+            yield ValidationIssue(("latent", "joint"), what, shown(variable.name), "rename the variable")
+    if latent.training is not None:
+        what = "a joint distribution that is known is not estimated from training records"
+        yield ValidationIssue(("latent", "training"), what, "joint and training", "drop one of the two")
+    if latent.rounds:
+        what = "a joint distribution that is known is not estimated again"
+        yield ValidationIssue(("latent", "rounds"), what, str(latent.rounds), "drop it, or drop `joint`")
+    if latent.separate:
+        what = "separate models of each file's values are estimated, and the joint distribution is known"
+        yield ValidationIssue(("latent", "separate"), what, "true", "drop it, or drop `joint`")
+
+
+def _prior_issues(
+    latent: LatentSpec, priors: PriorsSpec, fields: Mapping[str, object], unsure: bool
+) -> Iterator[ValidationIssue]:
+    believed: tuple[tuple[str, Sequence[MPriorSpec | UPriorSpec]], ...] = (("m", priors.m), ("u", priors.u))
+    for name, beliefs in believed:
+        seen: set[str] = set()
+        for position, one in enumerate(beliefs):
+            path = ("latent", "priors", name, position, "field")
+            if one.field not in fields and not unsure:
+                what = "something is believed of a field that is not compared"
+                yield ValidationIssue(path, what, shown(one.field), nearest(one.field, fields))
+            if one.field in seen:
+                what = "two beliefs about one field contradict each other"
+                yield ValidationIssue(path, what, shown(one.field), "state one of them")
+            seen.add(one.field)
+    if priors.p is not None and latent.p == "held":
+        what = "p is held at the Fellegi-Sunter estimate, and a belief about it has no effect"
+        yield ValidationIssue(("latent", "priors", "p"), what, remedy="set `latent.p` to free, or drop it")

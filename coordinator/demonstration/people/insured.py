@@ -90,6 +90,10 @@ RULES: tuple[Mapping[str, Any], ...] = (
 )
 """Blocking in mode block_keyed: by what is in few categories, so that nearly all matches are candidates."""
 
+LENIENT: Mapping[str, Any] = MappingProxyType({"leakage": {"above": "warn"}, "resolution": {"max_joins": 1}})
+"""In mode block_keyed. So little is compared that blocks are large and nearly every row is in a candidate pair: the
+driving quality can be guessed from its similarities, and handles join the rows of nearly all records."""
+
 
 def insured_specification(
     project: str, latent: Mapping[str, Any] | None = BY_THE_KEY, mode: Literal["open", "block_keyed"] = "open"
@@ -104,7 +108,7 @@ def insured_specification(
     latent : mapping, optional
         The specification's section; None: none, the traits are carried along only.
     mode : {"open", "block_keyed"}
-        With blocking in block_keyed, as that must have.
+        block_keyed has blocking, as it must, and custodians' limits above the default.
 
     Returns
     -------
@@ -131,6 +135,7 @@ def insured_specification(
             "blocking": [dict(rule) for rule in RULES] if mode == "block_keyed" else [],
             "variables": trait_variables(),
             "latent": None if latent is None else dict(latent),
+            **(LENIENT if mode == "block_keyed" else {}),
             "retention": {"uploads_days": 7, "results_days": 30, "maps_days": 90},
         }
     )

@@ -183,6 +183,12 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
             "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
             "over several pairs: no pair is shown.",
         )
+    if linkage.latent and linkage.latent.effect and linkage.latent.effect.dependences:
+        drawn["dependences"] = (
+            run_charts.dependences_chart(linkage.latent.effect),
+            "the farther to the right, the more one variable tells of the other. Where the circle is left of the "
+            "diamond, pairs that may be no match dilute the joint distribution.",
+        )
     return drawn
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import altair as alt
 
 from tryst.common.documents.evaluation_document import SchemeResult
-from tryst.common.documents.linkage_document import AtThreshold, BothUnlinkable, Example, ExplainedGroup
+from tryst.common.documents.linkage_document import (
+    AtThreshold,
+    BothUnlinkable,
+    EffectOfValues,
+    Example,
+    ExplainedGroup,
+)
 from tryst.common.documents.model_document import FieldParameters, History
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
@@ -193,6 +199,46 @@ def explained_chart(group: ExplainedGroup) -> Chart:
         at += part.bits
     rows.append(_bar("sum", 0.0, at, "end"))
     return _waterfall(rows, f"{group.what}, {wording.count(group.pairs)} pairs on average", at)
+
+
+def dependences_chart(effect: EffectOfValues) -> Chart:
+    """Draw the mutual information of every edge of the joint distribution's graph, by it and by the links alone."""
+    moved = sorted(effect.dependences, key=lambda one: -one.joint)
+    names = [" and ".join(one.variables) for one in moved]
+    who = ["joint distribution", "links of agreement alone"]
+    y = alt.Y("edge:N", sort=names, title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
+    title = "mutual information, in bits"
+    between = [{"edge": name, "joint": one.joint, "links": one.links} for name, one in zip(names, moved, strict=True)]
+    points = [
+        {"edge": name, "bits": bits, "who": by}
+        for name, one in zip(names, moved, strict=True)
+        for by, bits in zip(who, (one.joint, one.links), strict=True)
+    ]
+    rules = (
+        alt.Chart(alt.InlineData(values=between))
+        .mark_rule(color=GREY, size=2)
+        .encode(x=alt.X("joint:Q", title=title, scale=alt.Scale(zero=True)), x2="links:Q", y=y)
+    )
+    dots = (
+        alt.Chart(alt.InlineData(values=points))
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(
+            x=alt.X("bits:Q", title=title),
+            y=y,
+            color=alt.Color("who:N", sort=who, title=None, scale=alt.Scale(domain=who, range=[TEAL, OCHRE])),
+            shape=alt.Shape("who:N", sort=who, title=None, scale=alt.Scale(domain=who, range=["circle", "diamond"])),
+        )
+    )
+    chart = alt.layer(rules, dots).properties(width=FULL_WIDTH - 400, height=22 * len(names))
+    alt_text = (
+        "Mutual information in bits, by the joint distribution and by the links of agreement alone. "
+        + "; ".join(
+            f"{name}: {wording.score(one.joint)} and {wording.score(one.links)}"
+            for name, one in zip(names, moved, strict=True)
+        )
+        + "."
+    )
+    return Chart(chart, alt_text)
 
 
 def _waterfall(rows: list[dict[str, object]], what: str, at: float) -> Chart:

@@ -9,10 +9,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from benchmarks._attributed_links import made, specification
 from benchmarks._built_population import SMALL, WIDE, Built, built
 from tryst.carole.assessment import Assessment, assess
+from tryst.carole.assessment.joint_model import joint_model
 from tryst.carole.assessment.keys import key_file
-from tryst.carole.assessment.memory import left_for_uniques, needed
+from tryst.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
 from tryst.carole.engine.resources import Resources
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import suda
@@ -37,6 +39,25 @@ def test_the_computed_memory_covers_what_is_allocated(traits) -> None:  # type: 
     assert found.breaches
     counted = needed(population.combined, policy_of(population))
     assert peak < counted < 20 * peak
+
+
+@pytest.mark.parametrize("links", [300, 3_000])
+def test_the_computed_memory_covers_the_joint_model(links: int) -> None:
+    """Its own part, and more than nothing: the rest of an assessment is over when it begins."""
+    spec = specification("little", 0.1)
+    found = made(spec, links, 0.1, 0.1, "some", np.random.default_rng(1))
+    joint_model(found.combined, spec, found.joint, None)
+    assert found.combined.codes.size
+    tracemalloc.start()
+    joint_model(found.combined, spec, found.joint, None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    counted = needed_by_joint(found.combined)
+    assert spec.assessment is not None
+    without = needed(found.combined, spec.assessment)
+    assert needed(found.combined, spec.assessment, modelled=True) == without + counted
+    assert peak < counted + without
+    assert counted < 20 * peak
 
 
 def test_threads_are_those_given_and_change_nothing(

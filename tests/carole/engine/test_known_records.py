@@ -12,10 +12,12 @@ import polars as pl
 import pytest
 
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured
+from tests.carole.engine.test_latent_resolved import compared
 from tryst.carole.engine import link
 from tryst.carole.engine.archive import packed, unpacked
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent import values_of
+from tryst.carole.engine.latent_priors import with_beliefs
 from tryst.carole.engine.plan_parts import LatentPlan, VariablePlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.extended_latent import ExtendedSettings
@@ -255,21 +257,55 @@ def test_more_parameters_than_records_are_reported(insured: Insured):
     assert "few_records_for_joint" not in {warning.code for warning in estimated(insured).warnings}
 
 
+def test_beliefs_are_added_to_those_of_the_fields_and_to_all_pairs(insured: Insured):
+    found, scheme = compared(insured, SMALL)[0], estimated(insured).scheme
+    latent = replace(
+        SMALL.latent, m_prior=(("sex", MPrior(0.8, 10)),), u_prior=(("born", MPrior(0.1, 1_000)),), p_prior=(2.0, 98.0)
+    )
+    believed, levels = with_beliefs(scheme, found, latent)
+    names = [field.name for field in believed.model.fields]
+    sex, born = names.index("sex"), names.index("born")
+    own = scheme.model.fields[sex].m_prior
+    assert believed.model.fields[sex].m_prior.weight == own.weight + 10
+    expected = (own.weight * own.agreement + 8) / (own.weight + 10)
+    assert believed.model.fields[sex].m_prior.agreement == pytest.approx(expected)
+    assert levels is not None
+    all_pairs = insured.sets[0].n_rows * insured.sets[1].n_rows
+    assert levels[born].sum() == pytest.approx(all_pairs * (1 - missing_pairs(insured, "born")) + 1_000)
+    assert with_beliefs(scheme, found, SMALL.latent) == (scheme, found.levels)
+
+
+def missing_pairs(insured: Insured, field: str) -> float:
+    """Share of all pairs in which either side's value is missing."""
+    a, b = (float((part.fields[field].codes < 0).mean()) for part in insured.sets)
+    return 1 - (1 - a) * (1 - b)
+
+
 @pytest.mark.parametrize("assignment", ["one_to_one", "none"])
 def test_a_strong_belief_decides_m(insured: Insured, assignment: str):
-    """Worth a hundred thousand matches, where there are two hundred; of the linkage before it nothing changes."""
-    plan = replace(SMALL, assignment=assignment)
+    """Worth a hundred thousand matches, where there are two hundred."""
+    plan = replace(SMALL, assignment=assignment, max_kin=0)
     believed = replace(plan, latent=replace(plan.latent, m_prior=(("sex", MPrior(0.7, 100_000)),)))
     row = [field.name for field in estimated(insured).model.fields].index("sex")
-    plain, moved = (linked(insured, plan=each) for each in (plan, believed))
-    assert plain.model.m[row, 1] > 0.9
-    assert moved.model.m[row, 1] == pytest.approx(0.7, abs=0.01)
-    assert moved.latent.links_before == plain.latent.links_before
+    moved = linked(insured, plan=believed)
+    assert abs(moved.model.m[row, 1] - 0.7) < 0.01
+    assert abs(linked(insured, plan=plan).model.m[row, 1] - 0.7) > 0.1
     assert "priors_without_effect" not in {warning.code for warning in moved.warnings}
 
 
-def test_a_belief_without_effect_is_reported(insured: Insured):
-    """A scheme whose weights are not ratios of m and u keeps those of before."""
-    latent = replace(SMALL.latent, m_prior=(("sex", MPrior(0.7, 100)),))
-    shaded = replace(SMALL, scheme="lr_weighted", latent=latent)
-    assert result_warning("priors_without_effect") in linked(insured, plan=shaded).warnings
+def test_a_belief_about_p_has_no_effect_under_an_assignment_and_is_reported(insured: Insured):
+    plan = replace(SMALL, latent=replace(SMALL.latent, p="free", p_prior=(1e6, 1e6)))
+    without = result_warning("priors_without_effect", parameters="p")
+    assert without in linked(insured, plan=plan).warnings
+    free = linked(insured, plan=replace(plan, assignment="none"))
+    assert without not in free.warnings
+    assert free.model.p > 0.4
+
+
+def test_no_parameter_moves_by_a_belief_about_another(insured: Insured):
+    # Where u is corrected, that of every field depends on p.
+    plain = replace(SMALL, u="all_pairs")
+    plan = replace(plain, latent=replace(SMALL.latent, u_prior=(("sex", MPrior(0.7, 1e9)),)))
+    before, after = linked(insured, plan=plain).model, linked(insured, plan=plan).model
+    others = [row for row, field in enumerate(before.fields) if field.name != "sex"]
+    np.testing.assert_array_equal(before.u[others], after.u[others])

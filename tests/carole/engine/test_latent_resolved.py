@@ -9,12 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.carole.engine.test_known_records import joint_set, linked, training_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured
 from tryst.carole.engine import LinkagePlan, latent_refit, local
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent import values_of
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
@@ -107,14 +105,11 @@ def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: py
     np.testing.assert_allclose(linkage.pairs.link_probability[place], own, atol=1e-6)
 
 
-def resolved(
-    insured: Insured, plan: LinkagePlan, brought: KnownRecords = NOTHING_KNOWN
-) -> tuple[Linkage, KeptPairs, np.ndarray]:
+def resolved(insured: Insured, plan: LinkagePlan) -> tuple[Linkage, KeptPairs, np.ndarray]:
     """As a resolver makes it from the same comparison: handles for rows, and codes of the asked records only."""
     found, kept = compared(insured, plan)
     order = np.lexsort((kept.row_b, kept.row_a))
-    request = ResolutionRequest(found, (bytes(32), bytes(32)), 1, brought)
-    request = unpack_request(pack_request(request, order), plan)
+    request = unpack_request(pack_request(ResolutionRequest(found, (bytes(32), bytes(32)), 1), order), plan)
     handles = []
     for part, rows in zip(insured.sets, (kept.row_a[order], kept.row_b[order]), strict=True):
         known, place = np.unique(rows, return_inverse=True)
@@ -145,19 +140,3 @@ def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, monkeypatch: pyt
         unscored = insured.sets[0].n_rows * insured.sets[1].n_rows - len(probability)
         areas.append(expected_precision_recall(probability, truth, matches, unscored).auc)
     assert areas[0] == pytest.approx(areas[1], abs=0.002)
-
-
-@pytest.mark.parametrize("file", ["training", "joint"])
-def test_a_resolver_has_what_custodians_brought(insured: Insured, monkeypatch: pytest.MonkeyPatch, file: str):
-    """Training records, or the joint distribution itself: the same step as in mode open."""
-    names = [variable.name for variable in SMALL.latent.variables]
-    part = training_set(2_000) if file == "training" else joint_set(names)
-    brought = KnownRecords.of([part], SMALL.latent)
-    whole, plain = linked(insured, brought), insured.linked(SMALL)
-    monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
-    linkage, kept, place = resolved(insured, SMALL, brought)
-    links = {(int(kept.row_a[place[i]]), int(kept.row_b[place[i]])) for i in linkage.links}
-    assert links == {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
-    # A resolver keeps more improbable pairs, which the estimate then has too.
-    np.testing.assert_allclose(linkage.latent.joint.table(names), whole.latent.joint.table(names), atol=2e-4)
-    assert np.abs(plain.latent.joint.table(names) - whole.latent.joint.table(names)).max() > 2e-3

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,19 +64,20 @@ LEVELS = {"sex": 2, "age": 4, "work": 5, "illness": 3}
 RESOURCES = Resources(1 << 30, 1)
 
 
+def drawn(who: int, name: str) -> int:
+    """A person's value of a variable, the same on both sides."""
+    return int(np.random.default_rng([who, list(LEVELS).index(name)]).integers(LEVELS[name]))
+
+
 class Contribution(trial.Contribution):
     """A custodian's records and their variables, signed and cut into chunks."""
 
-    def __init__(self, side: Side, text: str) -> None:
+    def __init__(self, side: Side, text: str, value: Callable[[int, str], int] = drawn) -> None:
         first = 0 if side is Side.ALICE else N - COMMON
         frame = people(N, offset=first)
-        # A person's value is the same on both sides.
         values = {
-            name: pl.Series(
-                [int(np.random.default_rng([who, i]).integers(LEVELS[name])) for who in range(first, first + N)],
-                dtype=pl.Int32,
-            )
-            for i, name in enumerate(LEVELS)
+            name: pl.Series([value(who, name) for who in range(first, first + N)], dtype=pl.Int32)
+            for name in LEVELS
             if name in HOLDERS[side]
         }
         columns = {column: frame[column] for column in frame.columns}
@@ -110,13 +111,15 @@ def project(text: str) -> NewProject:
     )
 
 
-def contributed(carole: Deployment, limit: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def contributed(
+    carole: Deployment, limit: str, monkeypatch: pytest.MonkeyPatch, value: Callable[[int, str], int] = drawn
+) -> str:
     """A project with both contributions; its specification."""
     text = TEXT.replace("LIMIT", limit)
     new = project(text)
     monkeypatch.setattr(trial, "DIGEST", new.specification_digest)
     monkeypatch.setattr(trial, "NEW", new)
-    trial.contributed(carole.store, {side: Contribution(side, text) for side in Side})
+    trial.contributed(carole.store, {side: Contribution(side, text, value) for side in Side})
     return text
 
 
@@ -251,6 +254,41 @@ def test_a_breach_is_held_and_no_share_is_given(carole: Deployment, monkeypatch:
     assert [breach["measure"] for breach in document["breaches"]] == ["correct_matches"]
     with pytest.raises(TrystError) as caught:
         carole.store.results.fetch("trial", Role.CUSTODIAN_A, held.run, 0)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+
+
+def by_age(who: int, name: str) -> int:
+    """The same values, but for an illness that follows from the age: Alice holds one, Bob the other."""
+    return drawn(who, "age") % LEVELS["illness"] if name == "illness" else drawn(who, name)
+
+
+@pytest.mark.parametrize(
+    ("joint", "value", "state"),
+    [("alice", by_age, State.HELD), ("alice", drawn, State.RELEASED), ("none", by_age, State.RELEASED)],
+)
+def test_a_release_is_held_for_what_its_joint_distribution_tells(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, joint: str, value: Callable[[int, str], int], state: State
+) -> None:
+    limited = "" if joint == "none" else "joint_attribution: 0.3, "
+    text = TEXT.replace("limits: {", f"limits: {{{limited}") + f"latent: {{}}\nrelease: {{joint: {joint}}}\n"
+    monkeypatch.setitem(globals(), "TEXT", text)
+    spec = load_specification(contributed(carole, "0.9", monkeypatch, value))
+    run = lease(carole, "a")
+    assert carry_out(carole.store, run, spec, herself(carole), RESOURCES, lambda *_: None) >= COMMON - 5
+    assert carole.store.projects.get("trial").state is state
+    document = report(carole, run.run)
+    assert ("joint_attribution" in document["measures"]) == ("released_joint" in document) == (joint != "none")
+    if state is not State.HELD:
+        return
+    assert [breach["measure"] for breach in document["breaches"]] == ["joint_attribution"]
+    assert document["measures"]["joint_attribution"]["value"] > 0.95
+    # Alice knows her own people's age as well as whoever knows the keys.
+    assert {found["intruder"] for found in document["released_joint"]} == {"keys", "alice"}
+    assert {"action": "release no joint distribution", "effect": {"joint_attribution": 0.0}} in document["options"]
+    assert {"assess", "hold"} <= set(actions(carole))
+    assert "release" not in actions(carole)
+    with pytest.raises(TrystError) as caught:
+        carole.store.results.fetch("trial", Role.CUSTODIAN_A, run.run, 0)
     assert caught.value.code is ErrorCode.WRONG_STATE
 
 

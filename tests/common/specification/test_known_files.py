@@ -1,4 +1,4 @@
-"""Training records, a known joint distribution and priors of m in a specification: what they mean, what is refused."""
+"""Training records, a known joint distribution and priors in a specification: what they mean, what is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from tryst.common.specification import (
 
 TRAINING = {"by": "alice", "sha256": "0a" * 32, "records": 500}
 JOINT = {"by": "bob", "sha256": "0b" * 32, "cells": 12}
-PRIORS = {"m": [{"field": "surname", "agreement": 0.8, "weight": 30}]}
+PRIORS = {
+    "m": [{"field": "surname", "agreement": 0.8, "weight": 30}],
+    "u": [{"field": "sex", "agreement": 0.5, "weight": 1000}],
+}
 
 
 def spec_with(variables: list[dict[str, Any]] = VARIABLES, **latent: Any) -> Specification:
@@ -91,10 +94,13 @@ def test_notes_state_who_sends_what_of_whom():
         ({"training": TRAINING, "joint": JOINT}, "latent.training", "not estimated from training records"),
         ({"joint": JOINT, "rounds": 1}, "latent.rounds", "not estimated again"),
         ({"joint": JOINT, "separate": True}, "latent.separate", "joint distribution is known"),
-        ({"priors": {}}, "latent.priors.m", "missing"),
+        ({"priors": {}}, "latent.priors", "nothing is believed"),
         ({"priors": {"m": [{"field": "surnam"}]}}, "latent.priors.m[0].field", "did you mean surname?"),
         ({"priors": {"m": [{"field": "sex"}, {"field": "sex"}]}}, "latent.priors.m[1].field", "contradict each other"),
         ({"priors": {"m": [{"field": "sex", "agreement": 1}]}}, "latent.priors.m[0].agreement", "got 1"),
+        ({"priors": {"u": [{"field": "sex", "agreement": 0.5}]}}, "latent.priors.u[0].weight", "missing"),
+        ({"priors": {"p": {"matches": 1, "non_matches": 99}}}, "latent.priors.p", "set `latent.p` to free"),
+        ({"priors": {"p": {"matches": -1, "non_matches": 9}}, "p": "free"}, "latent.priors.p.matches", "got -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(latent: dict[str, Any], where: str, what: str):

@@ -137,4 +137,4 @@ def test_the_pages_example_has_the_specifications_words():
         assert {value.casefold() for value in values if value} <= set(spec.variable(name).places)
     (priors,) = (text for kind, text in BLOCKS if kind == "yaml")
     text = dump_specification(spec).replace("latent: {keys: [DrivQuality]}\n", priors)
-    assert load_specification(text).latent.priors.m[0].weight == 50
+    assert load_specification(text).latent.priors.u[0].weight == 100_000

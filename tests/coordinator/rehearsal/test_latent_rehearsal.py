@@ -25,7 +25,8 @@ PROJECT = "insurers"
 
 
 @pytest.mark.slow
-def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("mode", ["open", "block_keyed"])
+def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str):
     rng = np.random.default_rng(2)
     alice, bob = with_traits(*two_files(500, 500, 250, 0.2, rng), rng)
     alice.write_csv(tmp_path / "alice.csv")
@@ -45,7 +46,7 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     out = tmp_path / "out"
     files = tmp_path / "alice.csv", tmp_path / "bob.csv"
     narrator = Narrator(explain=False)
-    plain = insured_specification(PROJECT)
+    plain = insured_specification(PROJECT, mode=mode)
     spec = Specification.model_validate(plain.model_copy(update={"release": ReleaseSpec(joint="bob")}).model_dump())
     rehearse_into(out, spec, *files, Truth(TRUTH, TRUTH), narrator, "1GiB", 2, invented=True, alone=True)
     evaluation = json.loads((out / "evaluation.json").read_text())
@@ -60,6 +61,7 @@ def test_values_help_and_labels_stay_at_home(tmp_path: Path, monkeypatch: pytest
     report = (out / "report.html").read_text()
     assert "The evidence of the values" in report
     assert "links that agreement alone would not have made" in report
+    assert "The Jensen-Shannon divergence of the two" in report
     # Carole keeps the shares, sealed, and no joint distribution beside them.
     assert kept == [{"custodian-a", "custodian-b", "coordinator"}] * 2
     # Bob was granted it, and put the labels in, his own and Alice's: only seniors have had senior training.

@@ -82,6 +82,15 @@ def test_every_measure_is_shown_with_its_number_interval_limit_and_intruder(brea
     assert f"{interval}, with 95% confidence" in text
 
 
+def test_what_a_released_joint_distribution_discloses_is_a_table(breach: dict[str, Any]) -> None:
+    entry = {"variable": "illness", "lower": 0.25, "upper": 0.35, "by_frequency": 0.0, "posterior": "as released"}
+    found = [{**entry, "intruder": who, "inferred": share} for who, share in (("keys", 0.28), ("alice", 0.31))]
+    text = text_of(render_risk_report({**breach, "released_joint": found}))
+    assert "illness the key variables 28 % 25 % to 35 %" in text
+    assert "all that Alice&#39;s file has 31 %" in text
+    assert "What the released joint distribution discloses" not in text_of(render_risk_report(breach))
+
+
 def test_ways_that_would_be_enough_come_first_and_are_right(breach: dict[str, Any]) -> None:
     shown = options(breach)
     enough = [row["enough"] for row in shown["rows"]]

@@ -434,6 +434,55 @@ def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: d
         "9 steps, not converged",
     ):
         assert phrase in text, phrase
+    assert "its prior weighs" not in text  # of a former release
+    documents["linkage"]["latent"] = {**LATENT, "precision": 64.0}
+    text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "its prior weighs as much as 64.0 people" in text
+
+
+EFFECT = {
+    "made": 31,
+    "undone": 0,
+    "divergence": 0.0123,
+    "interval": [0.004, 0.0251],
+    "dependences": [
+        {"variables": ["Age", "Car"], "joint": 0.25, "links": 0.375},
+        {"variables": ["Age", "Town"], "joint": 0.5, "links": 0.4375},
+    ],
+}
+
+
+def test_what_the_values_changed_is_stated_and_drawn(documents: dict[str, Any]) -> None:
+    documents["linkage"]["latent"] = {**LATENT, "effect": EFFECT}
+    html = html_of(documents)
+    text = Page(html).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "made 31 links that agreement alone had not made, and undid 0 of its links" in text
+    assert "is 0.0123 bits (95 % interval 0.0040 to 0.0251)" in text
+    assert "Age and Town: 0.5000 and 0.4375; Age and Car: 0.2500 and 0.3750." in text
+    (drawing,) = re.findall(r'<svg [^>]*aria-labelledby="dependences-alt".*?</svg>', html, re.DOTALL)
+    assert "mutual information, in bits" in drawing
+    # Two marks for each of two edges and in the legend, in the colours that the style sheet has for a dark screen too.
+    for name in ("teal", "ochre"):
+        assert drawing.count(f'fill="{COLOURS[name][0]}"') == 3
+    assert not set(re.findall(r'"(#[0-9a-f]{6})"', drawing)) - {light for light, _ in COLOURS.values()}
+
+
+def test_of_an_effect_what_is_not_known_is_left_out(documents: dict[str, Any]) -> None:
+    few = {"made": None, "undone": None, "divergence": None, "interval": None, "dependences": []}
+    documents["linkage"]["latent"] = {**LATENT, "effect": few}
+    text = Page(html_of(documents)).text
+    assert (
+        "They made fewer than 20 links that agreement alone had not made, and undid fewer than 20 of its links" in text
+    )
+    assert "Jensen-Shannon" not in text
+    documents["linkage"]["latent"] = {**LATENT, "effect": {**EFFECT, "interval": None}}
+    text = Page(html_of(documents)).text
+    assert "is 0.0123 bits ; it is 0" in text or "is 0.0123 bits; it is 0" in text
+    # A document of a former release has no effect.
+    documents["linkage"]["latent"] = LATENT
+    text = Page(html_of(documents)).text
+    assert "They made" not in text
+    assert "Jensen-Shannon" not in text
 
 
 def test_contributions_must_be_finite(documents: dict[str, Any]) -> None:

@@ -1,0 +1,233 @@
+"""Whose sensitive value is inferred rightly, where behind a false link stands a person with another value.
+
+An intruder with a posterior of each linked record's sensitive value takes the most probable one, if its probability
+leaves little doubt. Whether that is right depends on the link: the value of a true link is the person's; that of a
+false link is another person's, and of the person's own only the joint distribution tells. The person is whoever the
+record is about that has not brought the value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.false_links import estimated_precision
+from tryst.carole.assessment.measures import CONFIDENCE, Measure
+from tryst.common.documents.linkage_document import LinkageDocument
+from tryst.risk.models import JointDistribution
+
+_STEPS = 60
+"""Of bisection for the change of odds."""
+
+
+@dataclass(frozen=True)
+class SensitiveValues:
+    """One sensitive variable of the linked records.
+
+    Parameters
+    ----------
+    name
+        The variable.
+    values : ndarray of int32, shape (n_records,)
+        As the combined output has it; -1 where missing.
+    elsewhere : ndarray of float64, shape (n_records, n_levels)
+        What the joint distribution says of the person's own value if the link is false: given the keys of the half that
+        has not brought the value.
+    unknown : ndarray of float64, shape (n_records, n_levels)
+        What it says where the value is missing: given all keys.
+    hangs : bool
+        Whether value and keys are of two files, so that a false link brings another person's value.
+    """
+
+    name: str
+    values: NDArray[np.int32] = field(repr=False)
+    elsewhere: NDArray[np.float64] = field(repr=False)
+    unknown: NDArray[np.float64] = field(repr=False)
+    hangs: bool
+
+    def own(self, link_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Distribution of the person's own value by record, shape (n_records, n_levels), given its link's probability.
+
+        The candidate speaks for its value as far as the link is probable; the joint distribution fills the rest.
+        """
+        true = link_probability if self.hangs else np.ones(len(self.values))
+        found = (1.0 - true)[:, None] * self.elsewhere
+        there = self.values >= 0
+        found[np.flatnonzero(there), self.values[there]] += true[there]
+        found[~there] = self.unknown[~there]
+        return found
+
+
+def sensitive_values(combined: Combined, name: str, joint: JointDistribution | None) -> SensitiveValues:
+    """A sensitive variable of the linked records.
+
+    Parameters
+    ----------
+    joint
+        The fitted joint distribution; where it is None or has not the variable, the expected frequencies of the values
+        stand for it.
+    """
+    (column,) = combined.columns([name])
+    variable, values = combined.variables[column], combined.codes[:, column]
+    keys = combined.with_role("key")
+    others = {v.name for v in combined.variables if v.name in keys and v.holder not in ("both", variable.holder)}
+    if joint is None or name not in joint.names:
+        row = frequencies(combined, column)
+        every = np.broadcast_to(row, (combined.n_records, len(row)))
+        return SensitiveValues(name, values, every, every, variable.holder != "both" and bool(others))
+    unknown = joint.conditional(name, known(combined, joint, combined.codes, keys))
+    if variable.holder == "both" or not others:
+        return SensitiveValues(name, values, unknown, unknown, False)
+    half = combined.bob[combined.row_b] if variable.holder == "alice" else combined.alice[combined.row_a]
+    return SensitiveValues(name, values, joint.conditional(name, known(combined, joint, half, keys)), unknown, True)
+
+
+def known(
+    combined: Combined, joint: JointDistribution, codes: NDArray[np.int32], names: Sequence[str]
+) -> NDArray[np.int32]:
+    """Codes of some variables in the joint distribution's columns, -1 elsewhere.
+
+    Parameters
+    ----------
+    codes : ndarray of int32, shape (n_records, n_variables)
+        By the combined output's variables.
+    names
+        The variables that are known; those that the joint distribution has not as categories are left out.
+    """
+    found = np.full((len(codes), len(joint.variables)), -1, dtype=np.int32)
+    for place, variable in enumerate(joint.variables):
+        if variable.coded and variable.name in names:
+            (column,) = combined.columns([variable.name])
+            found[:, place] = codes[:, column]
+    return found
+
+
+def frequencies(combined: Combined, column: int) -> NDArray[np.float64]:
+    """Expected distribution of a variable's values over the combined output; equal shares where no value is known."""
+    values = combined.pair_codes[:, column]
+    levels = len(combined.variables[column].categories)
+    sums = np.bincount(values[values >= 0], combined.pair_probability[values >= 0], levels).astype(np.float64)
+    return np.asarray(sums / sums.sum()) if sums.sum() > 0 else np.full(levels, 1.0 / levels)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What an intruder with a posterior infers of each linked record.
+
+    Attributes
+    ----------
+    value : ndarray of int64, shape (n_records,)
+        The most probable value.
+    sure : ndarray of bool, shape (n_records,)
+        Whether its posterior is at least 1 - doubt, so that the intruder takes it for known.
+    """
+
+    value: NDArray[np.int64] = field(repr=False)
+    sure: NDArray[np.bool_] = field(repr=False)
+
+    @classmethod
+    def of(cls, posterior: NDArray[np.float64], doubt: float) -> Drawn:
+        """The inferences from posteriors, shape (n_records, n_levels)."""
+        value = posterior.argmax(axis=1)
+        return cls(value, posterior[np.arange(len(posterior)), value] >= 1.0 - doubt)
+
+    def of_records(self, sensitive: SensitiveValues, link_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probability, by record, that the value is known and right, for an intruder who has the record's keys.
+
+        Of a false link the keys that the other half has brought are then another person's too.
+        """
+        own = sensitive.own(link_probability)
+        return np.where(self.sure, own[np.arange(len(own)), self.value], 0.0)
+
+    def of_people(self, sensitive: SensitiveValues, link_probability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for an intruder who has the person's true keys.
+
+        They are the record's if the link is true; of the people behind false links as much is supposed to be inferred
+        as of those behind true ones.
+        """
+        true = link_probability if sensitive.hangs else np.ones(len(self.value))
+        rows = np.arange(len(self.value))
+        as_linked = np.where(sensitive.values >= 0, sensitive.values == self.value, sensitive.unknown[rows, self.value])
+        inferred = np.where(self.sure, as_linked, 0.0)
+        share = float(true @ inferred / true.sum()) if true.sum() > 0 else 0.0
+        return np.asarray(true * inferred + (1.0 - true) * share)
+
+
+def expected_share(right: Sequence[NDArray[np.float64]], method: str) -> Measure:
+    """Expected share of the linked records whose person's value is known and right, with an interval.
+
+    Parameters
+    ----------
+    right
+        By record the probability of it; once for each set of link probabilities that is possible, the model's first.
+    method
+        In words.
+
+    Notes
+    -----
+    The interval is of two numbers: records whose value is probably inferred and is not, and those where it is the other
+    way round. Each is beta-binomial from Jeffreys' prior, as if as many had been seen before as are expected, which
+    holds the links' randomness and that their probabilities are estimates. They are put together by the squares of
+    their distances from the estimate, to whole records. The ends are the farthest of all sets.
+    """
+    n = len(right[0])
+    if not n or not right[0].any():
+        return Measure(0.0, method, 0.0, 0.0)
+    lows, highs = [], []
+    for chances in right:
+        chance = chances[chances > 0].clip(0.0, 1.0)
+        likely = chance >= 0.5
+        lost, few_lost, many_lost = _number((1.0 - chance)[likely])
+        won, few_won, many_won = _number(chance[~likely])
+        number = int(likely.sum()) - lost + won
+        # Whole records: an end between two of them would leave out one that belongs to the interval.
+        lows.append(math.floor(number - math.hypot(many_lost - lost, won - few_won)))
+        highs.append(math.ceil(number + math.hypot(lost - few_lost, many_won - won)))
+    value = float(right[0].sum()) / n
+    return Measure(value, method, max(0.0, min(value, min(lows) / n)), min(1.0, max(value, max(highs) / n)))
+
+
+def _number(chances: NDArray[np.float64]) -> tuple[float, float, float]:
+    """How many of some events happen: expected, and the ends of the interval."""
+    if not len(chances):
+        return 0.0, 0.0, 0.0
+    expected = float(chances.sum())
+    law = stats.betabinom(len(chances), expected + 0.5, len(chances) - expected + 0.5)
+    few, many = law.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return expected, min(float(few), expected), max(float(many), expected)
+
+
+def possible_probabilities(combined: Combined, linkage: LinkageDocument | None) -> list[NDArray[np.float64]]:
+    """Link probabilities of the links: the model's, and with the odds changed to either end of an estimated precision.
+
+    Parameters
+    ----------
+    linkage
+        Of the run, with the estimates of its quality; without one the model's probabilities are all there is.
+    """
+    claimed = combined.probability
+    estimated = None if linkage is None or not len(claimed) else estimated_precision(linkage)
+    if estimated is None:
+        return [claimed]
+    precision, _ = estimated
+    return [claimed, _with_mean(claimed, precision.lower), _with_mean(claimed, precision.upper)]
+
+
+def _with_mean(probability: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
+    """Probabilities with all odds multiplied by one number, so that they have a given mean."""
+    inside = probability.clip(1e-9, 1 - 1e-9)
+    log_odds = np.log(inside) - np.log1p(-inside)
+    low, high = -60.0, 60.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if float((1 / (1 + np.exp(-(log_odds + middle)))).mean()) < mean:
+            low = middle
+        else:
+            high = middle
+    return np.asarray(1 / (1 + np.exp(-(log_odds + (low + high) / 2))))

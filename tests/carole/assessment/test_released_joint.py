@@ -1,0 +1,242 @@
+"""What a released joint distribution tells of the linked people, and what its form might hide from the assessment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.carole.engine.no_statistics import NO_STATISTICS
+from tests.specifications import heading
+from tryst.carole.assessment import Combined, assess
+from tryst.carole.assessment.inferred_values import possible_probabilities
+from tryst.common.documents.linkage_document import LinkageDocument
+from tryst.common.errors import TrystErrors
+from tryst.common.specification import Specification, load_specification, specification_notes
+from tryst.risk.models import Graph, JointDistribution, JointVariable, SparseCounts, fit
+
+TEXT = (
+    heading("joined")
+    + """
+fields:
+  - {name: surname, kind: name}
+variables:
+  - {name: age, holder: alice, categories: [a, b, c], role: key}
+  - {name: hobby, holder: alice, categories: [a, b], role: other}
+  - {name: work, holder: bob, categories: [a, b], role: key}
+  - {name: illness, holder: bob, categories: [none, some, grave], role: sensitive}
+latent: {precision: PRECISION}
+release: {joint: alice}
+assessment:
+  fractions: {alice: 0.5, bob: 0.5, combined: 0.5}
+  limits: {joint_attribution: 0.1}
+retention: {uploads_days: 7, results_days: 30, maps_days: 90}
+"""
+)
+NAMES, LEVELS = ("age", "hobby", "work", "illness"), (3, 2, 2, 3)
+BY_AGE, BY_HOBBY = [("age", "illness")], [("hobby", "illness")]
+N = 240
+
+
+def specification(precision: float = 1.0, text: str = TEXT) -> Specification:
+    return load_specification(text.replace("PRECISION", f"{precision:g}"), "t")
+
+
+def people(by: str | None = None, chance: float = 1.0) -> NDArray[np.int32]:
+    """People, whose illness follows from another variable in a share of them."""
+    rng = np.random.default_rng(5)
+    codes = np.stack([rng.integers(0, n, N) for n in LEVELS], axis=1).astype(np.int32)
+    if by is not None:
+        follows = rng.random(N) < chance
+        codes[:, 3] = np.where(follows, codes[:, NAMES.index(by)], codes[:, 3])
+    return codes
+
+
+def output(codes: NDArray[np.int32], probability: float | NDArray[np.float64] = 1.0) -> Combined:
+    spec = specification()
+    held = {side: np.array([v.holder in ("both", side) for v in spec.variables]) for side in ("alice", "bob")}
+    files = [np.where(held[side], codes, -1).astype(np.int32) for side in ("alice", "bob")]
+    rows, chance = np.arange(len(codes)), np.broadcast_to(probability, len(codes)).astype(np.float64)
+    return Combined(tuple(spec.variables), files[0], files[1], rows, rows, chance, rows, rows, chance)
+
+
+def joint_of(codes: NDArray[np.int32], edges: list[tuple[str, str]], precision: float = 1.0) -> JointDistribution:
+    counts = SparseCounts.from_records(codes, LEVELS, NAMES)
+    model = fit(counts, Graph.from_edges(NAMES, edges), "posterior mean", precision)
+    holders = ("alice", "alice", "bob", "bob")
+    variables = tuple(JointVariable(n, h, k) for n, h, k in zip(NAMES, holders, LEVELS, strict=True))  # type: ignore[arg-type]
+    return JointDistribution(variables, model, float(len(codes)), precision)
+
+
+def assessed(
+    combined: Combined, joint: JointDistribution | None, precision: float = 1.0, linkage: LinkageDocument | None = None
+) -> dict[str, Any]:
+    return assess(combined, specification(precision), "r" * 32, linkage=linkage, joint=joint).document
+
+
+def test_whoever_knows_the_keys_infers_what_follows_from_them() -> None:
+    codes = people("age", 0.95)
+    measure = assessed(output(codes), joint_of(codes, BY_AGE))["measures"]["joint_attribution"]
+    right = float((codes[:, 0] == codes[:, 3]).mean())
+    assert 0.93 < right < 1
+    assert measure["value"] == pytest.approx(right)
+    assert measure["breached"]
+    assert measure["method"].endswith("worst for illness, given key variables")
+    plain = assessed(output(people()), joint_of(people(), []))["measures"]["joint_attribution"]
+    assert (plain["value"], plain["breached"]) == (0.0, False)
+
+
+def test_a_recipient_knows_more_of_its_own_people_than_the_keys() -> None:
+    codes = people("hobby")
+    document = assessed(output(codes), joint_of(codes, BY_HOBBY))
+    found = {entry["intruder"]: entry for entry in document["released_joint"]}
+    assert (found["keys"]["inferred"], found["alice"]["inferred"]) == (0.0, 1.0)
+    assert document["measures"]["joint_attribution"]["value"] == 1.0
+    assert "given what Alice's file says" in document["measures"]["joint_attribution"]["method"]
+
+
+def test_what_is_common_is_known_without_it() -> None:
+    codes = people()
+    codes[:, 3] = np.where(np.arange(N) % 20 == 0, 1, 0)
+    document = assessed(output(codes), joint_of(codes, []))
+    assert document["measures"]["joint_attribution"]["value"] == pytest.approx(0.95)
+    assert [entry["by_frequency"] for entry in document["released_joint"]] == [pytest.approx(0.95)] * 2
+
+
+@pytest.mark.parametrize("precision", [1.0, 64.0, 1000.0, 20_000.0])
+def test_a_prior_that_hides_every_certain_value_hides_none_from_the_assessment(precision: float) -> None:
+    """The released posterior leaves doubt of everybody; who takes the known prior away has none."""
+    codes = people("age")
+    joint = JointDistribution.from_json(joint_of(codes, BY_AGE, precision).to_json())
+    released = joint.conditional("illness", np.where(np.arange(4) == 3, -1, codes).astype(np.int32))
+    assert (released.max() < 0.9) == (precision >= 64)
+    measure = assessed(output(codes), joint, precision)["measures"]["joint_attribution"]
+    assert measure["value"] == 1.0
+    if precision >= 64:
+        assert "with the prior taken away" in measure["method"]
+
+
+@pytest.mark.parametrize("edges", [BY_AGE, [("age", "work"), ("work", "illness")], [*BY_AGE, ("age", "work")]])
+def test_without_its_prior_it_is_what_was_counted(edges: list[tuple[str, str]]) -> None:
+    codes = people("age", 0.8)
+    bare = joint_of(codes, edges, 50.0).without_prior()
+    assert bare is not None
+    counts = SparseCounts.from_records(codes, LEVELS, NAMES)
+    counted = fit(counts, Graph.from_edges(NAMES, edges), "maximum likelihood")
+    np.testing.assert_allclose(bare.table(NAMES), counted.marginal(NAMES), atol=1e-12)
+    assert bare.without_prior() is None, "nothing is left to take away"
+
+
+def test_six_people_in_a_corner_are_a_small_share_and_pass() -> None:
+    """The measure is a share: what is certain of a few of many stays below a limit. The page says so."""
+    codes = people()
+    codes[codes[:, 0] == 2, 0] = 1
+    codes[:6, 0], codes[:6, 3] = 2, 2
+    measure = assessed(output(codes), joint_of(codes, BY_AGE))["measures"]["joint_attribution"]
+    assert measure["value"] == pytest.approx(6 / N)
+    assert not measure["breached"]
+
+
+def test_a_missing_value_is_inferred_too() -> None:
+    """The files lack it, the person has it, and the distribution tells it."""
+    codes = people("age")
+    joint = joint_of(codes, BY_AGE)
+    codes[: N // 2, 3] = -1
+    value = assessed(output(codes), joint)["measures"]["joint_attribution"]["value"]
+    assert value == pytest.approx(1.0, abs=0.01)
+
+
+def test_behind_a_false_link_the_person_has_a_value_of_his_own() -> None:
+    """Of a false link the record's value counts for nothing, and Alice's age tells the person's own."""
+    codes = people("age")
+    joint = joint_of(codes, BY_AGE)
+    # A third of the links take Bob's half of another person.
+    false = np.arange(N) % 3 == 0
+    mixed = codes.copy()
+    mixed[false, 2:] = np.roll(codes[false], 7, axis=0)[:, 2:]
+    links = output(mixed, np.where(false, 0.05, 1.0))
+    believed = assessed(links, joint)["measures"]["joint_attribution"]
+    trusted = assessed(output(mixed), joint)["measures"]["joint_attribution"]
+    wrong = float((mixed[:, 3] != codes[:, 3]).mean())
+    assert wrong > 0.15
+    assert trusted["value"] == pytest.approx(1 - wrong)
+    assert believed["value"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_an_estimate_of_false_links_widens_the_interval() -> None:
+    # Keys of both files, so that what follows from Bob's is another person's if the link is false.
+    codes = people("work", 0.95)
+    links = output(codes, np.where(codes[:, 3] == codes[:, 2], 0.98, 0.9))
+    plain: dict[str, Any] = NO_STATISTICS.linkage.plain()
+    precision = {"value": 0.9, "lower": 0.8, "upper": 0.99}
+    quality: list[dict[str, Any]] = [
+        {"method": "decoys", "precision": precision, "recall": None, "observations": 39, "supposes": []}
+    ]
+    document = LinkageDocument.of({**plain, "links": N, "quality": quality}, "linkage")
+    assert [float(p.mean()) for p in possible_probabilities(links, document)] == pytest.approx(
+        [float(links.probability.mean()), 0.8, 0.99]
+    )
+    assert len(possible_probabilities(links, LinkageDocument.of(plain, "linkage"))) == 1
+    joint = joint_of(codes, [("work", "illness")])
+    alone, wide = (assessed(links, joint, linkage=of)["measures"]["joint_attribution"] for of in (None, document))
+    assert wide["value"] == alone["value"]
+    assert wide["lower"] <= alone["lower"] < alone["upper"] <= wide["upper"]
+    assert (wide["lower"], wide["upper"]) != (alone["lower"], alone["upper"])
+
+
+def test_without_a_released_distribution_nothing_is_measured() -> None:
+    codes = people("age")
+    assert "joint_attribution" not in assessed(output(codes), None)["measures"]
+    kept = specification(text=TEXT.replace("release: {joint: alice}\n", "").replace("joint_attr", "certain_attr"))
+    found = assess(output(codes), kept, "r" * 32, joint=joint_of(codes, BY_AGE)).document
+    assert "joint_attribution" not in found["measures"]
+    assert "released_joint" not in found
+
+
+def test_no_link_tells_nothing() -> None:
+    codes = people("age")
+    measure = assessed(output(codes[:0]), joint_of(codes, BY_AGE))["measures"]["joint_attribution"]
+    assert (measure["value"], measure["upper"]) == (0.0, 0.0)
+
+
+def test_what_a_person_has_follows_by_bayes_rule() -> None:
+    """Against the table over all variables; with nothing known the frequencies, with the impossible nothing."""
+    joint = joint_of(people("age", 0.7), [*BY_AGE, ("age", "work")])
+    table = joint.table(NAMES)
+    codes = np.array([[0, 1, 1, 2], [2, -1, -1, -1], [-1, -1, -1, 0]], dtype=np.int32)
+    found = joint.conditional("illness", codes)
+    np.testing.assert_allclose(found[0], table[0, 1, 1] / table[0, 1, 1].sum())
+    np.testing.assert_allclose(found[1], table[2].sum(axis=(0, 1)) / table[2].sum())
+    np.testing.assert_allclose(found[2], table.sum(axis=(0, 1, 2)))
+    people_of_two = people()
+    people_of_two[people_of_two[:, 0] == 1, 0] = 0
+    bare = joint_of(people_of_two, BY_AGE).without_prior()
+    assert bare is not None
+    assert bare.conditional("illness", np.array([[1, -1, -1, -1]], dtype=np.int32)).sum() == 0
+    assert joint.conditional("illness", codes[:0]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("change", [("release: {joint: alice}\n", ""), ("role: sensitive", "role: other")])
+def test_a_limit_needs_what_it_judges(change: tuple[str, str]) -> None:
+    with pytest.raises(TrystErrors, match=r"limits\.joint_attribution: no joint distribution is released"):
+        specification(text=TEXT.replace(*change))
+
+
+def test_the_notes_say_what_judges_it() -> None:
+    def words(text: str) -> str:
+        return " ".join(specification_notes(specification(text=text)))
+
+    assert "joint_attribution, at most 0.1, judges that" in words(TEXT)
+    assert "measures that for sensitive variables, without a limit" in words(TEXT.replace("joint_attr", "certain_attr"))
+
+
+def test_the_interval_is_wider_the_less_the_links_are_certain() -> None:
+    codes = people("age", 0.95)
+    joint = joint_of(codes, BY_AGE)
+    found = [assessed(output(codes, chance), joint)["measures"]["joint_attribution"] for chance in (1.0, 0.9, 0.5)]
+    widths = [measure["upper"] - measure["lower"] for measure in found]
+    assert sorted(widths) == widths
+    assert widths[0] < 5 / N < widths[2]
+    assert [measure["value"] for measure in found] == pytest.approx([found[0]["value"]] * 3)

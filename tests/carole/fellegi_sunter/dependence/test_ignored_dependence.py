@@ -1,0 +1,82 @@
+"""A warning where fields are independent by the settings and two of them are strongly dependent in the files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.dependence import linked
+from benchmarks.ignored_dependence import FIELDS, files, ratio
+from benchmarks.latent_rehearsal import SPEC
+from benchmarks.latent_rehearsal import files as insurers
+from tryst.carole.engine import Resources, link
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.specified import plan_of
+from tryst.carole.fellegi_sunter.dependence.diagnosis import CERTAIN, STRONG, Misfit, ignored_dependence
+from tryst.carole.fellegi_sunter.dependence.starting_classes import MAX_KIN
+from tryst.common.documents.result_warning import ResultWarning
+
+ENOUGH = Resources(2**31, 2)
+CODE = "dependence_ignored"
+
+
+def warned(values: int, follows: float, seed: int, kind: str = "none", max_kin: int = 0) -> list[ResultWarning]:
+    model, _, _, _ = linked(files(np.random.default_rng(seed), values, follows, 30), kind, max_kin, FIELDS)
+    return [warning for warning in model.warnings if warning.code == CODE]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_independent_and_weakly_dependent_fields_bring_no_warning(seed: int):
+    assert not warned(2, 0.0, seed)
+    assert not warned(2, 0.32, seed)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("max_kin", [0, MAX_KIN])
+def test_a_field_that_follows_from_another_brings_one(seed: int, max_kin: int):
+    (warning,) = warned(2, 1.0, seed, max_kin=max_kin)
+    assert warning.severity == "warning"
+    assert "both first and second" in warning.text
+    assert ratio(2, 1.0) == 2.0
+    assert any(f"{times} times" in warning.text for times in ("1.9", "2.0", "2.1"))
+    assert ("a class of kin makes up" in warning.text) == (max_kin > 0)
+    assert not warned(2, 1.0, seed, kind="auto", max_kin=max_kin)
+
+
+def misfit(**changed: object) -> Misfit:
+    known: dict[str, object] = {
+        "within": "others", "fields": ("name", "sex"), "gain": 2 * CERTAIN, "observed": 0.02, "expected": 0.01,
+    }  # fmt: skip
+    return Misfit(**{**known, **changed})  # type: ignore[arg-type]
+
+
+def test_only_certain_and_strong_agreement_of_two_people_counts():
+    assert ignored_dependence((misfit(),), 0)
+    for weaker in (
+        {"gain": CERTAIN / 2}, {"observed": 0.0149}, {"observed": 0.005}, {"expected": 0.0}, {"within": "matches"},
+    ):  # fmt: skip
+        assert not ignored_dependence((misfit(**weaker),), 0)
+    assert ignored_dependence((misfit(observed=STRONG * 0.01),), 0)
+
+
+def test_the_strongest_is_named_and_the_others_are_counted():
+    weaker = misfit(fields=("town", "area"), observed=0.016, gain=90.0)
+    (warning,) = ignored_dependence((weaker, misfit(), misfit(within="matches")), 0)
+    assert "both name and sex 2.0 times as often" in warning.text
+    assert "too many matches are claimed; 1 other pair of fields too." in warning.text
+
+
+def test_given_name_and_sex_of_the_insurers():
+    sets, _ = insurers(0, 300, 0.1)
+    plan = replace(plan_of(SPEC), latent=None)
+    by_dependence = {}
+    for kind in ("none", plan.dependence):
+        run = link(*sets, replace(plan, dependence=kind), ENOUGH, lambda stage, done: None)
+        document = findings(run, plan, ENOUGH, {}).plain()
+        by_dependence[kind] = [warning for warning in document["warnings"] if warning["code"] == CODE]
+    assert plan.dependence == "auto"
+    assert not by_dependence["auto"]
+    (warning,) = by_dependence["none"]
+    assert "both given_name and sex" in warning["text"]
