@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured
-from tests.carole.engine.test_latent_resolved import compared
+from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
 from tryst.carole.engine import link
 from tryst.carole.engine.archive import packed, unpacked
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
