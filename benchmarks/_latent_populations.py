@@ -78,7 +78,7 @@ class Compared:
         return Outcome(area, float(fit.value_fit.precision or np.nan))
 
 
-def paper(rng: np.random.Generator) -> Linker:
+def smith_elliot(rng: np.random.Generator) -> Linker:
     """Smith and Elliot's files, with the link probabilities of Fellegi-Sunter."""
     files = drawn_files(rng)
     estimation = Estimation(u="all_pairs", refuse_unidentified=False)
@@ -249,7 +249,7 @@ def one_to_one_pairs(values: Values, pairs: ArrayPairs, patterns: PatternCounts,
 
 
 DESIGN: Mapping[str, Callable[[np.random.Generator], Linker]] = {
-    "Smith and Elliot's": paper,
+    "Smith and Elliot's": smith_elliot,
     "households": households,
     "random network": network,
 }
