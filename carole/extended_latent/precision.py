@@ -36,7 +36,7 @@ PRECISIONS = (1.0, 4.0, 16.0, 64.0, 256.0)
 """Those tried."""
 
 UNDECIDED = 64.0
-"""Where there is too little to hold out: of those tried, the one that was never far from the best."""
+"""Where there is too little to hold out: near the best on the files of Smith and Elliot."""
 
 FOLDS = 4
 STRANGERS = 8
