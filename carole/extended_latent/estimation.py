@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.extended_latent.bayes_factor import AloneKey, ValueModel
+from tryst.carole.extended_latent.compiled import BayesFactors
 from tryst.carole.extended_latent.completion import completed_by, completions, saturated_counts
 from tryst.carole.extended_latent.pairs import WeightedPairs
 from tryst.carole.extended_latent.precision import PrecisionChoice, choose_precision
 from tryst.carole.extended_latent.settings import ExtendedSettings
 from tryst.carole.extended_latent.variables import Values, check_codes, wrong
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.annealing import anneal
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.fitted import FittedModel
@@ -116,12 +118,22 @@ def estimate(
         return ValueFit(ValueModel.of(None, alone), None, weighted.total + n_training, n_training)
     data = match_records(values, weighted, training)
     choice = None
-    precision = settings.precision
-    if precision is None:
+    usable = [settings.precision or 0.0]
+    if settings.precision is None:
         choice = _choice(values, weighted, settings, training)
-        precision = choice.precision
-    fitted, search, converged = next(joint_models(data, settings, [precision]))
-    model = ValueModel.of(fitted, alone)
+        usable = [*(p for p in choice.tried if p < choice.precision), choice.precision]
+    # A graph of all pairs may be too dense where those of the folds were not: then a smaller precision is taken.
+    while True:
+        precision = usable.pop()
+        try:
+            fitted, search, converged = next(joint_models(data, settings, [precision]))
+            model = ValueModel.of(fitted, alone)
+            if usable:
+                BayesFactors(model, values)
+            break
+        except TrystError as error:
+            if error.code is not ErrorCode.MEMORY or not usable:
+                raise
     if settings.separate:
         files = [file_model(values, side, settings, precision) for side in ("alice", "bob")]
         model = ValueModel(fitted, files[0], files[1], alone)
