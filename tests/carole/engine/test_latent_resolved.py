@@ -10,7 +10,7 @@ import pytest
 
 from tests.carole.engine.test_known_records import joint_set, training_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, compared, quiet
-from tryst.carole.engine import LinkagePlan, latent_refit, local
+from tryst.carole.engine import LinkagePlan, latent_refit, link, local
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
