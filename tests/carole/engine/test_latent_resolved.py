@@ -17,7 +17,9 @@ from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent_values import values_of
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
 from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
 from tryst.carole.extended_latent import (
@@ -32,6 +34,7 @@ from tryst.carole.extended_latent import (
 from tryst.carole.extended_latent.classes import kept as keep
 from tryst.carole.fellegi_sunter.dependence import Evidence, fit_joint
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.common.errors import ErrorCode, TrystError
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +148,24 @@ def test_a_resolver_has_what_custodians_brought(insured: Insured, monkeypatch: p
     assert links == {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
     np.testing.assert_allclose(linkage.latent.joint.table(names), whole.latent.joint.table(names), atol=1e-6)
     assert np.abs(plain.latent.joint.table(names) - whole.latent.joint.table(names)).max() > 2e-3
+
+
+def test_a_joint_distribution_comes_back_from_a_resolver_or_is_refused(insured: Insured):
+    linkage = insured.linked(SMALL)
+    document = findings(linkage, SMALL, RESOURCES, {})
+    assert linkage.latent is not None
+    joint = linkage.latent.joint
+    assert joint is not None
+    content = pack_result(ResolutionResult(document, {}, joint=joint))
+    variables = SMALL.latent.variables
+    back = unpack_result(content, (), None, variables).joint
+    assert back is not None
+    assert back.to_json() == joint.to_json()
+    # Where none is released or assessed it is more than was requested.
+    for others in (None, variables[1:], (replace(variables[0], categories=9), *variables[1:])):
+        with pytest.raises(TrystError) as caught:
+            unpack_result(content, (), None, others)
+        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    broken = pack_result(ResolutionResult(document, {}, joint=replace(joint, records=-1.0)))
+    with pytest.raises(TrystError, match="an invalid joint distribution"):
+        unpack_result(broken, (), None, variables)
