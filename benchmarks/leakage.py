@@ -24,6 +24,7 @@ from multiprocessing import get_context
 
 from benchmarks import _leakage_blocks as blocks
 from benchmarks import _leakage_invented as invention
+from benchmarks import _leakage_latent as valued
 from benchmarks import _leakage_open as whole
 from benchmarks import _leakage_register as registers
 from benchmarks import _leakage_results as answers
@@ -44,6 +45,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "skewed": ("Rules made of names' beginnings", blocks.skewed),
     "hardening": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
+    "latent": ("Mode block_keyed with `latent`", valued.latent),
     "invented": ("A custodian that invents records", invention.invented),
     "results": ("Results: a resolver's answer, and shares", answers.results),
 }
@@ -60,6 +62,7 @@ _LONGEST = (
     "open",
     "embeddings",
     "codes",
+    "latent",
     "hardening",
     "invented",
     "results",

@@ -18,6 +18,7 @@ from tryst.carole.engine.coded_links import CodedLinks, coded_links
 from tryst.carole.engine.latent_resolved import resolved_with_values
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.reported_joint import reported_joint
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
 from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles, checked_values
@@ -274,8 +275,7 @@ def sealed_result(
             share = replace(share, draw=drawn.draw.astype(np.uint32), drawn=drawn.pair.astype(np.uint32))
         member = members.in_role(side.role)
         shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name, spec.suite), share)
-    latent = resolved.linkage.latent
-    joint = latent.joint if latent is not None and spec.joint_reported else None
+    joint = reported_joint(resolved.linkage, spec)
     return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out, joint))
 
 
