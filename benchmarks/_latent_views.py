@@ -186,7 +186,7 @@ def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
     first = files[Side.ALICE].height
     parts = tuple(contribution_of(encoded[side].sets, files[side].height) for side in Side)
 
-    def asked(plan: LinkagePlan) -> tuple[Candidates, dict[Side, NDArray[np.int64]]]:
+    def compared(plan: LinkagePlan) -> tuple[Candidates, dict[Side, NDArray[np.int64]]]:
         found, kept = compare(parts[0], parts[1], plan, RESOURCES, _quiet)
         return found, dict(zip(Side, (kept.row_a, kept.row_b), strict=True))
 
@@ -207,7 +207,7 @@ def _linked(title: str, spec: Specification, files: Files, seed: int) -> Case:
 
     runs = []
     for each in (replace(plan, latent=None), plan):
-        found, rows = asked(each)
+        found, rows = compared(each)
         records = {side: encoded[side].order[rows[side]].astype(np.int64) for side in Side}
         runs.append(Run(found, rows, records, decided(found, each, rows, slice(None))))
     return Case(

@@ -114,7 +114,12 @@ def by_coordinator(case: Case) -> Figures:
             right += int((read[side][name][held] == true).sum())
             commonest += int(np.bincount(true).max())
             values += len(held)
-        yield f"the coordinator: values of {side.title()}'s requested records read", right / values, commonest / values, None
+        yield (
+            f"the coordinator: values of {side.title()}'s requested records read",
+            right / values,
+            commonest / values,
+            None,
+        )
         alone = unique_rows(case.codes[side][requested[side]])
         yield f"{side.title()}'s requested records alone with their codes", alone, None, None
     a, b = run.links.T
@@ -157,11 +162,11 @@ def _recognised(case: Case, read: dict[Side, dict[str, NDArray[np.int64]]]) -> F
     )
     partner = np.full(len(known), -1, dtype=np.int64)
     partner[run.links[:, 0]] = run.links[:, 1]
-    told = claimed & (partner[record] >= 0)
+    shown = claimed & (partner[record] >= 0)
     column = case.names(Side.BOB).index(SENSITIVE)
-    codes = case.codes[Side.BOB][partner[record[told]], column]
+    codes = case.codes[Side.BOB][partner[record[shown]], column]
     value = np.where(codes >= 0, read[Side.BOB][SENSITIVE][codes], -1)
-    truth, commonest = _truth(case, np.flatnonzero(told))
+    truth, commonest = _truth(case, np.flatnonzero(shown))
     among = truth >= 0
     yield (
         f"of those recognised and linked, Bob's {SENSITIVE} read",
@@ -172,7 +177,7 @@ def _recognised(case: Case, read: dict[Side, dict[str, NDArray[np.int64]]]) -> F
 
 
 def in_collusion(case: Case) -> Figures:
-    """Alice keeps the handles that she gave, and the labels: of each pair she knows her record, and reads Bob's codes."""
+    """Alice has the labels and the handles that she gave: of each pair she knows her record, and reads Bob's codes."""
     run, names = case.with_values, case.names(Side.BOB)
     a, b = run.links.T
     truth, commonest = _truth(case, a)

@@ -1,4 +1,4 @@
-"""Carole's attacks on a run of mode block_keyed with `latent`: rows of codes joined to the rows that she has signatures of.
+"""Carole's attacks on a run of mode block_keyed with `latent`: rows of codes joined to rows of signatures.
 
 She has candidate pairs with their comparison vectors, the model, both lists of codes, and, where links are assessed,
 the links by rows of codes with probabilities that at least twenty share. With `latent` she may have the joint
@@ -43,7 +43,12 @@ def _joined(case: Case) -> Iterator[tuple[str, float, float | None, float | None
     ):
         guess, true, pairs = _guessed(case, run, joint)
         commonest = float(np.bincount(true).max() / len(true))
-        yield f"the comparison vector of a link by rows of codes, {words}", float((guess == true).mean()), commonest, None
+        yield (
+            f"the comparison vector of a link by rows of codes, {words}",
+            float((guess == true).mean()),
+            commonest,
+            None,
+        )
         share = float(((guess == true) / pairs[guess]).mean())
         by_chance = 1.0 / len(run.found.pattern)
         yield f"a link by rows of codes joined to its pair, {words}", share, by_chance, None
@@ -55,15 +60,15 @@ def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDAr
     Notes
     -----
     A vector is possible whose probability lies in the interval of the link's group, and which agrees in the key if and
-    only if the two codes do, where the key is compared. Of these the one with the most matches expected. What the values
-    add to the weight she has from the joint distribution, as the resolver has it; without that distribution, zero.
+    only if the two codes do. Of these the one with the most matches expected. What the values add to the weight she has
+    from the joint distribution, as the resolver has it; without that distribution, zero.
     """
     linkage = run.resolved.linkage
     pairs = np.bincount(run.vector, minlength=len(run.vectors))
     true = run.vector[run.resolved.order[linkage.links]]
-    asked = np.flatnonzero(pairs)
+    among = np.flatnonzero(pairs)
     names = [field.name for field in case.spec.compared]
-    agrees = run.vectors[asked, names.index(KEY)]
+    agrees = run.vectors[among, names.index(KEY)]
     a, b = run.links.T
     own = case.codes[Side.ALICE][a, case.names(Side.ALICE).index(KEY)]
     other = case.codes[Side.BOB][b, case.names(Side.BOB).index(KEY)]
@@ -71,7 +76,7 @@ def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDAr
     bits = np.zeros(len(true))
     if joint and linkage.pairs.value_bits is not None:
         bits = linkage.pairs.value_bits[linkage.links]
-    probability = _expit(np.log(2.0) * (run.agreement[asked][None, :] + bits[:, None]) + run.log_prior_odds)
+    probability = _expit(np.log(2.0) * (run.agreement[among][None, :] + bits[:, None]) + run.log_prior_odds)
     shown = run.shown_probability
     groups = np.unique(shown)
     between = np.concatenate([[-1.0], (groups[1:] + groups[:-1]) / 2, [2.0]])
@@ -79,8 +84,8 @@ def _guessed(case: Case, run: Run, joint: bool) -> tuple[NDArray[np.int64], NDAr
     inside = (probability >= between[group, None]) & (probability < between[group + 1, None])
     possible = inside & (agrees[None, :] == level[:, None])
     possible = np.where(possible.any(axis=1)[:, None], possible, agrees[None, :] == level[:, None])
-    expected = np.where(possible, probability * pairs[asked][None, :], -1.0)
-    return asked[expected.argmax(axis=1)], true, pairs
+    expected = np.where(possible, probability * pairs[among][None, :], -1.0)
+    return among[expected.argmax(axis=1)], true, pairs
 
 
 def _changed(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
@@ -98,7 +103,12 @@ def _changed(case: Case) -> Iterator[tuple[str, float, float | None, float | Non
     taken = np.bincount(_across(case, linked), minlength=len(pairs))
     left = np.maximum(pairs - taken, 1)
     share = float(((guess == true) / left[guess])[made].mean())
-    yield "of links that values made, joined to their pair after an amendment", share, 1.0 / len(run.found.pattern), None
+    yield (
+        "of links that values made, joined to their pair after an amendment",
+        share,
+        1.0 / len(run.found.pattern),
+        None,
+    )
 
 
 def _across(case: Case, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -166,9 +176,14 @@ def _association(
 def _arbitrary(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:
     """One row of every record: no join, so that the default caps let all codes through to the coordinator."""
     n = len(case.codes[Side.ALICE])
-    asked, uploaded = Requested(n, 0), Requested(n, n)
-    reached = 0.0 if case.spec.resolution.exceeded(asked, uploaded) else 1.0
-    yield "Carole requests one row of every record of Alice: codes that reach the coordinator under the caps", reached, None, None
+    requested, uploaded = Requested(n, 0), Requested(n, n)
+    reached = 0.0 if case.spec.resolution.exceeded(requested, uploaded) else 1.0
+    yield (
+        "Carole requests one row of every record of Alice: codes that reach the coordinator under the caps",
+        reached,
+        None,
+        None,
+    )
 
 
 def _one_pair(case: Case) -> Iterator[tuple[str, float, float | None, float | None]]:

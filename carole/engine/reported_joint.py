@@ -24,7 +24,7 @@ def of_few_links(linkage: Linkage) -> bool:
 
 
 def reported_joint(linkage: Linkage, spec: Specification) -> JointDistribution | None:
-    """The joint distribution for Carole; None where it is neither released nor assessed, there is none, or of few links.
+    """The joint distribution for Carole; None if it is neither released nor assessed, or of few links.
 
     Training records do not make up for links: Carole has them, and would find what the pairs added.
     """
