@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
             areas.append([outcome.area for outcome in outcomes])
             choices[outcomes[-1].precision] += 1
         table = np.array(areas)
-        best = int(table[:, :-1].mean(axis=0).argmax())
+        best = int(np.nan_to_num(table[:, :-1].mean(axis=0)).argmax())
         mean, low, high = interval(table[:, -1] - table[:, best])
         cells = " | ".join(f"{area:.3f}" for area in table.mean(axis=0))
         times = ", ".join(f"{precision:g}: {n}" for precision, n in sorted(choices.items()))

@@ -30,7 +30,7 @@ from tryst.carole.evaluation import matching_pairs, number_of_matches, quality
 from tryst.common.cleaning import clean
 from tryst.common.encoding.layout import CODES
 from tryst.common.encoding.records import encode_records
-from tryst.common.encoding.signature_sets import VariableCodes
+from tryst.common.encoding.signature_sets import SignatureSet, VariableCodes
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
@@ -39,17 +39,25 @@ Mode = Literal["open", "block_keyed"]
 MEASURES = ("precision", "recall", "F1", "Brier sum", "claimed/true")
 MODES: tuple[Mode, ...] = ("open", "block_keyed")
 SPECIFICATIONS = {mode: insured_specification("insurers", mode=mode) for mode in MODES}
+SPEC = SPECIFICATIONS["open"]
 RESOURCES = Resources(2**31, 2)
 
 Linked = tuple[Linkage, NDArray[np.int64], NDArray[np.int64]]
 """A linkage, and the persons of its rows or handles in either file."""
 
 
-def files(seed: int, n: int, changed: float) -> dict[Side, pl.DataFrame]:
+def insurers(seed: int, n: int, changed: float) -> dict[Side, pl.DataFrame]:
     """Two insurers' files, half of whose people are in both."""
     rng = np.random.default_rng(seed)
     frames = with_traits(*two_files(n, n, n // 2, 0.2, rng), rng, changed=changed)
     return dict(zip(Side, frames, strict=True))
+
+
+def files(seed: int, n: int, changed: float) -> tuple[list[SignatureSet], list[NDArray[np.int64]]]:
+    """The same as signature sets of mode open, and who their rows are."""
+    frames = insurers(seed, n, changed)
+    (set_a, of_a), (set_b, of_b) = (signed(frames[side], SPEC, side) for side in Side)
+    return [set_a, set_b], list(persons(of_a, of_b))
 
 
 def truth_of(frames: dict[Side, pl.DataFrame]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -129,7 +137,7 @@ def main(arguments: Sequence[str]) -> int:
     for mode in MODES:
         found: dict[str, list[list[float]]] = {"agreement alone": [], "with values": []}
         for seed in range(options.seeds):
-            frames = files(seed, options.records, options.changed)
+            frames = insurers(seed, options.records, options.changed)
             matches = number_of_matches(*truth_of(frames))
             found["agreement alone"].append(judged(linked(frames, mode, values=False), matches))
             found["with values"].append(judged(linked(frames, mode, values=True), matches))

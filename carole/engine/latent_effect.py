@@ -88,7 +88,8 @@ def effect_of_values(
     made, undone = _moved(values, before, after)
     joint = fitted.model.match
     pairs, links = before
-    if joint is None or len(links) < FEWEST_LINKS:
+    # Nothing was estimated where the distribution was known before.
+    if joint is None or not fitted.records or len(links) < FEWEST_LINKS:
         return LatentEffect(made, undone)
     linked = WeightedPairs(pairs.row_a[links], pairs.row_b[links], np.ones(len(links)))
     data = match_records(values, linked)

@@ -17,7 +17,8 @@ from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent import check_variables, extended, values_of
+from tryst.carole.engine.latent import extended
+from tryst.carole.engine.latent_values import check_variables, values_of
 from tryst.carole.engine.local import KEPT_BYTES
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan

@@ -160,10 +160,15 @@ class LatentResult:
         Pairs of variables that the joint distribution's graph joins.
     records
         Weight of the pairs that the value model was estimated from.
-    unconstrained_matches, held
-        Matches estimated with the values, and the number that the held prevalence implies.
+    unconstrained_matches
+        Matches estimated with the values.
+    held
+        The number that the held prevalence implies; None where p is estimated with the values.
     iterations, converged
-        Of the EM for m, and whether that and the value model converged.
+        Of the EM beside the values, and whether that and the value model converged.
+    log_likelihood_gain
+        Natural logarithm of how much more likely the values of all pairs are under the step than if they had nothing to
+        do with who matches, each pair by itself.
     links_before, precision_before, matches_before
         Fellegi-Sunter's decision alone: links, their expected precision, and expected matches.
     bits
@@ -182,7 +187,7 @@ class LatentResult:
     dependences: tuple[tuple[str, str], ...]
     records: float
     unconstrained_matches: float
-    held: float
+    held: float | None
     iterations: int
     converged: bool
     links_before: int
@@ -190,6 +195,7 @@ class LatentResult:
     matches_before: float
     bits: NDArray[np.float64]
     explained: tuple[Explained, ...] = ()
+    log_likelihood_gain: float | None = None
     effect: LatentEffect | None = None
     precision: float | None = None
 

@@ -139,6 +139,7 @@ def _latent(found: LatentResult) -> dict[str, Any]:
         "precision": found.precision,
         "held": found.held,
         "unconstrained_matches": found.unconstrained_matches,
+        "log_likelihood_gain": found.log_likelihood_gain,
         "iterations": found.iterations,
         "converged": found.converged,
         "before": {"links": found.links_before, "precision": found.precision_before, "recall": recall},

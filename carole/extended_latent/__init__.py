@@ -5,7 +5,8 @@ variables occur together, and how common the agreed values are (Smith and Elliot
 
 `variables`: what each file holds, as codes. `pairs`: the pairs, in parts. `settings`: options.
 `bayes_factor`: the model of values; `elimination`, `compiled` and `kernels`: its Bayes factors.
-`estimation` (on `completion`): the joint distribution from weighted pairs. `classes`: passes over the pairs.
+`estimation` (on `completion`): the joint distribution from weighted pairs; `key_frequencies`: of keys that stand alone.
+`classes`: passes over the pairs.
 `precision`: its prior precision, chosen.
 `em`: m beside the values; `refit`: the same with dependent fields and under an assignment.
 `overfitting`: how much better a model fits its own pairs. `fit`: the whole step.

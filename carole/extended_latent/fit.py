@@ -13,7 +13,8 @@ from tryst.carole.extended_latent.bayes_factor import ValueModel
 from tryst.carole.extended_latent.classes import Classes, KeptPairs, counted, kept, posterior_pairs, sampled_pairs
 from tryst.carole.extended_latent.compiled import BayesFactors, check_cases
 from tryst.carole.extended_latent.em import ExtendedEM, extended_em
-from tryst.carole.extended_latent.estimation import ValueFit, estimate, frequencies
+from tryst.carole.extended_latent.estimation import ValueFit, estimate
+from tryst.carole.extended_latent.key_frequencies import frequencies
 from tryst.carole.extended_latent.overfitting import Round, held_out, round_of
 from tryst.carole.extended_latent.pairs import Pairs, WeightedPairs
 from tryst.carole.extended_latent.refit import Refit, Refitted

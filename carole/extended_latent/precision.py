@@ -29,13 +29,14 @@ from tryst.carole.extended_latent.bayes_factor import ValueModel
 from tryst.carole.extended_latent.compiled import BayesFactors
 from tryst.carole.extended_latent.pairs import WeightedPairs
 from tryst.carole.extended_latent.variables import Values
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.fitted import FittedModel
 
 PRECISIONS = (1.0, 4.0, 16.0, 64.0, 256.0)
 """Those tried."""
 
 UNDECIDED = 64.0
-"""Where there is too little to hold out: of those tried, the one that was never far from the best."""
+"""Where there is too little to hold out: near the best on the files of Smith and Elliot."""
 
 FOLDS = 4
 STRANGERS = 8
@@ -66,7 +67,7 @@ class PrecisionChoice:
     precision
         The one chosen.
     tried
-        Precisions, ascending; empty where there was too little to hold out.
+        Precisions, ascending, without those whose tables do not fit; empty where there was too little to hold out.
     worth : ndarray of float64, shape (n_tried,)
         Log likelihood of the values of the pairs held out, in nats above that of values without meaning.
     """
@@ -96,6 +97,11 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
         The best, of equal ones the largest. `UNDECIDED` where fewer than `MIN_MATCHES` are expected, fewer of Alice's
         records have pairs than there are folds, or no pair has a stranger.
 
+    Raises
+    ------
+    TrystError
+        MEMORY where the tables of the smallest precision do not fit.
+
     Notes
     -----
     `FOLDS` estimations with each of `PRECISIONS`, of three quarters of the pairs; the completion of missing keys is
@@ -120,17 +126,27 @@ def choose_precision(values: Values, weighted: WeightedPairs, joint_models: Join
         return PrecisionChoice(UNDECIDED)
     log_factor = np.zeros((len(PRECISIONS), len(used)))
     others = np.zeros((len(PRECISIONS), *valid.shape))
+    usable = len(PRECISIONS)
     for fold in range(FOLDS):
         inside = rank % FOLDS == fold
         outside = WeightedPairs(pairs.row_a[~inside], pairs.row_b[~inside], pairs.weight[~inside])
-        for i, model in enumerate(joint_models(outside, PRECISIONS)):
-            factors = BayesFactors(ValueModel.of(model), values)
-            log_factor[i, inside] = factors.log(pairs.row_a[inside], pairs.row_b[inside])
-            repeated = np.repeat(pairs.row_a[inside], STRANGERS)
-            others[i, inside] = factors.log(repeated, row_b[inside].ravel()).reshape(-1, STRANGERS)
+        i = 0
+        try:
+            for model in joint_models(outside, PRECISIONS[:usable]):
+                factors = BayesFactors(ValueModel.of(model), values)
+                log_factor[i, inside] = factors.log(pairs.row_a[inside], pairs.row_b[inside])
+                repeated = np.repeat(pairs.row_a[inside], STRANGERS)
+                others[i, inside] = factors.log(repeated, row_b[inside].ravel()).reshape(-1, STRANGERS)
+                i += 1
+        except TrystError as error:
+            if error.code is not ErrorCode.MEMORY or i == 0:
+                raise
+            # Graphs grow with the precision: tables that do not fit at this one will not at a larger one.
+            usable = i
+    log_factor, others = log_factor[:usable], others[:usable]
     worth = np.array([calibrated(pairs.weight, *both, valid) for both in zip(log_factor, others, strict=True)])
     best = int(np.flatnonzero(worth == worth.max())[-1])
-    return PrecisionChoice(PRECISIONS[best], PRECISIONS, worth)
+    return PrecisionChoice(PRECISIONS[best], PRECISIONS[:usable], worth)
 
 
 def calibrated(

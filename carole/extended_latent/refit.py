@@ -74,8 +74,15 @@ class Refit(Protocol):
         """From the factors, and all pairs counted by pattern and factor."""
 
 
-def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Classes) -> float:
+def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Classes | None = None) -> float:
     """Of agreement and values of all pairs, each by itself, relative to a model without matches.
+
+    Parameters
+    ----------
+    scheme : FittedScheme
+    patterns : PatternCounts
+    classes : Classes, optional
+        The same pairs by pattern and Bayes factor; None: of agreement alone.
 
     Notes
     -----
@@ -83,5 +90,8 @@ def log_likelihood(scheme: FittedScheme, patterns: PatternCounts, classes: Class
     distribution among non-matches are the same in both, and cancel.
     """
     p = scheme.model.p
-    log_ratio = scheme.match_weights(patterns.gamma)[classes.pattern] * math.log(2.0) + classes.log_factor
-    return float(classes.count @ np.logaddexp(log_ratio + math.log(p), math.log1p(-p)))
+    log_ratio = scheme.match_weights(patterns.gamma) * math.log(2.0)
+    count = patterns.count.astype(np.float64)
+    if classes is not None:
+        log_ratio, count = log_ratio[classes.pattern] + classes.log_factor, classes.count
+    return float(count @ np.logaddexp(log_ratio + math.log(p), math.log1p(-p)))

@@ -236,11 +236,15 @@ class Latent(Part):
     """Weight of the pairs it was estimated from."""
     precision: float | None = None
     """Total precision of its prior, given or chosen; null where there is none, or of a former release."""
-    held: float
-    """Matches at the held p."""
+    held: float | None = None
+    """Matches at the held p; null where p is estimated with the values."""
     unconstrained_matches: float
-    """Matches if p were free."""
+    """Matches by agreement and values; where p is held, if it were not."""
+    log_likelihood_gain: float | None = None
+    """Natural log likelihood ratio of all pairs' values: under the step, and if they had nothing to do with who
+    matches. Null in documents of a former release."""
     iterations: Count
+    """Rounds of the EM beside the values."""
     converged: bool
     before: Before
     """The decision by agreement alone."""

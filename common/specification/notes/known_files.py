@@ -12,11 +12,13 @@ def known_file_notes(spec: Specification) -> Iterator[str]:
     """Notes on training records and on a known joint distribution."""
     if spec.latent is None:
         return
+    apart = spec.mode == "block_keyed"
+    seen = "Carole and the coordinator's process, which makes the step, see" if apart else "Carole sees"
     names = listed([variable.name for variable in spec.value_variables])
     if (training := spec.latent.training) is not None:
         yield (
             f"{training.by.title()} sends {training.records:,} training records (SHA-256 {training.sha256[:8]}...), the"
-            f" keyed codes of {names} of OTHER PEOPLE, one row each, without signature or identifier. Carole sees which"
+            f" keyed codes of {names} of OTHER PEOPLE, one row each, without signature or identifier. {seen} which"
             " values of both custodians occur together in one person, which no row of either file shows her; whoever"
             " decodes the codes and knows a person in that file recognises a rare row. The rows are erased with the"
             " uploads. The joint distribution is theirs too, wherever it is released."

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tryst.carole.engine import LinkagePlan, Resources, link
-from tryst.carole.engine.latent import values_of
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.latent_values import values_of
+from tryst.carole.engine.local import Run
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.evaluation import calibration, matching_pairs, number_of_matches, quality
 from tryst.common.cleaning import clean
 from tryst.common.documents.result_warning import result_warning
@@ -58,6 +63,18 @@ class Insured:
     def largest_gap(self, linkage: Linkage) -> float:
         found = matching_pairs(*self.persons, linkage.pairs.row_a, linkage.pairs.row_b)
         return calibration(linkage.pairs.link_probability, found).largest_gap
+
+
+def quiet(stage: str, done: float) -> None:
+    """No progress."""
+
+
+def compared(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
+    """All pairs, each of them kept."""
+    run = Run(WholeFiles(*insured.sets), plan, RESOURCES, quiet)
+    with ThreadPoolExecutor(1) as pool:
+        found, kept, _ = run.compared(pool)
+    return found, kept
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +138,7 @@ def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, link
 
 
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tryst.carole.engine.latent.MAX_EXPLAINED", 10_000)
+    monkeypatch.setattr("tryst.carole.engine.latent_report.MAX_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
     assert linkage.latent is not None
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured
-from tryst.carole.engine import LinkagePlan, latent_refit, local
+from tests.carole.engine.test_known_records import joint_set, training_set
+from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, compared, quiet
+from tryst.carole.engine import LinkagePlan, latent_refit, link, local
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.latent import values_of
-from tryst.carole.engine.local import Run
+from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent_values import values_of
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
 from tryst.carole.engine.result import Linkage
+from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.stream import KeptPairs
-from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.evaluation import expected_precision_recall, matching_pairs, number_of_matches
 from tryst.carole.extended_latent import (
     ArrayPairs,
@@ -33,23 +34,12 @@ from tryst.carole.extended_latent import (
 from tryst.carole.extended_latent.classes import kept as keep
 from tryst.carole.fellegi_sunter.dependence import Evidence, fit_joint
 from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
-
-
-def quiet(stage: str, done: float) -> None:
-    """No progress."""
+from tryst.common.errors import ErrorCode, TrystError
 
 
 @pytest.fixture(scope="module")
 def insured() -> Insured:
     return Insured(3)
-
-
-def compared(insured: Insured, plan: LinkagePlan) -> tuple[Candidates, KeptPairs]:
-    """All pairs, each of them kept."""
-    run = Run(WholeFiles(*insured.sets), plan, RESOURCES, quiet)
-    with ThreadPoolExecutor(1) as pool:
-        found, kept, _ = run.compared(pool)
-    return found, kept
 
 
 def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: KeptPairs) -> ExtendedFit:
@@ -105,11 +95,13 @@ def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: py
     np.testing.assert_allclose(linkage.pairs.link_probability[place], own, atol=1e-6)
 
 
-def resolved(insured: Insured, plan: LinkagePlan) -> tuple[Linkage, KeptPairs, np.ndarray]:
+def resolved(
+    insured: Insured, plan: LinkagePlan, known: KnownRecords = NOTHING_KNOWN
+) -> tuple[Linkage, KeptPairs, np.ndarray]:
     """As a resolver makes it from the same comparison: handles for rows, and codes of the asked records only."""
     found, kept = compared(insured, plan)
     order = np.lexsort((kept.row_b, kept.row_a))
-    request = unpack_request(pack_request(ResolutionRequest(found, (bytes(32), bytes(32)), 1), order), plan)
+    request = unpack_request(pack_request(ResolutionRequest(found, (bytes(32), bytes(32)), 1, known), order), plan)
     handles = []
     for part, rows in zip(insured.sets, (kept.row_a[order], kept.row_b[order]), strict=True):
         known, place = np.unique(rows, return_inverse=True)
@@ -140,3 +132,40 @@ def test_a_resolver_links_as_a_run_in_mode_open_does(seed: int, monkeypatch: pyt
         unscored = insured.sets[0].n_rows * insured.sets[1].n_rows - len(probability)
         areas.append(expected_precision_recall(probability, truth, matches, unscored).auc)
     assert areas[0] == pytest.approx(areas[1], abs=0.002)
+
+
+@pytest.mark.parametrize("file", ["training", "joint"])
+def test_a_resolver_has_what_custodians_brought(insured: Insured, monkeypatch: pytest.MonkeyPatch, file: str):
+    """Training records, or the joint distribution itself: the same step as in mode open."""
+    names = [variable.name for variable in SMALL.latent.variables]
+    part = training_set(2_000) if file == "training" else joint_set(names)
+    brought = KnownRecords.of([part], SMALL.latent)
+    whole = link(*insured.sets, SMALL, RESOURCES, quiet, brought)
+    plain = insured.linked(SMALL)
+    monkeypatch.setattr(local, "KEPT_PROBABILITY", local.KEPT_WITH_VALUES)
+    linkage, kept, place = resolved(insured, SMALL, brought)
+    links = {(int(kept.row_a[place[i]]), int(kept.row_b[place[i]])) for i in linkage.links}
+    assert links == {(int(whole.pairs.row_a[i]), int(whole.pairs.row_b[i])) for i in whole.links}
+    np.testing.assert_allclose(linkage.latent.joint.table(names), whole.latent.joint.table(names), atol=1e-6)
+    assert np.abs(plain.latent.joint.table(names) - whole.latent.joint.table(names)).max() > 2e-3
+
+
+def test_a_joint_distribution_comes_back_from_a_resolver_or_is_refused(insured: Insured):
+    linkage = insured.linked(SMALL)
+    document = findings(linkage, SMALL, RESOURCES, {})
+    assert linkage.latent is not None
+    joint = linkage.latent.joint
+    assert joint is not None
+    content = pack_result(ResolutionResult(document, {}, joint=joint))
+    variables = SMALL.latent.variables
+    back = unpack_result(content, (), None, variables).joint
+    assert back is not None
+    assert back.to_json() == joint.to_json()
+    # Where none is released or assessed it is more than was requested.
+    for others in (None, variables[1:], (replace(variables[0], categories=9), *variables[1:])):
+        with pytest.raises(TrystError) as caught:
+            unpack_result(content, (), None, others)
+        assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    broken = pack_result(ResolutionResult(document, {}, joint=replace(joint, records=-1.0)))
+    with pytest.raises(TrystError, match="an invalid joint distribution"):
+        unpack_result(broken, (), None, variables)

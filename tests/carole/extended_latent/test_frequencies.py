@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tryst.carole.extended_latent import Values, Variable, WeightedPairs
-from tryst.carole.extended_latent.estimation import discount, frequencies
+from tryst.carole.extended_latent.key_frequencies import discount, frequencies
 from tryst.coordinator.demonstration.people.names import name_tables
 
 

@@ -21,7 +21,7 @@ from tryst.carole.extended_latent.precision import (
     choose_precision,
     strangers,
 )
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 
 
 def weighted(linked) -> WeightedPairs:
@@ -133,6 +133,25 @@ def test_too_little_to_hold_out_leaves_it_undecided(linked):
     for pairs in (few, none):
         choice = choose_precision(linked.values, pairs, never, 1)
         assert (choice.precision, choice.tried) == (UNDECIDED, ())
+
+
+@pytest.mark.parametrize("fitting", [0, 2])
+def test_precisions_whose_tables_do_not_fit_are_left_out(linked, fitting):
+    pairs = weighted(linked)
+
+    def models(outside, precisions):
+        for i, precision in enumerate(precisions):
+            if i == fitting:
+                raise TrystError(ErrorCode.MEMORY, "a table is too large")
+            yield estimate(linked.values, outside, ExtendedSettings(precision=precision)).model.match
+
+    if fitting:
+        choice = choose_precision(linked.values, pairs, models, 1)
+        assert choice.tried == PRECISIONS[:fitting]
+        assert choice.precision in choice.tried
+    else:
+        with pytest.raises(TrystError, match="too large"):
+            choose_precision(linked.values, pairs, models, 1)
 
 
 def test_one_variable_and_keys_alone_have_a_choice_or_none(linked):

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tryst.common.custodian.steps.handle_submission import codes_rows, different_among, handles_of
+from tryst.carole.engine.plan_parts import VariablePlan
+from tryst.carole.engine.resolved_handles import checked_values
+from tryst.common.custodian.steps.handle_submission import (
+    codes_rows,
+    different_among,
+    handles_of,
+    values_of_rows,
+)
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
 
@@ -86,3 +93,44 @@ def test_rows_of_codes_that_are_not_there_are_an_error() -> None:
     assert caught.value.code is ErrorCode.NOT_FOUND
     none = rows[:0]
     assert codes_rows(identifiers, 4, none, handles_of(identifiers, none)).shape == (0,)
+
+
+@given(data=st.data())
+def test_values_are_reported_row_by_row_and_read_as_they_were(data: st.DataObject) -> None:
+    """What a custodian reports of handles' records, and what the resolver makes of it."""
+    levels = data.draw(st.lists(st.integers(2, 5), max_size=3))
+    n = data.draw(st.integers(1, 8))
+    codes = {
+        f"v{q}": np.array(data.draw(st.lists(st.integers(-1, k - 1), min_size=n, max_size=n)), dtype=np.int16)
+        for q, k in enumerate(levels)
+    }
+    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=8)), dtype=np.int64)
+    reported = values_of_rows(codes, list(codes), rows)
+    variables = [VariablePlan(name, "alice", k) for name, k in zip(codes, levels, strict=True)]
+    read = checked_values(reported, len(rows), variables)
+    assert {name: found.codes.tolist() for name, found in read.items()} == {
+        name: of_rows[rows].tolist() for name, of_rows in codes.items()
+    }
+
+
+def test_codes_that_were_not_kept_are_an_error_that_names_the_variable() -> None:
+    with pytest.raises(TrystError, match="variable job: ") as caught:
+        values_of_rows({"age": np.zeros(2, dtype=np.int16)}, ["age", "job"], np.array([0]))
+    assert caught.value.code is ErrorCode.NOT_FOUND
+    assert "contribute again" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "got"),
+    [
+        (None, "no codes for 2 records"),
+        (np.array([1, 2, 3], dtype=np.uint32), "3 codes for 2 records"),
+        (np.array([1, 2, 0, 4], dtype=np.uint32), "a code that is not below the number of categories"),
+    ],
+)
+def test_a_resolver_refuses_values_that_cannot_be(values: np.ndarray | None, got: str) -> None:
+    variables = [VariablePlan("age", "alice", 3), VariablePlan("job", "both", 3)]
+    with pytest.raises(TrystError) as caught:
+        checked_values(values, 2, variables)
+    assert caught.value.code is ErrorCode.UPLOAD_CORRUPT
+    assert caught.value.got == got

@@ -24,7 +24,7 @@ from tryst.common.custodian.state.encrypted_file import (
 )
 from tryst.common.custodian.state.migrations import FIRST
 from tryst.common.custodian.state.pending_uploads import DAY_SECONDS
-from tryst.common.custodian.state.row_map import RowMapWriter, unpack_decoys, unpack_map
+from tryst.common.custodian.state.row_map import RowMapWriter, unpack_codes, unpack_decoys, unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Vault, WrappingKeys
@@ -319,6 +319,17 @@ def test_the_map_distinguishes_records_decoys_and_dummies() -> None:
     packed = packed_map(["a", "b"], [4, 1, 2, 7, 0, 5, 2], 2, 3)
     assert unpack_map(packed).to_list() == [None, "b", None, None, "a", None, None]
     assert unpack_decoys(packed).to_list() == [2, None, 0, None, None, None, 0]
+
+
+def test_a_map_keeps_codes_of_the_rows_of_codes_only() -> None:
+    packed = bytearray()
+    writer = RowMapWriter(packed.extend, 2)
+    writer.add(pl.Series(["a", "b", "b"]), np.array([0, 1, 1]))
+    assert unpack_codes(bytes(packed)) == {}
+    writer.add(pl.Series(["b", "a"]), np.array([1, 0]), {"job": np.array([3, -1], dtype=np.int16)})
+    codes = unpack_codes(bytes(packed))
+    assert {name: of_rows.tolist() for name, of_rows in codes.items()} == {"job": [-1, -1, -1, 3, -1]}
+    assert unpack_map(bytes(packed)).to_list() == ["a", "b", "b", "b", "a"]
 
 
 def test_a_map_without_rows_and_one_cut_short() -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from tests.generated_docs import DOCS
 from tryst.common.command import app
 from tryst.common.errors import TrystError, TrystErrors
-from tryst.common.specification import dump_specification, load_specification
+from tryst.common.specification import Specification, dump_specification, load_specification
 from tryst.coordinator.demonstration.people import two_files
 from tryst.coordinator.demonstration.people.drivers import driver_network
 from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
@@ -66,6 +66,24 @@ def test_the_pages_commands_link_with_training_records(insurers: Path):
     reported = json.loads(Path("rehearsal/linkage.json").read_text())["latent"]
     assert RECORDS < reported["records"] < RECORDS + 300
     assert set(reported["variables"]) == {str(name) for name in driver_network().names}
+
+
+@pytest.mark.slow
+def test_in_mode_block_keyed_the_resolver_has_them_too(insurers: Path):
+    """Three driving qualities are guessed inside any block, and few blocks join much: no limit is the matter here."""
+    plain = insured_specification("insurers", mode="block_keyed").model_dump()
+    spec = Specification.model_validate({**plain, "leakage": {"limit": 1.0}, "resolution": {"max_joins": 1.0}})
+    Path("linkage.yaml").write_text(dump_specification(spec))
+    line = run(CHECK.replace("alice", "bob")).output.strip()
+    text = Path("linkage.yaml").read_text()
+    Path("linkage.yaml").write_text(text.replace("[DrivQuality]}", f"[DrivQuality], {line}}}"))
+    notes = " ".join(run("tryst spec check linkage.yaml").output.split())
+    assert f"Bob sends {RECORDS} training records" in notes
+    assert "Carole and the coordinator's process, which makes the step, see which values" in notes
+    done = run(REHEARSE)
+    assert done.exit_code == 0, done.output
+    reported = json.loads(Path("rehearsal/linkage.json").read_text())["latent"]
+    assert RECORDS < reported["records"] < RECORDS + 300
 
 
 @pytest.mark.slow
