@@ -24,6 +24,7 @@ from multiprocessing import get_context
 
 from benchmarks import _leakage_blocks as blocks
 from benchmarks import _leakage_invented as invention
+from benchmarks import _leakage_latent as valued
 from benchmarks import _leakage_open as whole
 from benchmarks import _leakage_register as registers
 from benchmarks import _leakage_results as answers
@@ -44,6 +45,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "skewed": ("Rules made of names' beginnings", blocks.skewed),
     "hardening": ("Options of a field in open mode, surnames of a quarter of the records", whole.hardening),
     "codes": ("Category codes, co-occurrence, and the seed", whole.codes),
+    "latent": ("Mode block_keyed with `latent`", valued.latent),
     "invented": ("A custodian that invents records", invention.invented),
     "results": ("Results: a resolver's answer, and shares", answers.results),
 }
@@ -60,6 +62,7 @@ _LONGEST = (
     "open",
     "embeddings",
     "codes",
+    "latent",
     "hardening",
     "invented",
     "results",
@@ -155,7 +158,8 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             " Figures of blocks are of a sample of blocks of every size, weighted by the records in such blocks; ± is"
             " one standard error of the recovery above guessing. Of a register, *records* are the rows for which the"
             " right person is named, *attainable* those of people in it, and the figures are of one or two thousand"
-            " rows. The specification is what `tryst spec draft` proposes"
+            " rows. Of mode block_keyed with `latent` figures are means over five pairs of files, and ± one standard"
+            " error over these. The specification is what `tryst spec draft` proposes"
             " for these people, or made from it. Options of open mode are measured as the gate measures them: the worst"
             " of its attacks, on the 1,500 commonest values; what they cost in links is printed by"
             " `python -m benchmarks hardening`. What follows from it all stands in [threat-model.md](threat-model.md).",

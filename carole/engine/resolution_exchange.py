@@ -14,10 +14,11 @@ from dataclasses import field as dataclass_field
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.coded_links import CodedLinks, coded_links
+from tryst.carole.engine.coded_links import GROUP, CodedLinks, coded_links
 from tryst.carole.engine.latent_resolved import resolved_with_values
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.reported_joint import of_few_links, reported_joint
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
 from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles, checked_values
@@ -26,6 +27,7 @@ from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.shown_pairs import shown_pairs
 from tryst.carole.engine.specified import plan_of
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.layout import CODES
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet, VariableCodes
@@ -233,6 +235,8 @@ def decide(
     if plan.latent is not None:  # a specification has no dummies and decoys beside it
         files = a.of_file(found.n_a), b.of_file(found.n_b)
         linkage, order = resolved_with_values(found, (a.handles, b.handles), files, plan, progress, request.known)
+        if linkage.latent is not None and linkage.latent.joint is not None and of_few_links(linkage):
+            linkage = replace(linkage, warnings=(*linkage.warnings, result_warning("joint_withheld", fewest=GROUP)))
         whole = linkage
     else:
         records, decoys = (a.records, b.records), (a.decoys, b.decoys)
@@ -274,8 +278,7 @@ def sealed_result(
             share = replace(share, draw=drawn.draw.astype(np.uint32), drawn=drawn.pair.astype(np.uint32))
         member = members.in_role(side.role)
         shares[side] = seal_share(member.sealing, SealContext(spec.project, run, member.name, spec.suite), share)
-    latent = resolved.linkage.latent
-    joint = latent.joint if latent is not None and spec.joint_reported else None
+    joint = reported_joint(resolved.linkage, spec)
     return pack_result(ResolutionResult(resolved.document, shares, resolved.coded, resolved.left_out, joint))
 
 

@@ -27,6 +27,20 @@ def recorded(patch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     return sent
 
 
+def answered(patch: pytest.MonkeyPatch) -> list[tuple[Connection, Any, Any]]:
+    """Every call that is answered from now on: its connection, request and answer; until the patch is undone."""
+    calls: list[tuple[Connection, Any, Any]] = []
+    call = Connection.call
+
+    def kept(self: Connection, method: Any, request: Any, **given: Any) -> Any:
+        answer = call(self, method, request, **given)
+        calls.append((self, request, answer))
+        return answer
+
+    patch.setattr(Connection, "call", kept)
+    return calls
+
+
 def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple[SignatureSet, ...]]:
     """What a custodian's messages carried."""
     begun = [

@@ -27,6 +27,14 @@ VALUES = (
         remedy="Use fewer variables or broader categories, or bring training records (latent.training).",
     ),
     WarningCode(
+        code="joint_withheld",
+        severity="warning",
+        meaning="In mode block_keyed the joint distribution was of few links, and neither released nor assessed.",
+        text="The joint distribution is withheld: links are of fewer than {fewest:.0f} records of a file, and it would"
+        " show their codes.",
+        remedy="Link larger files, or release no joint distribution.",
+    ),
+    WarningCode(
         code="variable_constant_among_links",
         severity="warning",
         meaning="A variable varies in the files, and not among the links of agreement alone.",

@@ -57,7 +57,8 @@ class ResolutionSpec(Section):
     above; 1 is no bound."""
     max_requested: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     """Share of its file's records for which a custodian submits handles at all, counted likewise. Where the output is
-    assessed each of them joins a row to its row of codes. Default: no limit, since every record may have a match."""
+    assessed each of them joins a row to its row of codes, and with `latent` the resolver has its codes. Default: no
+    limit, since every record may have a match."""
 
     @property
     def joined(self) -> bool:

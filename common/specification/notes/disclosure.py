@@ -11,7 +11,7 @@ from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.categorisation import CommonCategory, Span
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.hardening import hardening_notes
-from tryst.common.specification.notes.known_files import known_file_notes
+from tryst.common.specification.notes.latent import latent_notes
 from tryst.common.specification.notes.modes import capped
 from tryst.common.specification.notes.randomised_response import randomised_response_notes
 from tryst.common.specification.validation.specification import Specification
@@ -20,7 +20,8 @@ from tryst.common.specification.validation.specification import Specification
 def disclosure_notes(spec: Specification) -> Iterator[str]:
     """Notes on what each party learns, the most serious first."""
     parts = (
-        _leakage, randomised_response_notes, hardening_notes, _released, _repeated, _variables, _latent, _harmonised,
+        _leakage, randomised_response_notes, hardening_notes, _released, _repeated, _variables, latent_notes,
+        _harmonised,
     )  # fmt: skip
     for part in parts:
         yield from part(spec)
@@ -261,47 +262,6 @@ def _harmonised(spec: Specification) -> Iterator[str]:
         if variable.categorisation:
             sides = [side for side in Side if variable.held_by(side)]
             yield f"Variable {variable.name} is harmonised: {_what_is_lost(variable.categorisation, sides)}."
-
-
-def _latent(spec: Specification) -> Iterator[str]:
-    if spec.latent is None:
-        return
-    keys = f" and of the agreed values of {listed(list(spec.latent.keys))}" if spec.latent.keys else ""
-    apart = spec.mode == "block_keyed"
-    yield (
-        f"Extended latent step: {'the coordinator' if apart else 'Carole'} estimates the joint distribution of the"
-        f" codes of all variables{keys}, across both files, and keeps it {'no longer than' if apart else 'with'} the"
-        " run. It shows, in codes, how Alice's variables are associated with Bob's."
-    )
-    if apart:
-        yield (
-            "For the latent step each custodian seals the codes of the records of candidate pairs to the coordinator's"
-            " process, which sees them without a label, a name or a signature, beside how similar the pairs' fields"
-            " are. It counts how often each code occurs, alone and together; a record whose combination is rare it"
-            " recognises if it knows the labels and such a person. Carole does not see which codes are whose."
-        )
-    yield from known_file_notes(spec)
-    for side in Side:
-        if spec.release.joint_to(side):
-            yield (
-                f"{side.title()} receives the joint distribution and can add the labels of ALL variables. With it"
-                f" {side} can infer what {side.other} likely knows of each of {side}'s own records;"
-                f" {_judged_joint(spec)}."
-            )
-    if spec.latent.p == "free":
-        yield "Latent with p free: the share of matches can diverge; compare it with the Fellegi-Sunter estimate."
-    if spec.latent.rounds:
-        yield "Latent with rounds: the joint distribution is estimated from its own decisions and may over-fit."
-
-
-def _judged_joint(spec: Specification) -> str:
-    """How far the assessment covers a released joint distribution."""
-    if spec.assessment is None or not any(variable.role == "sensitive" for variable in spec.variables):
-        return "no risk assessment covers that"
-    limit = spec.assessment.limits.given.get("joint_attribution")
-    if limit is None:
-        return "joint_attribution measures that for sensitive variables, without a limit"
-    return f"joint_attribution, at most {limit:g}, judges that for sensitive variables"
 
 
 def _holder(variable: VariableSpec) -> str:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tryst.common.errors import TrystErrors
 from tryst.common.specification import Specification, load_specification, specification_notes
+from tryst.coordinator.demonstration.people.insured import insured_specification
 
 EXAMPLE = load_specification(Path(__file__).with_name("example.yaml").read_text())
 
@@ -129,3 +130,18 @@ def test_what_exact_probabilities_disclose_is_stated() -> None:
 def test_draws_that_cannot_be_made_are_refused(changes: dict[str, Any], what: str) -> None:
     with pytest.raises((TrystErrors, ValidationError), match=what):
         text(**changes)
+
+
+def test_notes_on_latent_in_block_keyed_say_who_gets_codes_and_what_caps_them():
+    def notes_of(**changes: object) -> str:
+        spec = insured_specification("insurers", mode="block_keyed")
+        changed = {**spec.model_dump(mode="json", exclude_defaults=True), **changes}
+        return "\n".join(specification_notes(Specification.model_validate(changed)))
+
+    plain = notes_of()
+    assert "seals the codes of the records of candidate pairs to the coordinator's process" in plain
+    assert "TOGETHER WITH A CUSTODIAN IT READS ALL VARIABLES" in plain
+    assert "Nothing caps the records whose codes" in plain
+    assert "Carole receives the joint distribution" not in plain
+    assert "Carole receives the joint distribution" in notes_of(release={"joint": "bob"})
+    assert "Nothing caps" not in notes_of(resolution={"max_joins": 1, "max_requested": 0.6})

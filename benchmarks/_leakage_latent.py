@@ -1,0 +1,216 @@
+"""The leakage benchmark's section on mode block_keyed with `latent`: what the codes of requested records give away.
+
+The coordinator's process has, for one run, the codes of the records of requested pairs beside their comparison vectors.
+It is attacked as an attacker would who knows public margins, as one who also knows all that Alice knows of a person,
+and as one who colludes with her. Carole has what she had, and where the joint distribution is released or assessed
+that too; and she names the pairs. Each figure is beside the same without `latent`. Files of 600 insured people who are
+compared by little, and of 2,000 who are compared well, half of each in the other; means over five seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._latent_views import Case, Run, identified, insurers
+from benchmarks._leakage_latent_carole import by_carole
+from benchmarks._leakage_study import Line, Study
+from tryst.common.parties import Side
+from tryst.coordinator.demonstration.people.insured import KEY
+from tryst.risk.leakage.category_codes import margin_alignment, unique_rows
+
+SEEDS = 5
+SENSITIVE = "MakeModel"
+"""What Bob knows of the people, and an attacker wants to."""
+
+Figures = Iterator[tuple[str, float, float | None, float | None]]
+"""Of one pair of files: words, the share recovered, that by guessing, and what is attainable."""
+
+CASES: tuple[tuple[Callable[[int, int], Case], int], ...] = ((insurers, 600), (identified, 2_000))
+
+REQUIRED: dict[str, dict[str, float]] = {
+    "Alice with the coordinator: Bob's MakeModel of her linked records": {"minimum": 0.8},
+    "a pair that Carole requests alone: its codes in the joint distribution, were it reported": {"minimum": 0.9},
+    "a pair that Carole requests alone: its codes in what is reported": {"above_chance": 0.02},
+    "a link by rows of codes joined to its pair, with latent and the joint distribution": {"above_chance": 0.02},
+}
+"""Of every case: the attack must succeed, or must not, where the words have it."""
+
+
+def latent(study: Study) -> Iterator[Line]:
+    """Every attack on both kinds of files."""
+    for make, n in CASES:
+        found: dict[str, list[tuple[float, float | None, float | None]]] = {}
+        title = ""
+        for seed in range(study.seed, study.seed + SEEDS):
+            case = make(n, seed)
+            title = case.title
+            for figures in (requests(case), by_coordinator(case), in_collusion(case), by_carole(case)):
+                for what, *numbers in figures:
+                    found.setdefault(what, []).append(tuple(numbers))  # type: ignore[arg-type]
+        for what, rows in found.items():
+            yield _line(title, what, rows)
+
+
+def _line(title: str, what: str, rows: list[tuple[float, float | None, float | None]]) -> Line:
+    shares, chances, attainable = (np.array([row[k] for row in rows], dtype=np.float64) for k in range(3))
+    above = shares if np.isnan(chances).any() else shares - chances
+    error = float(above.std(ddof=1) / np.sqrt(len(above)))
+    words = f"{title}: {what}"
+    if np.isnan(chances).any():
+        return Line(f"{words} (±{error:.1%})", float(shares.mean()), **REQUIRED.get(what, {}))  # type: ignore[arg-type]
+    return Line(
+        words,
+        float(shares.mean()),
+        float(chances.mean()),
+        attainable=None if np.isnan(attainable).any() else float(attainable.mean()),
+        error=error,
+        **REQUIRED.get(what, {}),  # type: ignore[arg-type]
+    )
+
+
+def requests(case: Case) -> Figures:
+    """What is requested of Alice at either floor, and what that tells her."""
+    also_bobs = np.isin(case.person[Side.ALICE], case.person[Side.BOB])
+    for words, run in (("without latent", case.alone), ("with latent", case.with_values)):
+        own = np.unique(run.records[Side.ALICE])
+        yield f"Alice's records of which handles are requested, {words}", len(own) / len(also_bobs), None, None
+        yield f"joins requested of Alice, of all, {words}", _joins(case, run), None, None
+        yield (
+            f"a record that is requested is of a person whom Bob has, {words}",
+            float(also_bobs[own].mean()),
+            float(also_bobs.mean()),
+            None,
+        )
+    start = 0
+    for rule in case.spec.keyed_rules:
+        n = len(case.encoded[Side.ALICE].orders[rule.name])
+        for words, run in (("without latent", case.alone), ("with latent", case.with_values)):
+            rows = np.unique(run.rows[Side.ALICE])
+            share = float(((rows >= start) & (rows < start + n)).sum() / n)
+            yield f"rows of Alice's rule {rule.name} that are requested, {words}", share, None, None
+        start += n
+
+
+def _joins(case: Case, run: Run) -> float:
+    order = np.concatenate([case.encoded[Side.ALICE].orders[rule.name] for rule in case.spec.keyed_rules])
+    rows = np.unique(run.rows[Side.ALICE])
+    return (len(rows) - len(np.unique(order[rows]))) / max(1, len(order) - len(np.unique(order)))
+
+
+def by_coordinator(case: Case) -> Figures:
+    """Without labels: codes named by public margins, rare combinations, and a person whom the attacker knows."""
+    run = case.with_values
+    requested = {side: np.unique(run.records[side]) for side in Side}
+    read = {side: _named(case, side, case.codes[side][requested[side]]) for side in Side}
+    for side in Side:
+        right, values, commonest = 0, 0, 0
+        for column, name in enumerate(case.names(side)):
+            codes = case.codes[side][requested[side], column]
+            held = codes[codes >= 0]
+            true = case.labels[name][held]
+            right += int((read[side][name][held] == true).sum())
+            commonest += int(np.bincount(true).max())
+            values += len(held)
+        yield (
+            f"the coordinator: values of {side.title()}'s requested records read",
+            right / values,
+            commonest / values,
+            None,
+        )
+        alone = unique_rows(case.codes[side][requested[side]])
+        yield f"{side.title()}'s requested records alone with their codes", alone, None, None
+    a, b = run.links.T
+    both = np.column_stack([case.codes[Side.ALICE][a], case.codes[Side.BOB][b]])
+    yield "links alone with the codes of both sides", unique_rows(both), None, None
+    vector = run.vector[run.resolved.order[run.resolved.linkage.links]]
+    yield "links alone with these and their comparison vector", unique_rows(np.column_stack([both, vector])), None, None
+    yield from _recognised(case, read)
+
+
+def _named(case: Case, side: Side, codes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    """The category taken for each code, by the public margin: here that of all people of the file."""
+    named = {}
+    for column, name in enumerate(case.names(side)):
+        every = case.codes[side][:, column]
+        margin = np.zeros(len(case.labels[name]))
+        np.add.at(margin, case.labels[name][every[every >= 0]], 1.0)
+        named[name] = margin_alignment(codes[:, column], len(margin), margin)
+    return named
+
+
+def _recognised(case: Case, read: dict[Side, dict[str, NDArray[np.int64]]]) -> Figures:
+    """People in Alice's file whom the attacker knows as she does: Bob's value of each who is recognised and linked."""
+    run, names = case.with_values, case.names(Side.ALICE)
+    known = _labelled(case.codes[Side.ALICE], [case.labels[name] for name in names])
+    seen = np.unique(run.records[Side.ALICE])
+    guessed = _labelled(case.codes[Side.ALICE][seen], [read[Side.ALICE][name] for name in names])
+    _, of = np.unique(np.concatenate([known, guessed]), axis=0, return_inverse=True)
+    of = of.ravel()
+    many = np.bincount(of[len(known) :], minlength=int(of.max()) + 1)
+    place = np.zeros(len(many), dtype=np.int64)
+    place[of[len(known) :]] = seen
+    claimed = many[of[: len(known)]] == 1
+    record = place[of[: len(known)]]
+    yield (
+        "the coordinator knows what Alice does of a person: recognised rightly by it",
+        float((claimed & (record == np.arange(len(known)))).mean()),
+        float(1 / len(known)),
+        float(len(seen) / len(known)),
+    )
+    partner = np.full(len(known), -1, dtype=np.int64)
+    partner[run.links[:, 0]] = run.links[:, 1]
+    shown = claimed & (partner[record] >= 0)
+    column = case.names(Side.BOB).index(SENSITIVE)
+    codes = case.codes[Side.BOB][partner[record[shown]], column]
+    value = np.where(codes >= 0, read[Side.BOB][SENSITIVE][codes], -1)
+    truth, commonest = _truth(case, np.flatnonzero(shown))
+    among = truth >= 0
+    yield (
+        f"of those recognised and linked, Bob's {SENSITIVE} read",
+        float((value[among] == truth[among]).mean()) if among.any() else 0.0,
+        float((truth[among] == commonest).mean()) if among.any() else 0.0,
+        None,
+    )
+
+
+def in_collusion(case: Case) -> Figures:
+    """Alice has the labels and the handles that she gave: of each pair she knows her record, and reads Bob's codes."""
+    run, names = case.with_values, case.names(Side.BOB)
+    a, b = run.links.T
+    truth, commonest = _truth(case, a)
+    column = names.index(SENSITIVE)
+    codes = case.codes[Side.BOB][b, column]
+    value = np.where(codes >= 0, case.labels[SENSITIVE][codes], -1)
+    among = truth >= 0
+    share = float((value[among] == truth[among]).mean())
+    yield (
+        f"Alice with the coordinator: Bob's {SENSITIVE} of her linked records",
+        share,
+        float((truth[among] == commonest).mean()),
+        None,
+    )
+    right = case.is_match(run.links)
+    yield "Alice with the coordinator: all that Bob holds of her linked records", float(right.mean()), 0.0, None
+    seen = len(np.unique(run.records[Side.BOB])) / len(case.codes[Side.BOB])
+    yield "Bob's records whose values she has, whosever they are", seen, 0.0, None
+    own = case.codes[Side.ALICE][a, case.names(Side.ALICE).index(KEY)]
+    other = case.codes[Side.BOB][b, names.index(KEY)]
+    yield f"links in which she sees that Bob has another {KEY}", float((own != other).mean()), None, None
+
+
+def _truth(case: Case, records: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """What Bob holds of the persons of Alice's records, -1 where nothing; and the commonest category in his file."""
+    column = case.codes[Side.BOB][:, case.names(Side.BOB).index(SENSITIVE)]
+    held = np.where(column >= 0, case.labels[SENSITIVE][column], -1)
+    of_person = np.full(1 + max(int(case.person[side].max()) for side in Side), -1, dtype=np.int64)
+    of_person[case.person[Side.BOB]] = held
+    return of_person[case.person[Side.ALICE][records]], int(np.bincount(held[held >= 0]).argmax())
+
+
+def _labelled(codes: NDArray[np.int64], labels: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Codes as places in the public lists, -1 for none."""
+    columns = [np.where(codes[:, k] >= 0, of_code[codes[:, k]], -1) for k, of_code in enumerate(labels)]
+    return np.stack(columns, axis=1)
