@@ -60,9 +60,10 @@ def test_links_of_the_engine_are_covered_too() -> None:
     found = linked(spec, LINKS, np.random.default_rng(SEED))
     assert found.right.mean() > 0.9
     # Whoever knows the prior reads the counts behind a run's distribution: none below 0, and as many as there were.
-    assert spec.latent is not None
+    precision = found.joint.precision
+    assert precision is not None
     for clique in found.joint.model.cliques:
-        precision, size = spec.latent.precision, math.prod(clique.levels)
+        size = math.prod(clique.levels)
         counts = clique.values * (found.joint.records + precision) - precision / size
         assert counts.min() > -1e-9
         assert counts.sum() == pytest.approx(found.joint.records)

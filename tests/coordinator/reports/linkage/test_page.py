@@ -431,7 +431,7 @@ def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: d
         "few observations for so many",
         "depend on each other in it: Age and Car",
         "Apart from it: surname",
-        "9 steps, not converged",
+        "The estimation had not converged, after 9 rounds",
     ):
         assert phrase in text, phrase
     assert "its prior weighs" not in text  # of a former release
