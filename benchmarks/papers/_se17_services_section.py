@@ -111,7 +111,7 @@ def _order(areas: NDArray[np.float64]) -> list[str]:
 
 def _differences(found: Areas) -> list[str]:
     library, gp = found[LIBRARY], METHODS.index("GP")
-    paper, believed, one_to_one = (found[setting.title] for setting in SETTINGS)
+    unbelieved, believed, one_to_one = (found[setting.title] for setting in SETTINGS)
     floor = np.abs(found[FLOORED] - library)
     surnames = found[OWN_SURNAMES][:, gp]
     return [
@@ -123,10 +123,10 @@ def _differences(found: Areas) -> list[str]:
         "- *The surnames.* The library's GP has their true frequencies among people. A specification names a "
         "distribution of variables with categories only, so the services take the surnames' from the two files. The "
         f"library with the surnames of the files has {cell(surnames)}; the services less that: "
-        f"{cell(paper[:, gp] - surnames)}.",
+        f"{cell(unbelieved[:, gp] - surnames)}.",
         "- *What is believed of m.* By default a specification believes that matches agree on a field with "
         "probability .9, worth 20 matches; here .8 is true, by the design. With that belief the areas change by "
-        f"{_each(believed - paper)}. Two binary fields alone determine m and p badly.",
+        f"{_each(believed - unbelieved)}. Two binary fields alone determine m and p badly.",
         "- *One to one.* The link probabilities under the assignment change the areas further, by "
         f"{_each(one_to_one - believed)}.",
         "",

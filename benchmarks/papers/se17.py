@@ -337,7 +337,7 @@ def main(arguments: list[str]) -> int:
     by_u = {u: experiment(options.replicates, options.seed, u, options.processes) for u in ("all_pairs", "corrected")}
     text = page.page(by_u, options.replicates, options.seed)
     if options.write:
-        # The section of the services has draws of its own, and stays as it was printed last.
+        # The section of the services takes a run of its own, and stays as it was written last.
         before = services.section_of(written.read_text("utf-8")) if written.exists() else ""
         written.write_text(services.with_section(text, before), encoding="utf-8")
         (DOCS / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
