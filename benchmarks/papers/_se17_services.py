@@ -8,7 +8,8 @@ custodian's service does, and linked by Carole's engine. Training records (Ext. 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import expected_precision_recall
+from tryst.carole.fellegi_sunter.dependence import estimation
 from tryst.common.custodian.source.known_file import named_file, read_known_files
 from tryst.common.custodian.source.reading import clean_file, file_source
 from tryst.common.encoding.known_records import known_set
@@ -72,6 +74,17 @@ takes nine tenths of a run where the joint distribution has 138,240 cells."""
 
 KNOWN = {"Ext. EM +": "training.csv", "GP": "joint.csv"}
 """What Alice knows beforehand, by method: a file that the specification names."""
+
+
+@contextmanager
+def settled(change: float) -> Iterator[None]:
+    """Inside, the engine's second estimate ends at this change of the expected matches and not at its own."""
+    before = estimation.SETTLED
+    estimation.SETTLED = change
+    try:
+        yield
+    finally:
+        estimation.SETTLED = before
 
 
 def specification(setting: Setting, values: bool, known: Path | None = None) -> Specification:
