@@ -78,13 +78,13 @@ KNOWN = {"Ext. EM +": "training.csv", "GP": "joint.csv"}
 
 @contextmanager
 def settled(change: float) -> Iterator[None]:
-    """Inside, the engine's second estimate ends at this change of the expected matches and not at its own."""
-    before = estimation.SETTLED
-    estimation.SETTLED = change
+    """Inside, the engine's second estimate ends at this change of the expected matches alone, after any rounds."""
+    before = estimation.SETTLED, estimation.MAX_ROUNDS
+    estimation.SETTLED, estimation.MAX_ROUNDS = change, 1_000_000
     try:
         yield
     finally:
-        estimation.SETTLED = before
+        estimation.SETTLED, estimation.MAX_ROUNDS = before
 
 
 def specification(setting: Setting, values: bool, known: Path | None = None) -> Specification:

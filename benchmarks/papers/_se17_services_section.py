@@ -132,9 +132,9 @@ def _differences(found: Areas) -> list[str]:
         f"library with the surnames of the files has {cell(surnames)}; the services less that: "
         f"{cell(unbelieved[:, gp] - surnames)}.",
         "- *Where the second estimate stops.* The engine estimates m and p again after the pairwise fit, and ends as "
-        "soon as a round moves the expected matches by less than a hundredth of their square root. On two fields EM "
-        "creeps, so that it ends short of the maximum, which the library reaches. Run on to a change of 1e-7, the "
-        f"services less the library, for GP with the surnames of the files: {_each(to_the_end)}; "
+        "soon as a round moves the expected matches by less than a hundredth of their square root, or after 60 rounds. "
+        "On two fields EM creeps, so that it ends short of the maximum, which the library reaches. Run on to a change "
+        f"of 1e-7, the services less the library, for GP with the surnames of the files: {_each(to_the_end)}; "
         f"{np.abs(to_the_end).max():.4f} at most in any draw, where it was "
         f"{np.abs(unbelieved - found[OWN_SURNAMES]).max():.4f}.",
         "- *What is believed of m.* By default a specification believes that matches agree on a field with "
@@ -152,5 +152,6 @@ def _each(differences: NDArray[np.float64]) -> str:
 
 def cell(values: NDArray[np.float64]) -> str:
     """Mean and interval."""
-    mean, low, high = interval(values)
+    # Rounded first, and 0 added: no zero has a sign.
+    mean, low, high = (round(each, 3) + 0.0 for each in interval(values))
     return f"{mean:.3f} ({low:.3f} to {high:.3f})"
