@@ -2,7 +2,8 @@
 
 A thousand people drawn from the insurance network without its barren nodes, each with a surname; 400 of them in A, 600
 in B. A has seven of the network's variables, B five; the driving quality and the surname are in both, and B's are
-perturbed. ``python -m benchmarks se17 --write`` makes page and figures.
+perturbed. ``python -m benchmarks se17 --write`` makes page and figures, ``--services --write`` the page's section on
+the same draws linked as the services do it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ PRECISION = 64.0
 """Of the prior, in the tables and figures of the page."""
 
 METHODS = ("FS", "Ext. EM", "Ext. EM +", "GP")
+SURNAMES_OF_FILES = "GP, surnames by the files"
+"""GP where the surnames' frequencies are not known, which no specification can name; it is not the paper's."""
+
 PAPER = {
     "full dependence": (0.573, 0.546, 0.328, 0.508),
     "decomposable": (None, 0.333, 0.199, 0.113),
@@ -162,15 +166,21 @@ def linked(
     settings : ExtendedSettings, optional
         By default every pair is used, as in the paper, with a prior precision of `PRECISION`.
     methods : sequence of str
-        Besides FS; by default all four.
+        Besides FS; by default all four. `SURNAMES_OF_FILES` is a fifth.
     """
     settings = settings or ExtendedSettings(heaviest=0.0, precision=PRECISION)
     estimation = Estimation(u=u, refuse_unidentified=False)  # type: ignore[arg-type]
     fitted = fit_scheme("exact", files.patterns, KEYS, BOUNDS, FROM_A, FROM_B, estimation)
     # The surnames' shares among people; misspelt ones have none, and never agree.
     shares = np.where(files.surnames > 0, files.surnames, 1e-12)
-    known = ValueModel.of(driver_network().model(), (AloneKey(len(driver_network().names), shares, shares, shares),))
-    reported = {"Ext. EM": {}, "Ext. EM +": {"training": files.training}, "GP": {"known": known}}
+    joint = driver_network().model()
+    known = ValueModel.of(joint, (AloneKey(len(driver_network().names), shares, shares, shares),))
+    reported = {
+        "Ext. EM": {},
+        "Ext. EM +": {"training": files.training},
+        "GP": {"known": known},
+        SURNAMES_OF_FILES: {"known": joint},
+    }
     outcomes = {"FS": _outcome(files, fitted, None)}
     for method, options in reported.items():
         if method not in methods:
@@ -309,16 +319,27 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--precisions", type=float, nargs="+", help="only: what the prior's precision does to Ext. EM")
+    parser.add_argument("--services", action="store_true", help="only: the same draws linked as the services do it")
     parser.add_argument("--write", action="store_true", help="write docs/smith-elliot-2017.md and its figures")
     options = parser.parse_args(arguments)
     if options.precisions:
         print(precisions(options.replicates, options.seed, options.precisions))
         return 0
+    services = importlib.import_module("benchmarks.papers._se17_services_section")
+    written = DOCS / "smith-elliot-2017.md"
+    if options.services:
+        text = services.section(services.areas(options.replicates, options.seed, options.processes), options.seed)
+        if options.write:
+            written.write_text(services.with_section(written.read_text("utf-8"), text), encoding="utf-8")
+        print(text)
+        return 0
     page = importlib.import_module("benchmarks.papers._se17_page")
     by_u = {u: experiment(options.replicates, options.seed, u, options.processes) for u in ("all_pairs", "corrected")}
     text = page.page(by_u, options.replicates, options.seed)
     if options.write:
-        (DOCS / "smith-elliot-2017.md").write_text(text, encoding="utf-8")
+        # The section of the services takes a run of its own, and stays as it was written last.
+        before = services.section_of(written.read_text("utf-8")) if written.exists() else ""
+        written.write_text(services.with_section(text, before), encoding="utf-8")
         (DOCS / "smith-elliot-2017-curves.svg").write_text(page.curves(by_u), encoding="utf-8")
         (DOCS / "smith-elliot-2017-calibration.svg").write_text(page.calibration(by_u), encoding="utf-8")
     print(text)
