@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.false_links import estimated_precision
@@ -197,8 +196,10 @@ def _number(chances: NDArray[np.float64]) -> tuple[float, float, float]:
     """How many of some events happen: expected, and the ends of the interval."""
     if not len(chances):
         return 0.0, 0.0, 0.0
+    from scipy.stats import betabinom  # slow to import, and a service starts without it
+
     expected = float(chances.sum())
-    law = stats.betabinom(len(chances), expected + 0.5, len(chances) - expected + 0.5)
+    law = betabinom(len(chances), expected + 0.5, len(chances) - expected + 0.5)
     few, many = law.ppf([(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return expected, min(float(few), expected), max(float(many), expected)
 
