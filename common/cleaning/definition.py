@@ -12,7 +12,7 @@ never from how someone is called, so the compatibility forms are folded as well 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tryst.common.cleaning.dates import clean_date
 from tryst.common.cleaning.numerals import clean_number
@@ -164,11 +164,17 @@ def _accents(value: str) -> str:
 
 
 def _punctuation(value: str) -> str:
-    return "".join(
+    return _joined(
         character if unicodedata.category(character)[0] not in "PS" else " "
-        for character in value
+        # Composed before too: some signs are an apostrophe by another name.
+        for character in unicodedata.normalize("NFC", value)
         if character not in _APOSTROPHES
     )
+
+
+def _joined(characters: Iterable[str]) -> str:
+    """The characters that are left; a letter and a mark, between which one was dropped, combine now."""
+    return unicodedata.normalize("NFC", "".join(characters))
 
 
 def _whitespace(value: str) -> str:
@@ -177,7 +183,7 @@ def _whitespace(value: str) -> str:
 
 def _alphanumeric(value: str) -> str:
     # Marks stay: in many scripts they are the vowels.
-    return "".join(character for character in value if unicodedata.category(character)[0] in "LNM")
+    return _joined(character for character in value if unicodedata.category(character)[0] in "LNM")
 
 
 def _digits(value: str) -> str:

@@ -140,6 +140,8 @@ values = st.one_of(
 
 @given(value=values, clean=steps, kind=st.sampled_from(["name", "text", "code", "category"]), stopped=st.booleans())
 @example(value="0van der", clean=("leading_zeros",), kind="text", stopped=False)
+@example(value="A:\u0300", clean=("unicode", "case", "punctuation", "alphanumeric"), kind="name", stopped=False)
+@example(value="A'\u0300", clean=("unicode", "case", "punctuation"), kind="name", stopped=False)
 def test_cleaning_what_is_clean_changes_nothing(value: str, clean: tuple[str, ...], kind: str, stopped: bool) -> None:
     words = STOP_WORDS if stopped and "leading_zeros" not in clean else ()
     field = FieldSpec.model_validate({"name": "f", "kind": kind, "clean": clean, "stop_words": words})
