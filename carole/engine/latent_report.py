@@ -10,10 +10,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
-from tryst.carole.extended_latent import (
-    ExtendedFit,
-    WeightedPairs,
-)
+from tryst.carole.extended_latent import ExtendedFit, WeightedPairs
 from tryst.carole.extended_latent.explanation import explain
 from tryst.carole.extended_latent.refit import log_likelihood
 from tryst.carole.fellegi_sunter import PatternCounts

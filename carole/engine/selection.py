@@ -87,7 +87,7 @@ def choose_classes(
     threshold: float,
     maximum: int,
     bytes_each: int,
-    min_probability: float = KEPT_PROBABILITY,
+    min_probability: float,
 ) -> Selection:
     """The same for any classes of pairs, given their weights, match probabilities and numbers of pairs."""
     order = np.argsort(-weight, kind="stable")

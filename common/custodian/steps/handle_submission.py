@@ -80,10 +80,11 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
             reported[RECORDS] = np.array([different_among(identifiers, rows)], dtype=np.uint32)
         if task.spec.decoys:
             reported[DECOYS] = np.array([different_among(decoys, rows)], dtype=np.uint32)
-        if task.spec.assessment is not None:
-            reported[CODES_ROWS] = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
-        if task.spec.latent is not None:
+        if task.spec.assessment is not None or task.spec.latent is not None:
             place = codes_rows(identifiers, upload.rows, rows, reported[HANDLES])
+        if task.spec.assessment is not None:
+            reported[CODES_ROWS] = place
+        if task.spec.latent is not None:
             names = [variable.name for variable in task.spec.variables_of(context.party.side)]
             reported[VALUES] = values_of_rows(unpack_codes(row_map), names, upload.rows + place.astype(np.int64))
         requested = count_requested(context, task, upload, rows, identifiers, decoys)
