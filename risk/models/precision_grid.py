@@ -22,7 +22,7 @@ from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.graphs import Graph
 from tryst.risk.models.junction_trees import JunctionTree
 
-MOST_POINTS = 2_000
+MAX_POINTS = 2_000
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class GammaPrior:
                 where="highest",
                 got=f"{self.highest:g}, with lowest {self.lowest:g}",
             )
-        if self.per_decade < 1 or self._points > MOST_POINTS:
+        if self.per_decade < 1 or self._points > MAX_POINTS:
             raise TrystError(
                 ErrorCode.PARAMETER,
-                f"the grid must have at least 1 point a decade and {MOST_POINTS:,} in all at most",
+                f"the grid must have at least 1 point a decade and {MAX_POINTS:,} in all at most",
                 where="per_decade",
                 got=str(self.per_decade),
             )
