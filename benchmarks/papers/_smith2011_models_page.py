@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._smith2011_printed import BAND_NAMES, SAID, TABLES
+from benchmarks.papers._smith2011_printed import BAND_NAMES, STATED, TABLES
 from benchmarks.papers.smith2011 import interval
 from benchmarks.papers.smith2011_models import FITS, FRACTIONS, PRIOR, Fitted, Searched, Study
 from tryst.risk.models import draw_graph
@@ -52,18 +52,18 @@ def _counts(found: Study) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for key, searches in found.searches.items():
-        said = SAID.get(key)
+        stated = STATED.get(key)
         better = sum(s.gain > 0.01 for s in searches)
         same = sum(abs(s.gain) <= 0.01 for s in searches)
         cells = [
-            (_range(searches, lambda s: s.chain.visited), said and said.visited),
-            (_range(searches, lambda s: s.chain.weights[0], ".2f"), said and said.weight),
-            (_range(searches, lambda s: len(s.chain.best.graph.edges)), said and said.edges),
-            (_range(searches, lambda s: len(s.annealed.best.graph.edges)), said and said.annealed_edges),
-            (_range(searches, lambda s: s.common_edges), said and said.common_edges),
+            (_range(searches, lambda s: s.chain.visited), stated and stated.visited),
+            (_range(searches, lambda s: s.chain.weights[0], ".2f"), stated and stated.weight),
+            (_range(searches, lambda s: len(s.chain.best.graph.edges)), stated and stated.edges),
+            (_range(searches, lambda s: len(s.annealed.best.graph.edges)), stated and stated.annealed_edges),
+            (_range(searches, lambda s: s.common_edges), stated and stated.common_edges),
             (
                 f"{better} of {len(searches)}" + (f", {same} the same" if same else ""),
-                said and ("yes" if said.annealing_better else "no"),
+                stated and ("yes" if stated.annealing_better else "no"),
             ),
         ]
         row = " | ".join(here + (f"; thesis {there}" if there is not None else "") for here, there in cells)
@@ -104,23 +104,23 @@ def _outside(found: Study) -> str:
         "annealed_edges": "edges by annealing",
         "common_edges": "common edges",
     }
-    stated, beyond = 0, []
-    for key, said in SAID.items():
+    numbers, outside = 0, []
+    for key, stated in STATED.items():
         if key not in found.searches:
             continue
         for name, value in values.items():
-            printed = getattr(said, name)
+            printed = getattr(stated, name)
             if printed is None:
                 continue
-            stated += 1
+            numbers += 1
             own = [value(s) for s in found.searches[key]]
             if not min(own) - 0.0005 <= printed <= max(own) + 0.0005:
-                beyond.append(
+                outside.append(
                     f"{words[name]} at {key[0]} variables, {key[1]:.0%}: {printed} beside {min(own):.3g} to "
                     f"{max(own):.3g}"
                 )
-    inside = f"Of the {stated} numbers that the thesis states {stated - len(beyond)} lie within the range found here"
-    return inside + (f"; outside: {'; '.join(beyond)}." if beyond else ".")
+    inside = f"Of the {numbers} numbers that the thesis states {numbers - len(outside)} lie within the range found here"
+    return inside + (f"; outside: {'; '.join(outside)}." if outside else ".")
 
 
 def _range(searches: Sequence[Searched], value: Callable[[Searched], float], form: str = ".0f") -> str:

@@ -47,7 +47,7 @@ TABLES = {0.01: (2, TABLE_2), 0.05: (3, TABLE_3)}
 
 
 @dataclass(frozen=True)
-class Said:
+class Stated:
     """What the thesis says of one of its runs; None where it says nothing.
 
     Parameters
@@ -70,10 +70,10 @@ class Said:
     annealing_better: bool
 
 
-SAID = {
-    (12, 0.01): Said(2, 0.995, 11, 14, 8, False),
-    (12, 0.05): Said(4, 0.920, None, None, None, False),
-    (16, 0.01): Said(8, None, None, None, None, True),
-    (8, 0.05): Said(2, None, None, None, None, True),
+STATED = {
+    (12, 0.01): Stated(2, 0.995, 11, 14, 8, False),
+    (12, 0.05): Stated(4, 0.920, None, None, None, False),
+    (16, 0.01): Stated(8, None, None, None, None, True),
+    (8, 0.05): Stated(2, None, None, None, None, True),
 }
 """By number of variables and sampling fraction; the other two runs are not described."""

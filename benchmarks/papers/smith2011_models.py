@@ -63,7 +63,7 @@ class Searched:
 
     @property
     def walked(self) -> int:
-        """Different models along annealing's run, told apart by their score."""
+        """Different models along annealing's run; those of one score count once."""
         return len(np.unique(np.round(self.annealed.trace[0], 6)))
 
     def alone(self) -> list[str]:

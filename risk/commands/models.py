@@ -74,6 +74,12 @@ def models(
             "precision_from": float(f"{low:.4g}"),
             "precision_to": float(f"{high:.4g}"),
         }
+        if joint.grid_too_short:
+            typer.echo(
+                f"warning: the precision has posterior probability at the end of its grid, {joint.precisions[0]:g} or "
+                f"{joint.precisions[-1]:g}; give --precision-prior a mean (shape / rate) between",
+                err=True,
+            )
     if sensitive is not None:
         at = names.index(sensitive)
         keys = [name for name in names if name != sensitive]

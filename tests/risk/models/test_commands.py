@@ -74,6 +74,8 @@ def test_a_prior_on_the_precision(records: Path, tmp_path: Path) -> None:
     figures = json.loads(out.read_text())
     assert figures["precision_from"] < figures["precision"] < figures["precision_to"]
     assert [edge["variables"] for edge in figures["edges"]] == [["area", "ill"]]
+    strong = run(records, "--variables", "area,sex,ill", "--precision-prior", "90000,1")
+    assert "end of its grid" in strong.stderr
     with pytest.raises(TrystError, match="shape and rate") as raised:
         run(records, "--variables", "area,sex,ill", "--precision-prior", "1")
     assert raised.value.where == "--precision-prior"

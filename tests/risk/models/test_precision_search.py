@@ -102,7 +102,7 @@ def test_a_grid_of_one_precision_is_the_search_without_a_prior(oracle_counts):
         assert weight == pytest.approx(plain[graph], abs=1e-7)
 
 
-def test_six_variables_and_fewer_are_exact_and_a_short_grid_is_told(oracle_counts):
+def test_six_variables_and_fewer_are_exact_and_a_short_grid_is_reported(oracle_counts):
     found = search_precision(oracle_counts, np.random.default_rng(1))
     assert found.search.method == "exact enumeration"
     assert not found.grid_too_short
