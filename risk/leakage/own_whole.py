@@ -87,8 +87,9 @@ def coded(
         if variable.name not in variables or variables[variable.name].is_null().all():
             continue
         places = variables[variable.name]
-        codes = category_codes(places, variable, spec.project, seed, digest, 1).codes
-        truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1)).astype(np.int64)
+        steps = spec.coarsenings(variable.name)
+        codes = category_codes(places, variable, spec.project, seed, digest, 1, steps=steps).codes
+        truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1, steps=steps)).astype(np.int64)
         counts = np.bincount(places.drop_nulls().to_numpy(), minlength=len(variable.categories))
         redrawn = (rng.poisson(counts) + 0.5).astype(np.float64)
         no_one_linked = np.full(len(truth), UNKNOWN, dtype=np.int64)
