@@ -172,12 +172,19 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
         "releases_unseen": policy_decision.unseen,
         **policy_decision.measures,
     }
+    if policy_decision.coarsened:
+        changes = "; ".join(f"{variable}: {step}" for variable, step in policy_decision.coarsened.items())
+        details |= {"coarsened": changes, "breaches_before": ", ".join(policy_decision.breached_before)}
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not policy_decision.breaches:
-        return outcome.then(release_run(outcome.project, name, "within the limits"))
+        return outcome.then(release_run(outcome.project, name, _grounds(policy_decision)))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
     reason: dict[str, Detail] = {"reason": policy_decision.reason} if policy_decision.reason else {}
     return outcome.then(move(row, outcome.project, SYSTEM, {"run": name, **reason}))
+
+
+def _grounds(decision: PolicyDecision) -> str:
+    return "within the limits as coarsened" if decision.coarsened else "within the limits"
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:
