@@ -18,7 +18,7 @@ from tryst.common.encoding.category_tree import ordered
 from tryst.common.encoding.signature_sets import MISSING, VariableCodes
 from tryst.common.keys.derivation import Purpose, Seed, derive_key
 from tryst.common.specification import Specification, VariableSpec, encoding_digest
-from tryst.common.specification.model.protection import CoarseningStep, grouped, partitions
+from tryst.common.specification.model.protection import CoarseningStep, partitions
 from tryst.common.specification.model.section import folded_label
 from tryst.common.suite import Suite, keyed_hash
 
@@ -94,17 +94,16 @@ def labels_by_code(
     return tuple(variable.categories[place] for place in np.argsort(codes))
 
 
-def coarsened_labels(labels: Sequence[str], steps: Sequence[CoarseningStep | str], level: int) -> tuple[str, ...]:
+def coarsened_labels(labels: Sequence[str], step: CoarseningStep) -> tuple[str, ...]:
     """The groups' names by the codes that a coarsening leaves.
 
     Parameters
     ----------
     labels
-        The category of each code, from `labels_by_code` with these steps.
-    level
-        The place of the coarsening among the steps that join, from 0.
+        The category of each code, from `labels_by_code` with the variable's steps.
+    step
+        The coarsening, one of these.
     """
-    step = grouped(steps)[level]
     return tuple(dict.fromkeys(step.group_of[folded_label(label)] for label in labels))
 
 

@@ -173,8 +173,10 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
         **policy_decision.measures,
     }
     if policy_decision.coarsened:
-        changes = "; ".join(f"{variable}: {step}" for variable, step in policy_decision.coarsened.items())
-        details |= {"coarsened": changes, "breaches_before": ", ".join(policy_decision.breached_before)}
+        details |= {
+            "coarsened": _changes(policy_decision),
+            "breaches_before": ", ".join(policy_decision.breached_before),
+        }
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not policy_decision.breaches:
         return outcome.then(release_run(outcome.project, name, _grounds(policy_decision)))
@@ -184,7 +186,11 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
 
 
 def _grounds(decision: PolicyDecision) -> str:
-    return "within the limits as coarsened" if decision.coarsened else "within the limits"
+    return f"within the limits, coarsened ({_changes(decision)})" if decision.coarsened else "within the limits"
+
+
+def _changes(decision: PolicyDecision) -> str:
+    return "; ".join(f"{variable}: {step}" for variable, step in decision.coarsened.items())
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:

@@ -64,7 +64,7 @@ def test_labels_of_groups_are_in_the_order_of_the_codes() -> None:
     for number in range(1, 21):
         given_seed = Seed(number.to_bytes(32, "big"))
         labels = labels_by_code(variable, "p", given_seed, bytes(32), 1, steps=steps)
-        groups = coarsened_labels(labels, steps, 0)
+        groups = coarsened_labels(labels, step)
         (of_code,) = code_groups([[0, 0, 1, 1]], 4)
         assert [groups[of_code[code]] for code in range(4)] == [
             "low" if label in ("a", "b") else "high" for label in labels
