@@ -118,12 +118,12 @@ def _coarsened(joint: JointDistribution, ladders: Sequence[Ladder], levels: Leve
     all_levels = tuple(variable.levels for variable in variables)
     cliques = []
     for clique in tree.cliques:
-        wanted = [kept[v] for v in members(clique)]
-        factor = next(f for f in model.cliques if set(wanted) <= set(f.variables)).marginal(wanted)
+        remaining = [kept[v] for v in members(clique)]
+        factor = next(f for f in model.cliques if set(remaining) <= set(f.variables)).marginal(remaining)
         cells = np.stack(
             [
                 column if (of := groups[place]) is None else of[column]
-                for place, column in zip(wanted, factor.cells.T, strict=True)
+                for place, column in zip(remaining, factor.cells.T, strict=True)
             ],
             axis=1,
         ).astype(np.int32)

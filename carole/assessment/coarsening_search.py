@@ -108,7 +108,7 @@ class Costs:
         return round(math.fsum(lost), _DIGITS)
 
 
-def least_coarsening(
+def minimal_coarsening(
     ladders: Sequence[Ladder], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]
 ) -> Search:
     """Search the least coarsening with which every limit holds.
@@ -127,7 +127,7 @@ def least_coarsening(
     possible = math.prod(ladder.top + 1 for ladder in ladders) - 1
     walk = _Walk(ladders, costs, judge, allowed)
     if possible <= EXACT:
-        return walk.every(possible)
+        return walk.every()
     return walk.by_steps(possible)
 
 
@@ -141,12 +141,13 @@ class _Walk:
         self._allowed = allowed
         self._known: dict[Levels, Tried] = {}
 
-    def every(self, possible: int) -> Search:
+    def every(self) -> Search:
         lattice = product(*(range(ladder.top + 1) for ladder in self._ladders))
-        for levels in sorted(filter(any, lattice), key=self._order):
-            if self._allowed(levels) and not (tried := self._tried(levels)).breaches:
-                return Search(tried, tuple(self._known.values()), possible, True)
-        return Search(None, tuple(self._known.values()), possible, True)
+        possible = sorted((levels for levels in lattice if any(levels) and self._allowed(levels)), key=self._order)
+        for levels in possible:
+            if not (tried := self._tried(levels)).breaches:
+                return Search(tried, tuple(self._known.values()), len(possible), True)
+        return Search(None, tuple(self._known.values()), len(possible), True)
 
     def by_steps(self, possible: int) -> Search:
         now: Tried | None = None

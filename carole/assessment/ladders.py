@@ -46,7 +46,7 @@ class Ladder:
         return level == len(self.groups)
 
     def categories(self, level: int) -> int:
-        """Values that are told apart; 0 where it is dropped."""
+        """Values that are distinguished; 0 where it is dropped."""
         return 0 if self.dropped(level) else int(self.groups[level].max()) + 1
 
     def level_of(self, categories: int) -> int | None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tryst.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
-from tryst.carole.assessment.coarsening_search import Costs, Search, Tried, least_coarsening
+from tryst.carole.assessment.coarsening_search import Costs, Search, Tried, minimal_coarsening
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.combined_assessment import Assessment
 from tryst.carole.assessment.differences import EarlierRelease, differences
@@ -99,9 +99,9 @@ def protected(
     ladders = ladders_of(spec)
     if not plain.breaches or not ladders:
         return Protected(plain, {}, joint)
-    beyond = _beyond(plain, spec, combined, released)
-    if beyond:
-        return Protected(_with_protection(plain, _none_found(beyond, None, ladders)), {}, joint)
+    unattainable = _unattainable(plain, spec, combined, released)
+    if unattainable:
+        return Protected(_with_protection(plain, _none_found(unattainable, None, ladders)), {}, joint)
     costs = Costs.of(combined, ladders)
     before = _Before.of(earlier, ladders)
 
@@ -120,7 +120,7 @@ def protected(
         gone = {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if ladder.dropped(level)}
         return bool(set(combined.with_role("key")) - gone)
 
-    search = least_coarsening(ladders, costs, judge, allowed)
+    search = minimal_coarsening(ladders, costs, judge, allowed)
     if search.found is None:
         why = (
             "with no allowed coarsening every limit holds"
@@ -181,7 +181,7 @@ class _Before:
         return tuple(finest)
 
 
-def _beyond(
+def _unattainable(
     plain: Assessment, spec: Specification, combined: Combined, released: Callable[[], Iterable[EarlierRelease]]
 ) -> str:
     """Why no coarsening can be enough; empty if one may be."""

@@ -3,7 +3,7 @@
 The groups of all steps are the nodes of a tree whose leaves are the categories. The children of a node are ordered by
 their shape, which the specification makes public, and children of one shape by keyed digests. So whoever knows the
 specification knows which codes a group has, without any key; and of the keyed permutations that fit, every one is as
-probable as another. Nothing is told beyond what must be told to whoever is to join codes: which codes are one group.
+probable as another. Nothing is disclosed but what must be to whoever is to join codes: which codes are one group.
 Numbers of categories are public, and with them any group that has no other of its shape (docs/adr/0018).
 """
 

@@ -33,15 +33,15 @@ def coarsened_variables(statistics: Mapping[str, Any], spec: Specification) -> d
         return {}
     found: dict[str, CoarseningStep | str] = {}
     for item in listed if isinstance(listed, list) else [None]:
-        name = item.get("variable") if isinstance(item, dict) else None
-        steps = {step_name(step): step for step in spec.coarsenings(str(name))}
+        name = str(item.get("variable")) if isinstance(item, dict) else ""
+        steps = {step_name(step): step for step in spec.coarsenings(name)}
         step = steps.get(str(item.get("coarsening"))) if isinstance(item, dict) else None
         if step is None or name in found:
             raise malformed(
                 "a variable twice" if name in found else "another one",
                 "the result is coarsened in a way that the approved specification does not allow",
             )
-        found[str(name)] = step
+        found[name] = step
     return found
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks._built_population import SMALL, Built, built
 from tryst.carole.assessment import Assessment, Combined, assess, coarsening_search
 from tryst.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
-from tryst.carole.assessment.coarsening_search import Costs, Search, least_coarsening
+from tryst.carole.assessment.coarsening_search import Costs, Search, minimal_coarsening
 from tryst.carole.assessment.differences import EarlierRelease
 from tryst.carole.assessment.ladders import Ladder, Levels, alike, as_levels, ladders_of
 from tryst.carole.assessment.protected import UNCHANGED, Protected, protected
@@ -87,13 +87,13 @@ def searched(tops: list[int], costs: Costs, excess: dict[Levels, float]) -> Sear
         Ladder(f"v{q}", tuple(f"s{k}" for k in range(top)), (np.arange(9, dtype=np.int32),) * (top + 1))
         for q, top in enumerate(tops)
     ]
-    return least_coarsening(
+    return minimal_coarsening(
         ladders, costs, lambda levels: (excess[levels], ("correct_matches",) if excess[levels] else ()), any
     )
 
 
 @given(lattices())
-def test_the_least_coarsening_is_that_of_brute_force(lattice: tuple[list[int], Costs, dict[Levels, float]]) -> None:
+def test_the_minimal_coarsening_is_that_of_brute_force(lattice: tuple[list[int], Costs, dict[Levels, float]]) -> None:
     tops, costs, excess = lattice
     search = searched(tops, costs, excess)
     enough = [levels for levels in levels_in(tops) if not excess[levels]]
