@@ -123,9 +123,9 @@ def protected(
     search = minimal_coarsening(ladders, costs, judge, allowed)
     if search.found is None:
         why = (
-            "with no allowed coarsening every limit holds"
+            "every allowed coarsening leaves a limit breached"
             if search.exact
-            else "no allowed coarsening was found with which every limit holds"
+            else "none was found with which every limit holds"
         )
         return Protected(_with_protection(plain, _none_found(why, search, ladders)), {}, joint)
     levels = search.found.levels

@@ -21,7 +21,7 @@ def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
         above = ", ".join(protection["before"]["breaches"])
         yield f"Coarsened ({_changes(protection)}): as it was linked, the policy was breached ({above})."
     elif protection is not None:
-        yield f"Not coarsened: {protection['reason']}."
+        yield f"Not coarsened, as the specification allows: {protection['reason']}."
     if document["verdict"] == "within":
         yield "Verdict: every limit of the policy holds."
     else:
