@@ -9,7 +9,7 @@ Numbers of categories are public, and with them any group that has no other of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ Partition = Sequence[int]
 """The group of each category, in the order of the public list."""
 
 
-def ordered(partitions: Sequence[Partition], ranks: Sequence[Any]) -> list[int]:
+def ordered(
+    partitions: Sequence[Partition], ranks: Sequence[Any], of_group: Callable[[Iterable[Any]], Any] = min
+) -> list[int]:
     """The categories in the order of their codes.
 
     Parameters
@@ -27,14 +29,16 @@ def ordered(partitions: Sequence[Partition], ranks: Sequence[Any]) -> list[int]:
     partitions
         The steps, the finest first; each joins whole groups of the one before. None: every order is possible.
     ranks
-        What orders categories, and groups of one shape by the smallest of theirs: keyed digests.
+        What orders categories, and groups of one shape: keyed digests.
+    of_group
+        The rank of a group from those of its categories: the smallest.
 
     Returns
     -------
     list of int
         Places in the public list.
     """
-    return _ordered(list(range(len(ranks))), partitions, ranks)[1]
+    return _ordered(list(range(len(ranks))), partitions, ranks, of_group)[1]
 
 
 def code_groups(partitions: Sequence[Partition], n_categories: int) -> tuple[NDArray[np.int32], ...]:
@@ -62,7 +66,10 @@ def code_groups(partitions: Sequence[Partition], n_categories: int) -> tuple[NDA
 
 
 def _ordered(
-    places: Sequence[int], partitions: Sequence[Partition], ranks: Sequence[Any]
+    places: Sequence[int],
+    partitions: Sequence[Partition],
+    ranks: Sequence[Any],
+    of_group: Callable[[Iterable[Any]], Any],
 ) -> tuple[tuple[Any, ...], list[int]]:
     """The shape of a node and its leaves in order."""
     if not partitions:
@@ -70,6 +77,6 @@ def _ordered(
     groups: dict[int, list[int]] = {}
     for place in places:
         groups.setdefault(partitions[-1][place], []).append(place)
-    children = [_ordered(group, partitions[:-1], ranks) for group in groups.values()]
-    children.sort(key=lambda child: (child[0], min(ranks[place] for place in child[1])))
+    children = [_ordered(group, partitions[:-1], ranks, of_group) for group in groups.values()]
+    children.sort(key=lambda child: (child[0], of_group(ranks[place] for place in child[1])))
     return tuple(shape for shape, _ in children), [place for _, leaves in children for place in leaves]

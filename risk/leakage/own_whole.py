@@ -15,6 +15,7 @@ from tryst.common.encoding.records import encode_records
 from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import Specification, encoding_digest
+from tryst.common.specification.model.protection import partitions
 from tryst.risk.leakage.across import ReadField
 from tryst.risk.leakage.category_codes import code_recovery
 from tryst.risk.leakage.frequency import frequency_alignment
@@ -95,5 +96,5 @@ def coded(
         no_one_linked = np.full(len(truth), UNKNOWN, dtype=np.int64)
         yield (
             ReadField(variable.name, codes, truth, no_one_linked, redrawn / redrawn.sum()),
-            code_recovery(variable.name, codes, truth, redrawn),
+            code_recovery(variable.name, codes, truth, redrawn, partitions(steps, variable.categories)),
         )
