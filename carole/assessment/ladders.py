@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,12 @@ def _coarsened(table: CountedTable, name: str, groups: NDArray[np.int32]) -> Cou
     return replace(table, variables=variables, counts=np.ascontiguousarray(np.moveaxis(counts, 0, axis)))
 
 
-def as_levels(ladders: Sequence[Ladder], changes: Mapping[str, str]) -> Levels:
-    """The levels that steps lead to, by variable; 0 for what is not named."""
-    return tuple(ladder.level_named(changes.get(ladder.variable, "")) for ladder in ladders)
+def as_levels(ladders: Sequence[Ladder], changes: Sequence[Mapping[str, Any]]) -> Levels:
+    """The levels that the changes of a document lead to; 0 for what is not named, or is no longer what it was."""
+    named = {change["variable"]: change for change in changes}
+    found = []
+    for ladder in ladders:
+        change = named.get(ladder.variable)
+        level = 0 if change is None else ladder.level_named(change["coarsening"])
+        found.append(level if change is not None and ladder.categories(level) == change["categories"] else 0)
+    return tuple(found)

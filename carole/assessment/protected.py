@@ -156,8 +156,7 @@ class _Before:
         for report in reports:
             own |= {frozenset(table["variables"]) for table in report["tables"] if not table["earlier"]}
         for report in reports:
-            changes = (report.get("protection") or {}).get("changes") or []
-            levels = as_levels(ladders, {change["variable"]: change["coarsening"] for change in changes})
+            levels = as_levels(ladders, (report.get("protection") or {}).get("changes") or [])
             for table in report["tables"]:
                 names = frozenset(table["variables"])
                 # Of a table whose own report is no longer there it is not known how coarse it was: not at all.

@@ -130,8 +130,9 @@ def test_what_is_released_holds_every_limit_by_the_assessment_itself(small: Buil
     assert protection.breached == ("correct_matches", "certain_attribution")
     ladders = ladders_of(spec)
     costs = Costs.of(small.combined, ladders)
-    levels = as_levels(ladders, protection.changes)
     document = protection.assessment.document
+    levels = as_levels(ladders, document["protection"]["changes"])
+    assert {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if level} == set(protection.changes)
     plain = assess(small.combined, spec, RUN)
     assert document["protection"]["before"]["measures"] == plain.judged
     assert document["protection"]["utility"]["cost"] == costs.cost(levels)
@@ -242,6 +243,10 @@ def test_a_finer_release_before_is_attacked_with_the_coarser_one(small: Built) -
     coarse = json.loads(alone.assessment.report)
     again = found(small, spec, [json.dumps(coarse).encode()])
     assert again.changes == alone.changes
+    # A step of that name that was another one then is none: the table counts as published in detail.
+    changes = [{"variable": "region", "coarsening": "four", "categories": 4}]
+    assert as_levels(ladders_of(spec), changes) == (0, 1, 0)
+    assert as_levels(ladders_of(spec), [{**changes[0], "categories": 5}]) == (0, 0, 0)
 
 
 def joint_of(rng: np.random.Generator, levels: tuple[int, ...], edges: list[tuple[str, str]]) -> JointDistribution:
