@@ -11,7 +11,7 @@ but for `reader` and the commands.
 `relative_risk`, `recoding_search`) what would lower it.
 """
 
-from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.calibration import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk

@@ -19,7 +19,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
 from tryst.risk.identification.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
-from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.calibration import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.risk.identification.bayesian_matching import BayesianMatching
-from tryst.risk.identification.calibrated_risk import CalibratedRisk
+from tryst.risk.identification.calibration import CalibratedRisk
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk
 from tryst.risk.identification.population_law import expected_reciprocal
