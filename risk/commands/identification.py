@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tryst.common.errors import ErrorCode, TrystError
-
-if TYPE_CHECKING:
-    from tryst.risk.identification import KeyFile
 
 
 def identify(
@@ -38,15 +35,22 @@ def identify(
         float | None,
         typer.Option("--target", help="Expected correct matches, as a share of records, to aim at in recoding."),
     ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="Sensitive variables, with commas between, for l-diversity and t-closeness.")
+    ] = None,
+    ordinal: Annotated[
+        str | None, typer.Option(help="Sensitive variables whose values have an order: numbers, or texts that sort.")
+    ] = None,
     models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
     listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
+    from tryst.risk.commands.identification_lines import result_lines
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
-    from tryst.risk.identification.reader import read_key_file, read_weights
+    from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -59,7 +63,7 @@ def identify(
     rates = _rates(swapped)
     file = read_key_file(
         records,
-        [k.strip() for k in keys.split(",") if k.strip()],
+        _names(keys),
         fraction,
         population=population,
         missing="any" if missing == "any" else "level",
@@ -76,33 +80,23 @@ def identify(
         swapped=rates,
         selected=selected,
         records=listed,
+        beside=read_beside(records, _names(sensitive), _names(ordinal)),
         progress=stages_on_terminal(),
     )
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
         out.write_text(render(found), encoding="utf-8")
-    _print_results(file, found)
+    for line in result_lines(found):
+        typer.echo(line)
     for path in (out, json_file):
         if path is not None:
             typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
 
 
-def _print_results(file: KeyFile, found: dict[str, Any]) -> None:
-    from tryst.common.documents.result_warning import ResultWarning
-
-    typer.echo(
-        f"{file.n_records:,} records, {len(file.uniques):,} unique on {file.n_keys} keys;"
-        f" {found['suda']['minimal_uniques']:,} minimal sample uniques"
-    )
-    for measure in found["measures"]:
-        value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
-        interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
-        typer.echo(f"{measure['name']:28s} {value}{interval}")
-    for warning in found["warnings"]:
-        typer.echo(ResultWarning.model_validate(warning).line)
-    for left in found["left_out"]:
-        typer.echo(f"not computed: {left['what']}: {left['why']}")
+def _names(text: str | None) -> list[str]:
+    """``region,age`` as a list."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _rates(text: str | None) -> dict[str, float]:

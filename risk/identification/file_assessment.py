@@ -19,6 +19,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
 from tryst.risk.identification.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
+from tryst.risk.identification.beside_keys import BesideKeys
 from tryst.risk.identification.file_level import FileMeasures, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
@@ -28,8 +29,8 @@ from tryst.risk.identification.model_choice import choose_model
 from tryst.risk.identification.perturbation import swapping_matrix
 from tryst.risk.identification.record_risk import chances, highest_risk_records, histogram
 from tryst.risk.identification.risk_reduction import reduce_risk
+from tryst.risk.identification.special_uniques import BothScores
 from tryst.risk.identification.strategies import Frequencies, attacks
-from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _CELLS = 2**21  # of a log-linear model
@@ -46,6 +47,7 @@ def assess(
     swapped: Mapping[str, float] | None = None,
     selected: float | None = None,
     records: bool = True,
+    beside: BesideKeys | None = None,
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Assess a file.
@@ -69,6 +71,8 @@ def assess(
         the search is short.
     records
         List the records of highest risk with their key values.
+    beside
+        Columns of the records that are no keys.
     progress
         Called with each stage as it begins.
 
@@ -90,10 +94,12 @@ def assess(
     }
     progress("file measures", 0.0)
     _counted(file, found)
+    beside = beside if beside is not None else BesideKeys()
+    _attempt(found, "privacy models", lambda: found.update(privacy_models=beside.privacy_models(file)))
     progress("special uniques", 0.0)
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
-    suda = suda_scores(file, max_size=maximum)
-    found["suda"] = _suda(file, suda)
+    special = BothScores.of(file, maximum)
+    found["special_uniques"] = special.document(file)
     progress("log-linear models", 0.0)
     loglinear = _attempt(found, "log-linear risk", lambda: _log_linear(file, found, weights))
     progress("decomposable models", 0.0)
@@ -106,7 +112,7 @@ def assess(
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
     own = chances(file, loglinear, matching)
     found["histogram"] = histogram(own)
-    found["highest_risk_records"] = highest_risk_records(file, suda, loglinear, own) if records else []
+    found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
     found["records_listed"] = records
     found["seed"] = seed
     found["warnings"] = [warning.plain() for warning in by_severity(found["warnings"])]
@@ -163,25 +169,6 @@ def _counted(file: KeyFile, found: dict[str, Any]) -> None:
                 }
                 for number, a in tried.items()
             ]
-
-
-def _suda(file: KeyFile, suda: SudaScores) -> dict[str, Any]:
-    own = suda.minimal_uniques
-    shares = sorted(
-        (-float(share), name, label)
-        for name, labels, own_shares in zip(file.names, file.labels, suda.by_category, strict=True)
-        for label, share in zip(labels, own_shares, strict=False)
-        if share > 0
-    )
-    by_category = [{"variable": name, "category": label, "share": -share} for share, name, label in shares]
-    return {
-        "minimal_uniques": len(own.subsets),
-        "max_size": own.max_size,
-        "complete": own.complete,
-        "by_size": own.by_size.tolist(),
-        "by_variable": [{"variable": n, "share": float(v)} for n, v in zip(file.names, suda.by_variable, strict=True)],
-        "by_category": by_category[:20],
-    }
 
 
 def _log_linear(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> LogLinearRisk:

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.beside_keys import BesideKeys
 from tryst.risk.identification.coding import Missing
 from tryst.risk.identification.key_file import KeyFile
 
@@ -50,6 +51,12 @@ def read_weights(records: Path, column: str) -> NDArray[np.float64]:
             got=f"{values.null_count()} that are not",
         )
     return values.to_numpy()
+
+
+def read_beside(records: Path, sensitive: Sequence[str], ordinal: Sequence[str]) -> BesideKeys:
+    """Read the columns that an assessment uses beside the keys; ordinal variables are sensitive ones too."""
+    names = list(dict.fromkeys([*sensitive, *ordinal]))
+    return BesideKeys(sensitive=_columns(records, names).to_dict() if names else {}, ordinal=frozenset(ordinal))
 
 
 def _columns(path: Path, names: Sequence[str]) -> pl.DataFrame:

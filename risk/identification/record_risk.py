@@ -11,7 +11,7 @@ from tryst.risk.identification.bayesian_matching import BayesianMatching
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk
 from tryst.risk.identification.population_law import expected_reciprocal
-from tryst.risk.identification.suda_ranking import SudaScores
+from tryst.risk.identification.special_uniques import BothScores
 
 _SHOWN = 50  # records of highest risk listed
 _BINS = 20
@@ -47,26 +47,24 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
 
 
 def highest_risk_records(
-    file: KeyFile, suda: SudaScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
+    file: KeyFile, special: BothScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
 ) -> list[dict[str, Any]]:
     """The sample uniques most likely to be matched correctly, and what makes them stand out."""
-    uniques = file.uniques
-    ranked = next((by_way[k] for k in ("modelled", "log-linear") if k in by_way), suda.dis_scores)
-    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques]))][:_SHOWN]
+    uniques, scores = file.uniques, special.is_scores
+    ranked = next((by_way[k] for k in ("modelled", "log-linear") if k in by_way), scores.dis_scores)
+    order = uniques[np.lexsort((-scores.scores[uniques], -ranked[uniques]))][:_SHOWN]
     own = {int(r): k for k, r in enumerate(uniques)}
     F = file.population_sizes
     listed = []
     for record in order.tolist():
         values = file.described(file.codes[record])
-        small = suda.minimal_uniques.of_record(record)[:5]
+        small = scores.minimal_uniques.of_record(record)[:5]
         listed.append(
             {
                 "record": record + 1,
                 "values": values,
                 "special": [{k: values[k] for k in keys} for keys in small],
-                "minimal_uniques": len(suda.minimal_uniques.of_record(record)),
-                "suda": float(suda.scores[record]),
-                "dis_suda": float(suda.dis_scores[record]),
+                **special.of_record(file, record),
                 "modelled": float(by_way["modelled"][record]) if "modelled" in by_way else None,
                 "log_linear": float(loglinear.correct[own[record]]) if loglinear is not None else None,
                 "population": int(F[file.of_record[record]]) if F is not None else None,

@@ -11,11 +11,15 @@ from tryst.risk.identification.report.charts import cumulative_chart, histogram_
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
+_PARTS = ("privacy_models.html.j2",)
+
 
 def render(assessment: Mapping[str, Any]) -> str:
     """The page for an assessment (the dictionary that `assessment.assess` makes)."""
     shown = {"a": assessment, "charts": _charts(assessment)}
-    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
+    return rendered(
+        __package__, "page.html.j2", shown, parts=_PARTS, filters={"share": share, "number": number, "figure": _figure}
+    )
 
 
 def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
@@ -23,14 +27,14 @@ def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
     if assessment["histogram"]["series"]:
         drawn["histogram"] = histogram_chart(assessment["histogram"])
         drawn["cumulative"] = cumulative_chart(assessment["histogram"])
-    by_variable = assessment["suda"]["by_variable"]
-    if any(v["share"] > 0 for v in by_variable):
-        rows = sorted(((v["variable"], v["share"]) for v in by_variable), key=lambda row: -row[1])
-        drawn["suda"] = share_chart(
+    by_variable = assessment["special_uniques"]["by_variable"]
+    if any(v["is_share"] > 0 for v in by_variable):
+        rows = sorted(((v["variable"], v["is_share"]) for v in by_variable), key=lambda row: -row[1])
+        drawn["special_uniques"] = share_chart(
             rows,
-            "suda",
-            "share of the file's score from special uniques with the variable",
-            "Contribution of each key variable to the file's SUDA score.",
+            "special-uniques",
+            "share of the file's IS from special uniques with the variable",
+            "Contribution of each key variable to the file's IS.",
         )
     if "risk_reduction" in assessment:
         rows = [(v["variable"], max(0.0, v["avoided"])) for v in assessment["risk_reduction"]["by_variable"]]

@@ -161,7 +161,7 @@ def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_with_a_reaso
     columns = {n: [None if rng.random() < 0.1 else int(v) for v in rng.integers(0, 20, 200)] for n in "abc"}
     found = assess(KeyFile.from_columns(columns, 0.1, missing="any"))
     assert {left["what"] for left in found["left_out"]} == {"log-linear risk", "modelled matching"}
-    assert found["suda"]["minimal_uniques"] > 0
+    assert found["special_uniques"]["minimal_uniques"] > 0
     assert "agree with every value" in render(found)
 
 
