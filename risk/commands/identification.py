@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,7 +15,7 @@ def identify(
     records: Annotated[Path, typer.Argument(help="The records that would be released, CSV or Parquet.")],
     keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")],
     fraction: Annotated[
-        float | None, typer.Option(help="Sampling fraction; with --population it may be left out.")
+        float | None, typer.Option(help="Sampling fraction; with --population or --weights it may be left out.")
     ] = None,
     population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
@@ -27,7 +27,13 @@ def identify(
     max_msu: Annotated[
         int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights, for unequal sampling.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Column of survey weights: people each record stands for.")
+    ] = None,
+    household: Annotated[str | None, typer.Option(help="Column that states who lives together.")] = None,
+    household_keys: Annotated[
+        str | None, typer.Option(help="What an intruder may know of whole households, the same for all members.")
+    ] = None,
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
     ] = None,
@@ -51,6 +57,7 @@ def identify(
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
     from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
+    from tryst.risk.identification.survey_weights import implied_fraction
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -61,6 +68,12 @@ def identify(
     if missing not in ("level", "any"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
     rates = _rates(swapped)
+    people = None if weights is None else read_weights(records, weights)
+    fraction_from: Literal["given", "population", "weights"] = "given"
+    if fraction is None and population is not None:
+        fraction_from = "population"
+    elif fraction is None and people is not None:
+        fraction, fraction_from = implied_fraction(people, f"{records}, column {weights}"), "weights"
     file = read_key_file(
         records,
         _names(keys),
@@ -76,11 +89,18 @@ def identify(
         max_msu=max_msu,
         models=chosen,
         seed=seed,
-        weights=None if weights is None else read_weights(records, weights),
+        weights=people,
         swapped=rates,
         selected=selected,
         records=listed,
-        beside=read_beside(records, _names(sensitive), _names(ordinal)),
+        beside=read_beside(
+            records,
+            sensitive=_names(sensitive),
+            ordinal=_names(ordinal),
+            household=household,
+            household_keys=_names(household_keys),
+            fraction_from=fraction_from,
+        ),
         progress=stages_on_terminal(),
     )
     if json_file is not None:

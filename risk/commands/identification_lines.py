@@ -15,11 +15,15 @@ def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
         f"{file['records']:,} records, {file['uniques']:,} unique on {len(file['keys'])} keys;"
         f" {found['special_uniques']['minimal_uniques']:,} minimal sample uniques"
     )
+    if file["fraction_from"] == "weights":
+        yield f"{'sampling fraction':28s} {file['fraction']:.4g}, from the weights: records over their sum"
     for measure in found["measures"]:
         value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
         interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
         yield f"{measure['name']:28s} {value}{interval}"
     yield from _privacy_models(found)
+    yield from _individual(found)
+    yield from _households(found)
     for warning in found["warnings"]:
         yield ResultWarning.model_validate(warning).line
     for left in found["left_out"]:
@@ -38,3 +42,31 @@ def _privacy_models(found: Mapping[str, Any]) -> Iterator[str]:
             f"{each['variable'] + ', worst class':28s} l = {each['l_distinct']:.0f} (entropy {each['l_entropy']:.3g},"
             f" recursive {each['l_recursive']:.0f} with c = {each['recursive_c']:g}); t = {each['t']:.3g}{ordered}"
         )
+
+
+def _individual(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("individual_risk")
+    if own is not None:
+        true = own["true_reidentifications"]
+        yield (
+            f"{'individual risk':28s} {own['expected_reidentifications']:.4g} expected re-identifications,"
+            f" {own['share']:.3g} of the records{'' if true is None else f' (true: {true:.4g})'};"
+            f" greatest {own['maximum']:.3g}"
+        )
+
+
+def _households(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("household_risk")
+    if own is None:
+        return
+    for name, each in (
+        ("any member identified", own["any_member"]),
+        ("by household keys", own["by_keys"]),
+        ("by all members' keys", own["by_composition"]),
+    ):
+        if each is not None:
+            alone = f"; {each['uniques']:,} unique" if "uniques" in each else ""
+            yield (
+                f"{'households, ' + name:28s} {each['expected_households']:.4g} of {own['households']:,} expected"
+                f" ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
+            )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.documents.result_warning import result_warning
+from tryst.risk.identification.household_risk import household_risk_document
+from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.privacy_models import privacy_models_document
+from tryst.risk.identification.survey_weights import Weights, check_weights
+
+Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
+"""Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +30,39 @@ class BesideKeys:
         Sensitive variables: for each the values, one for each record.
     ordinal
         Names of those whose levels have an order.
+    household
+        The household of each record.
+    household_keys
+        Keys of households: for each the level number of each record.
+    fraction_from
+        Where the sampling fraction comes from.
     """
 
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     ordinal: frozenset[str] = frozenset()
+    household: Any = None
+    household_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    fraction_from: Literal["given", "population", "weights"] = "given"
 
-    def privacy_models(self, file: KeyFile) -> dict[str, Any]:
-        """k-anonymity of the keys, and what the classes disclose of the sensitive variables."""
-        return privacy_models_document(file, self.sensitive, self.ordinal)
+    def assess(self, file: KeyFile, weights: Weights | None, found: dict[str, Any], attempt: Attempt) -> None:
+        """Put what these columns add into an assessment: sections, a figure for each listed record, warnings."""
+        found["file"]["fraction_from"] = self.fraction_from
+
+        def add(section: str, make: Callable[[], Any]) -> None:
+            attempt(found, section.replace("_", " "), lambda: found.update({section: make()}))
+
+        add("privacy_models", lambda: privacy_models_document(file, self.sensitive, self.ordinal))
+        if weights is not None:
+            add("individual_risk", lambda: _individual(file, check_weights(weights, n_records=file.n_records), found))
+        if self.household is not None:
+            add("household_risk", lambda: household_risk_document(file, self.household, weights, self.household_keys))
+
+
+def _individual(file: KeyFile, weights: Weights, found: dict[str, Any]) -> dict[str, Any]:
+    share = file.n_records / float(weights.sum())
+    if abs(share - file.fraction) > 0.1 * file.fraction:
+        found["warnings"].append(result_warning("weights_contradict_fraction", share=share, fraction=file.fraction))
+    document, risk = individual_risk_document(file, weights)
+    for record in found["highest_risk_records"]:
+        record["individual"] = float(risk[record["record"] - 1])
+    return document

@@ -94,8 +94,6 @@ def assess(
     }
     progress("file measures", 0.0)
     _counted(file, found)
-    beside = beside if beside is not None else BesideKeys()
-    _attempt(found, "privacy models", lambda: found.update(privacy_models=beside.privacy_models(file)))
     progress("special uniques", 0.0)
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
     special = BothScores.of(file, maximum)
@@ -114,6 +112,7 @@ def assess(
     found["histogram"] = histogram(own)
     found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
     found["records_listed"] = records
+    (beside if beside is not None else BesideKeys()).assess(file, weights, found, _attempt)
     found["seed"] = seed
     found["warnings"] = [warning.plain() for warning in by_severity(found["warnings"])]
     return found

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.beside_keys import BesideKeys
-from tryst.risk.identification.coding import Missing
+from tryst.risk.identification.coding import Missing, coded
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.survey_weights import Weights, check_weights
 
 
 def read_key_file(
@@ -40,23 +40,41 @@ def read_key_file(
     )
 
 
-def read_weights(records: Path, column: str) -> NDArray[np.float64]:
-    """Survey weights: one number for each record."""
+def read_weights(records: Path, column: str) -> Weights:
+    """Survey weights: one number above 0 for each record; anything else is an error that counts what is wrong."""
     values = _columns(records, [column])[column].cast(pl.Float64, strict=False)
-    if values.null_count():
-        raise TrystError(
-            ErrorCode.SOURCE,
-            "survey weights must be numbers",
-            where=f"{records}, column {column}",
-            got=f"{values.null_count()} that are not",
-        )
-    return values.to_numpy()
+    return check_weights(values.to_numpy(), f"{records}, column {column}")
 
 
-def read_beside(records: Path, sensitive: Sequence[str], ordinal: Sequence[str]) -> BesideKeys:
+def read_beside(
+    records: Path,
+    *,
+    sensitive: Sequence[str] = (),
+    ordinal: Sequence[str] = (),
+    household: str | None = None,
+    household_keys: Sequence[str] = (),
+    fraction_from: Literal["given", "population", "weights"] = "given",
+) -> BesideKeys:
     """Read the columns that an assessment uses beside the keys; ordinal variables are sensitive ones too."""
-    names = list(dict.fromkeys([*sensitive, *ordinal]))
-    return BesideKeys(sensitive=_columns(records, names).to_dict() if names else {}, ordinal=frozenset(ordinal))
+    if household_keys and household is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "keys of households need the column that states who lives with whom",
+            where="--household-keys",
+            remedy="give it with --household",
+        )
+    own = list(dict.fromkeys([*sensitive, *ordinal]))
+    names = [*own, *household_keys, *([household] if household is not None else [])]
+    if not names:
+        return BesideKeys(fraction_from=fraction_from)
+    columns = _columns(records, list(dict.fromkeys(names)))
+    return BesideKeys(
+        sensitive={name: columns[name] for name in own},
+        ordinal=frozenset(ordinal),
+        household=None if household is None else columns[household],
+        household_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in household_keys},
+        fraction_from=fraction_from,
+    )
 
 
 def _columns(path: Path, names: Sequence[str]) -> pl.DataFrame:

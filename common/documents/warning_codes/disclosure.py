@@ -158,4 +158,12 @@ IDENTIFICATION = (
         " one of them is wrong, or units were sampled unequally.",
         remedy="Check both; where units were sampled unequally, give survey weights.",
     ),
+    WarningCode(
+        code="weights_contradict_fraction",
+        severity="warning",
+        meaning="Survey weights sum to another population than the sampling fraction gives.",
+        text="The survey weights make the file {share:.3%} of its population, and the sampling fraction is"
+        " {fraction:.3%}: individual and household risk follow the weights, the other measures the fraction.",
+        remedy="Give weights that raise the file to its population, not weights scaled to a mean of 1.",
+    ),
 )

@@ -11,7 +11,7 @@ from tryst.risk.identification.report.charts import cumulative_chart, histogram_
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
-_PARTS = ("privacy_models.html.j2",)
+_PARTS = ("privacy_models.html.j2", "survey_risk.html.j2")
 
 
 def render(assessment: Mapping[str, Any]) -> str:

@@ -152,7 +152,7 @@ def test_survey_weights(files):
     assert found["log_linear"]["weighted"]
     assert found["log_linear"]["models"][0]["B1"] is None
     json.dumps(found, allow_nan=False)
-    with pytest.raises(TrystError, match="must be numbers"):
+    with pytest.raises(TrystError, match="numbers above 0"):
         read_weights(files / "sample.csv", "region")
 
 
