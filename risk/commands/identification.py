@@ -13,7 +13,10 @@ from tryst.common.errors import ErrorCode, TrystError
 
 def identify(
     records: Annotated[Path, typer.Argument(help="The records that would be released, CSV or Parquet.")],
-    keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")],
+    keys: Annotated[
+        list[str],
+        typer.Option(help="Key variables, with commas between: what an intruder may know. Again for another key set."),
+    ],
     fraction: Annotated[
         float | None, typer.Option(help="Sampling fraction; with --population or --weights it may be left out.")
     ] = None,
@@ -57,6 +60,7 @@ def identify(
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
     from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
+    from tryst.risk.identification.scenarios import check_key_sets, check_swapped, compared
     from tryst.risk.identification.survey_weights import implied_fraction
 
     if out is not None:  # imported before anything is computed: charts are an extra
@@ -74,35 +78,47 @@ def identify(
         fraction_from = "population"
     elif fraction is None and people is not None:
         fraction, fraction_from = implied_fraction(people, f"{records}, column {weights}"), "weights"
-    file = read_key_file(
+    beside = read_beside(
         records,
-        _names(keys),
-        fraction,
-        population=population,
-        missing="any" if missing == "any" else "level",
-        missing_values=[v.strip() for v in missing_values.split(",")],
-        perturbed=bool(rates),
+        sensitive=_names(sensitive),
+        ordinal=_names(ordinal),
+        household=household,
+        household_keys=_names(household_keys),
+        fraction_from=fraction_from,
     )
-
-    found = assess(
-        file,
-        max_msu=max_msu,
-        models=chosen,
-        seed=seed,
-        weights=people,
-        swapped=rates,
-        selected=selected,
-        records=listed,
-        beside=read_beside(
+    key_sets = [_names(each) for each in keys]
+    check_key_sets(key_sets)
+    files = [
+        read_key_file(
             records,
-            sensitive=_names(sensitive),
-            ordinal=_names(ordinal),
-            household=household,
-            household_keys=_names(household_keys),
-            fraction_from=fraction_from,
-        ),
-        progress=stages_on_terminal(),
-    )
+            names,
+            fraction,
+            population=population,
+            missing="any" if missing == "any" else "level",
+            missing_values=[v.strip() for v in missing_values.split(",")],
+            perturbed=bool(rates),
+        )
+        for names in key_sets
+    ]
+    check_swapped(rates, key_sets)
+
+    assessments = []
+    for file in files:
+        assessments.append(
+            assess(
+                file,
+                max_msu=max_msu,
+                models=chosen,
+                seed=seed,
+                weights=people,
+                swapped={name: rate for name, rate in rates.items() if name in file.names},
+                selected=selected,
+                records=listed,
+                beside=beside,
+                progress=stages_on_terminal(),
+            )
+        )
+    found = assessments[0] if len(assessments) == 1 else compared(assessments)
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:

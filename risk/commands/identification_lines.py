@@ -9,6 +9,22 @@ from tryst.common.documents.result_warning import ResultWarning
 
 
 def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of an assessment, or of several with their comparison last."""
+    if "scenarios" not in found:
+        yield from _of_one(found)
+        return
+    for each in found["scenarios"]:
+        yield f"== keys {', '.join(key['name'] for key in each['file']['keys'])}"
+        yield from _of_one(each)
+    yield "== comparison of the key sets"
+    heads = ("unique", "k < 3", "DIS", "tau2", "Pr(CM)")
+    yield " ".join(f"{head:>9s}" for head in heads) + "  keys"
+    for row in found["comparison"]:
+        figures = (row["uniques"], row["violate_3_anonymity"], row["dis"], row["tau2"], row["modelled"])
+        yield " ".join(f"{'-' if v is None else format(v, '.4g'):>9s}" for v in figures) + f"  {', '.join(row['keys'])}"
+
+
+def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
     """The lines of one assessment: counts, measures, what was given beside the keys, warnings, what was left out."""
     file = found["file"]
     yield (
@@ -24,6 +40,7 @@ def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _privacy_models(found)
     yield from _individual(found)
     yield from _households(found)
+    yield from _ranking(found)
     for warning in found["warnings"]:
         yield ResultWarning.model_validate(warning).line
     for left in found["left_out"]:
@@ -70,3 +87,10 @@ def _households(found: Mapping[str, Any]) -> Iterator[str]:
                 f"{'households, ' + name:28s} {each['expected_households']:.4g} of {own['households']:,} expected"
                 f" ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
             )
+
+
+def _ranking(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("score_ranking")
+    if own is not None:
+        scores = ", ".join(f"{each['score']} {each['auc']:.3f}" for each in own["scores"])
+        yield f"{'AUC for population uniques':28s} {scores}"

@@ -14,6 +14,7 @@ from tryst.risk.identification.household_risk import household_risk_document
 from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.privacy_models import privacy_models_document
+from tryst.risk.identification.score_ranking import score_ranking
 from tryst.risk.identification.survey_weights import Weights, check_weights
 
 Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
@@ -44,25 +45,50 @@ class BesideKeys:
     household_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     fraction_from: Literal["given", "population", "weights"] = "given"
 
-    def assess(self, file: KeyFile, weights: Weights | None, found: dict[str, Any], attempt: Attempt) -> None:
-        """Put what these columns add into an assessment: sections, a figure for each listed record, warnings."""
+    def assess(
+        self,
+        file: KeyFile,
+        weights: Weights | None,
+        scores: Mapping[str, NDArray[np.float64]],
+        found: dict[str, Any],
+        attempt: Attempt,
+    ) -> None:
+        """Put what these columns add into an assessment, and how all scores of the records rank by the truth.
+
+        Parameters
+        ----------
+        file, weights
+            The records and their survey weights.
+        scores
+            By name, each of shape (n_records,): greater is riskier.
+        found
+            The assessment: gets sections, figures of listed records, warnings.
+        attempt
+            Runs each part.
+        """
         found["file"]["fraction_from"] = self.fraction_from
 
         def add(section: str, make: Callable[[], Any]) -> None:
             attempt(found, section.replace("_", " "), lambda: found.update({section: make()}))
 
+        scores = {name: each for name, each in scores.items() if name != "true"}
         add("privacy_models", lambda: privacy_models_document(file, self.sensitive, self.ordinal))
         if weights is not None:
-            add("individual_risk", lambda: _individual(file, check_weights(weights, n_records=file.n_records), found))
+            add("individual_risk", lambda: _individual(file, weights, scores, found))
         if self.household is not None:
             add("household_risk", lambda: household_risk_document(file, self.household, weights, self.household_keys))
+        if file.population_sizes is not None:
+            add("score_ranking", lambda: score_ranking(file, scores))
 
 
-def _individual(file: KeyFile, weights: Weights, found: dict[str, Any]) -> dict[str, Any]:
+def _individual(
+    file: KeyFile, weights: Weights, scores: dict[str, NDArray[np.float64]], found: dict[str, Any]
+) -> dict[str, Any]:
+    check_weights(weights, n_records=file.n_records)
     share = file.n_records / float(weights.sum())
     if abs(share - file.fraction) > 0.1 * file.fraction:
         found["warnings"].append(result_warning("weights_contradict_fraction", share=share, fraction=file.fraction))
-    document, risk = individual_risk_document(file, weights)
+    document, scores["individual"] = individual_risk_document(file, weights)
     for record in found["highest_risk_records"]:
-        record["individual"] = float(risk[record["record"] - 1])
+        record["individual"] = float(scores["individual"][record["record"] - 1])
     return document

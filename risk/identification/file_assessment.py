@@ -112,7 +112,7 @@ def assess(
     found["histogram"] = histogram(own)
     found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
     found["records_listed"] = records
-    (beside if beside is not None else BesideKeys()).assess(file, weights, found, _attempt)
+    (beside if beside is not None else BesideKeys()).assess(file, weights, own | special.scores, found, _attempt)
     found["seed"] = seed
     found["warnings"] = [warning.plain() for warning in by_severity(found["warnings"])]
     return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda import minimal_uniques
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
@@ -24,6 +27,11 @@ class BothScores:
         """Find the minimal uniques once, and score them both ways."""
         found = minimal_uniques(file, max_size)
         return cls(suda_scores(file, "is", found=found), suda_scores(file, "suda", found=found))
+
+    @property
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """Both scores by name, each of shape (n_records,); POL and DIS-IS rank as IS does."""
+        return {"IS": self.is_scores.scores, "SUDA": self.suda.scores}
 
     def of_record(self, file: KeyFile, record: int) -> dict[str, Any]:
         """Scores of one record, and what share of its IS comes from minimal uniques with each key."""

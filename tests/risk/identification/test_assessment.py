@@ -68,7 +68,7 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
         assert own["at_or_above"][0] == pytest.approx(1)
         assert (np.diff(own["at_or_above"]) <= 1e-12).all()
     text = page.read_text()
-    assert text.count("<svg") == 4
+    assert text.count("<svg") == 5
     assert not re.search(r"<script|src=|href=", text)
     assert "a, age" in text or "region" in text
 
