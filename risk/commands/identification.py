@@ -40,6 +40,10 @@ def identify(
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
     ] = None,
+    theta: Annotated[
+        list[str] | None,
+        typer.Option(help="Misclassification matrices: a YAML or JSON file, or KEY=FILE.csv, again for each key."),
+    ] = None,
     selected: Annotated[
         float | None,
         typer.Option("--target", help="Expected correct matches, as a share of records, to aim at in recoding."),
@@ -59,9 +63,11 @@ def identify(
     from tryst.risk.commands.identification_lines import result_lines
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
+    from tryst.risk.identification.misclassification_matrices import Perturbation
     from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
-    from tryst.risk.identification.scenarios import check_key_sets, check_swapped, compared
+    from tryst.risk.identification.scenarios import check_changed, check_key_sets, compared
     from tryst.risk.identification.survey_weights import implied_fraction
+    from tryst.risk.identification.theta_reader import read_theta
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -71,7 +77,7 @@ def identify(
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
     if missing not in ("level", "any"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
-    rates = _rates(swapped)
+    perturbation = Perturbation(_rates(swapped), read_theta(theta or []))
     people = None if weights is None else read_weights(records, weights)
     fraction_from: Literal["given", "population", "weights"] = "given"
     if fraction is None and population is not None:
@@ -88,6 +94,7 @@ def identify(
     )
     key_sets = [_names(each) for each in keys]
     check_key_sets(key_sets)
+    check_changed(perturbation.names, key_sets)
     files = [
         read_key_file(
             records,
@@ -96,11 +103,10 @@ def identify(
             population=population,
             missing="any" if missing == "any" else "level",
             missing_values=[v.strip() for v in missing_values.split(",")],
-            perturbed=bool(rates),
+            perturbed=bool(perturbation),
         )
         for names in key_sets
     ]
-    check_swapped(rates, key_sets)
 
     assessments = []
     for file in files:
@@ -111,7 +117,7 @@ def identify(
                 models=chosen,
                 seed=seed,
                 weights=people,
-                swapped={name: rate for name, rate in rates.items() if name in file.names},
+                perturbation=perturbation.only(file.names),
                 selected=selected,
                 records=listed,
                 beside=beside,

@@ -7,7 +7,7 @@ and is as confidential as the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -23,10 +23,9 @@ from tryst.risk.identification.beside_keys import BesideKeys
 from tryst.risk.identification.file_level import FileMeasures, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.misclassification import misclassification_risk
+from tryst.risk.identification.misclassification_matrices import Perturbation, misclassification_document
 from tryst.risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from tryst.risk.identification.model_choice import choose_model
-from tryst.risk.identification.perturbation import swapping_matrix
 from tryst.risk.identification.record_risk import chances, highest_risk_records, histogram
 from tryst.risk.identification.risk_reduction import reduce_risk
 from tryst.risk.identification.special_uniques import BothScores
@@ -44,7 +43,7 @@ def assess(
     models: Method = "default",
     seed: int = 1,
     weights: NDArray[np.float64] | None = None,
-    swapped: Mapping[str, float] | None = None,
+    perturbation: Perturbation | None = None,
     selected: float | None = None,
     records: bool = True,
     beside: BesideKeys | None = None,
@@ -64,8 +63,8 @@ def assess(
         Of that search.
     weights
         Survey weights, where records were not sampled alike.
-    swapped
-        Key variables whose values were swapped, and the share of records that were.
+    perturbation
+        How key values came to be wrong, where they were swapped or misclassified.
     selected
         Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
         the search is short.
@@ -105,9 +104,9 @@ def assess(
     if matching is not None:
         progress("what would lower the risk", 0.0)
         _attempt(found, "recoding", lambda: reduce_risk(matching, found, selected))
-    if swapped:
+    if perturbation:
         progress("misclassification", 0.0)
-        _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
+        _attempt(found, "misclassification", lambda: _perturbed(file, found, perturbation, loglinear))
     own = chances(file, loglinear, matching)
     found["histogram"] = histogram(own)
     found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
@@ -247,23 +246,9 @@ def _model_attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
 
 
 def _perturbed(
-    file: KeyFile, found: dict[str, Any], swapped: Mapping[str, float], loglinear: LogLinearRisk | None
+    file: KeyFile, found: dict[str, Any], perturbation: Perturbation, loglinear: LogLinearRisk | None
 ) -> None:
-    """Risk when some variables were swapped; swapping keeps how many records have each level."""
-    unknown = [n for n in swapped if n not in file.names]
-    if unknown:
-        raise TrystError(ErrorCode.PARAMETER, f"there is no key variable {', '.join(unknown)}", where="swapped")
-    theta = {}
-    for name, rate in swapped.items():
-        q = file.names.index(name)
-        theta[name] = swapping_matrix(np.bincount(file.codes[:, q], minlength=file.levels[q]), rate)
-    risk = misclassification_risk(file, theta, loglinear)
-    found["misclassification"] = {
-        "swapped": dict(swapped),
-        "tau": risk.tau,
-        "tau_approximate": risk.tau_approximate,
-        "tau_estimated": risk.tau_estimated,
-    }
-    best = risk.tau if risk.tau is not None else risk.tau_estimated
+    own = found["misclassification"] = misclassification_document(file, perturbation, loglinear)
+    best = own["tau"] if own["tau"] is not None else own["tau_estimated"]
     if best is not None:
         found["measures"].append(_entry(wording.MISCLASSIFIED, best))

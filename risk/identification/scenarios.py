@@ -23,11 +23,16 @@ def check_key_sets(key_sets: Sequence[Sequence[str]]) -> None:
         seen.add(frozenset(keys))
 
 
-def check_swapped(swapped: Mapping[str, float], key_sets: Sequence[Sequence[str]]) -> None:
-    """Refuse a swapped variable that is in no key set."""
-    unknown = [name for name in swapped if not any(name in keys for keys in key_sets)]
+def check_changed(names: Sequence[str], key_sets: Sequence[Sequence[str]]) -> None:
+    """Refuse a swapped or misclassified variable that is in no key set."""
+    unknown = [name for name in names if not any(name in keys for keys in key_sets)]
     if unknown:
-        raise TrystError(ErrorCode.PARAMETER, f"there is no key variable {', '.join(unknown)}", where="--swapped")
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there is no key variable {', '.join(unknown)}",
+            where="--swapped, --theta",
+            remedy=f"the key variables are: {', '.join(dict.fromkeys(k for keys in key_sets for k in keys))}",
+        )
 
 
 def compared(assessments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
 from tryst.risk.identification.file_assessment import assess
+from tryst.risk.identification.misclassification_matrices import Perturbation
 from tryst.risk.identification.reader import read_key_file, read_weights
 from tryst.risk.identification.report import render
 
@@ -107,7 +108,9 @@ def test_values_are_escaped_on_the_page(files):
 
 def test_swapping_lowers_the_risk(files):
     plain = assess(read_key_file(files / "sample.csv", KEYS, 0.1))
-    swapped = assess(read_key_file(files / "sample.csv", KEYS, 0.1, perturbed=True), swapped={"region": 0.2})
+    swapped = assess(
+        read_key_file(files / "sample.csv", KEYS, 0.1, perturbed=True), perturbation=Perturbation({"region": 0.2})
+    )
     tau2 = next(m["value"] for m in plain["measures"] if m["name"] == "tau2")
     assert swapped["misclassification"]["tau_estimated"] == pytest.approx(0.8 * tau2)
     assert "With swapped values" in render(swapped)
