@@ -12,7 +12,9 @@ from tryst.common.errors import ErrorCode, TrystError
 
 
 def identify(
-    records: Annotated[Path, typer.Argument(help="The records that would be released, CSV or Parquet.")],
+    records: Annotated[
+        Path, typer.Argument(help="The records that would be released: CSV, Parquet, Stata, SPSS or SAS.")
+    ],
     keys: Annotated[
         list[str],
         typer.Option(help="Key variables, with commas between: what an intruder may know. Again for another key set."),
@@ -27,6 +29,9 @@ def identify(
         str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    values: Annotated[
+        str, typer.Option(help="Where a file has labels of values: take the `codes` or the `labels`.")
+    ] = "codes",
     max_msu: Annotated[
         int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
@@ -68,6 +73,7 @@ def identify(
     from tryst.risk.identification.scenarios import check_changed, check_key_sets, compared
     from tryst.risk.identification.survey_weights import implied_fraction
     from tryst.risk.identification.theta_reader import read_theta
+    from tryst.risk.records import chosen_values
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -78,6 +84,8 @@ def identify(
     if missing not in ("level", "any"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
     perturbation = Perturbation(_rates(swapped), read_theta(theta or []))
+    values_as = chosen_values(values)
+    key_sets = [_names(each) for each in keys]
     people = None if weights is None else read_weights(records, weights)
     fraction_from: Literal["given", "population", "weights"] = "given"
     if fraction is None and population is not None:
@@ -91,8 +99,9 @@ def identify(
         household=household,
         household_keys=_names(household_keys),
         fraction_from=fraction_from,
+        values=values_as,
+        labels_of=[name for names in key_sets for name in names],
     )
-    key_sets = [_names(each) for each in keys]
     check_key_sets(key_sets)
     check_changed(perturbation.names, key_sets)
     files = [
@@ -104,6 +113,7 @@ def identify(
             missing="any" if missing == "any" else "level",
             missing_values=[v.strip() for v in missing_values.split(",")],
             perturbed=bool(perturbation),
+            values=values_as,
         )
         for names in key_sets
     ]

@@ -33,6 +33,11 @@ def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
     )
     if file["fraction_from"] == "weights":
         yield f"{'sampling fraction':28s} {file['fraction']:.4g}, from the weights: records over their sum"
+    if file["labelled"] is not None:
+        own = file["labelled"]
+        other = "labels" if own["values"] == "codes" else "codes"
+        columns = ", ".join(own["columns"])
+        yield f"{'values with labels':28s} {columns}: {own['values']} are used (--values {other} for the others)"
     for measure in found["measures"]:
         value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
         interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"

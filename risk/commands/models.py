@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def models(
-    records: Annotated[Path, typer.Argument(help="Records as CSV, every chosen column a category.")],
+    records: Annotated[
+        Path, typer.Argument(help="Records: CSV, Parquet, Stata, SPSS or SAS; every chosen column a category.")
+    ],
     variables: Annotated[str, typer.Option(help="The variables of the model, with commas between.")],
     sensitive: Annotated[
         str | None, typer.Option(help="One of them: what the others disclose of it is computed for every record.")
@@ -24,6 +26,9 @@ def models(
     tree: Annotated[Path | None, typer.Option(help="Where to draw it as a junction tree: SVG.")] = None,
     moves: Annotated[int, typer.Option(help="Moves of each chain, for more than six variables.")] = 250_000,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    labels: Annotated[
+        str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
+    ] = "codes",
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
 ) -> None:
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
@@ -34,6 +39,7 @@ def models(
     from tryst.risk.attribution.microdata import encode
     from tryst.risk.attribution.reader import read_columns
     from tryst.risk.models import HyperDirichlet, SparseCounts, draw_junction_tree, draw_result, fit, search
+    from tryst.risk.records import chosen_values
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
@@ -44,7 +50,7 @@ def models(
             got=sensitive,
             remedy=f"name one of {', '.join(names)}",
         )
-    codes, levels = encode(read_columns(records, names))
+    codes, levels = encode(read_columns(records, names, chosen_values(labels)))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
     found = search(HyperDirichlet(counts), np.random.default_rng(seed), moves=moves)
     figures = _of_search(found, len(codes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.privacy_models import privacy_models_document
 from tryst.risk.identification.score_ranking import score_ranking
 from tryst.risk.identification.survey_weights import Weights, check_weights
+from tryst.risk.records import Labelled
 
 Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
 """Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""
@@ -37,6 +38,8 @@ class BesideKeys:
         Keys of households: for each the level number of each record.
     fraction_from
         Where the sampling fraction comes from.
+    labelled
+        The columns whose values have labels in the file, and whether codes or labels were read.
     """
 
     sensitive: Mapping[str, Any] = field(default_factory=dict)
@@ -44,6 +47,7 @@ class BesideKeys:
     household: Any = None
     household_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     fraction_from: Literal["given", "population", "weights"] = "given"
+    labelled: Labelled | None = None
 
     def assess(
         self,
@@ -67,6 +71,7 @@ class BesideKeys:
             Runs each part.
         """
         found["file"]["fraction_from"] = self.fraction_from
+        found["file"]["labelled"] = None if self.labelled is None else asdict(self.labelled)
 
         def add(section: str, make: Callable[[], Any]) -> None:
             attempt(found, section.replace("_", " "), lambda: found.update({section: make()}))
