@@ -59,6 +59,12 @@ def identify(
     ordinal: Annotated[
         str | None, typer.Option(help="Sensitive variables whose values have an order: numbers, or texts that sort.")
     ] = None,
+    numeric: Annotated[
+        str | None, typer.Option(help="Numeric variables that were perturbed, compared with those of --original.")
+    ] = None,
+    original: Annotated[
+        Path | None, typer.Option(help="The same records before protection, in the same order, for --numeric.")
+    ] = None,
     models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
     listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,
     seed: Annotated[int, typer.Option(help="Of the search for models.")] = 1,
@@ -100,6 +106,8 @@ def identify(
         household_keys=_names(household_keys),
         fraction_from=fraction_from,
         values=values_as,
+        numeric=_names(numeric),
+        original=original,
         labels_of=[name for names in key_sets for name in names],
     )
     check_key_sets(key_sets)

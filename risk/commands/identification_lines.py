@@ -45,6 +45,7 @@ def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _privacy_models(found)
     yield from _individual(found)
     yield from _households(found)
+    yield from _numeric(found)
     yield from _ranking(found)
     for warning in found["warnings"]:
         yield ResultWarning.model_validate(warning).line
@@ -99,3 +100,16 @@ def _ranking(found: Mapping[str, Any]) -> Iterator[str]:
     if own is not None:
         scores = ", ".join(f"{each['score']} {each['auc']:.3f}" for each in own["scores"])
         yield f"{'AUC for population uniques':28s} {scores}"
+
+
+def _numeric(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("numeric_risk")
+    if own is None:
+        return
+    for each in [*own["variables"], {"variable": "all of them", "intervals": own["all_variables"]}]:
+        shares = ", ".join(f"{i['percent']:g} % {i['by_value']:.3g} ({i['by_rank']:.3g})" for i in each["intervals"])
+        yield f"{each['variable'] + ', within':28s} {shares} by value (by rank)"
+    yield (
+        f"{'linked by distance':28s} {own['linked_nearest']:.3g} as nearest, {own['linked_second']:.3g} as second"
+        f" nearest; {own['by_chance']:.2g} by chance"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from tryst.common.documents.result_warning import result_warning
 from tryst.risk.identification.household_risk import household_risk_document
 from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.numeric_risk import numeric_risk_document
 from tryst.risk.identification.privacy_models import privacy_models_document
 from tryst.risk.identification.score_ranking import score_ranking
 from tryst.risk.identification.survey_weights import Weights, check_weights
@@ -40,6 +42,8 @@ class BesideKeys:
         Where the sampling fraction comes from.
     labelled
         The columns whose values have labels in the file, and whether codes or labels were read.
+    numeric, original
+        Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
     """
 
     sensitive: Mapping[str, Any] = field(default_factory=dict)
@@ -48,6 +52,13 @@ class BesideKeys:
     household_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     fraction_from: Literal["given", "population", "weights"] = "given"
     labelled: Labelled | None = None
+    numeric: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    original: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @cached_property
+    def numeric_risk(self) -> dict[str, Any]:
+        """What the numeric variables disclose, the same for every key set."""
+        return numeric_risk_document(self.original, self.numeric)
 
     def assess(
         self,
@@ -82,6 +93,8 @@ class BesideKeys:
             add("individual_risk", lambda: _individual(file, weights, scores, found))
         if self.household is not None:
             add("household_risk", lambda: household_risk_document(file, self.household, weights, self.household_keys))
+        if self.numeric:
+            add("numeric_risk", lambda: self.numeric_risk)
         if file.population_sizes is not None:
             add("score_ranking", lambda: score_ranking(file, scores))
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.beside_keys import BesideKeys
@@ -58,6 +60,8 @@ def read_beside(
     fraction_from: Literal["given", "population", "weights"] = "given",
     values: Values = "codes",
     labels_of: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    original: Path | None = None,
 ) -> BesideKeys:
     """Read the columns that an assessment uses beside the keys; ordinal variables are sensitive ones too.
 
@@ -70,11 +74,20 @@ def read_beside(
             where="--household-keys",
             remedy="give it with --household",
         )
+    if bool(numeric) != (original is not None):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "numeric variables are compared with their values before protection",
+            where="--numeric, --original",
+            remedy="give both: the numeric columns, and the file as it was",
+        )
     own = list(dict.fromkeys([*sensitive, *ordinal]))
+    before = {} if original is None else read_numbers(original, numeric)
+    after = read_numbers(records, numeric) if numeric else {}
     names = [*own, *household_keys, *([household] if household is not None else [])]
     with_labels = labelled(records, list(dict.fromkeys([*labels_of, *names])), values)
     if not names:
-        return BesideKeys(fraction_from=fraction_from, labelled=with_labels)
+        return BesideKeys(fraction_from=fraction_from, labelled=with_labels, numeric=after, original=before)
     columns = read_records(records, names, values)
     return BesideKeys(
         sensitive={name: columns[name] for name in own},
@@ -83,4 +96,28 @@ def read_beside(
         household_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in household_keys},
         fraction_from=fraction_from,
         labelled=with_labels,
+        numeric=after,
+        original=before,
     )
+
+
+def read_numbers(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """Columns of numbers, NaN where a value is missing; texts that are no numbers are an error with their count."""
+    table = read_records(path, names)
+    found = {}
+    for name in names:
+        column = table[name]
+        numbers = column.cast(pl.Float64, strict=False)
+        wrong = numbers.null_count() - column.null_count()
+        if column.dtype == pl.String:
+            wrong -= int(column.str.strip_chars().is_in(["", "NA"]).sum())
+        if wrong > 0:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                "numeric variables must be numbers",
+                where=f"{path}, column {name}",
+                got=f"{wrong:,} that are not",
+                remedy="leave a missing value empty, or write NA",
+            )
+        found[name] = numbers.fill_null(np.nan).to_numpy()
+    return found

@@ -16,7 +16,13 @@ from tryst.risk.identification.report.charts import (
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
-_PARTS = ("privacy_models.html.j2", "survey_risk.html.j2", "score_ranking.html.j2", "comparison.html.j2")
+_PARTS = (
+    "privacy_models.html.j2",
+    "survey_risk.html.j2",
+    "score_ranking.html.j2",
+    "comparison.html.j2",
+    "numeric_risk.html.j2",
+)
 
 
 def render(assessment: Mapping[str, Any]) -> str:
