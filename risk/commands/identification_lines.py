@@ -17,10 +17,17 @@ def result_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"== keys {', '.join(key['name'] for key in each['file']['keys'])}"
         yield from _of_one(each)
     yield "== comparison of the key sets"
-    heads = ("unique", "k < 3", "DIS", "tau2", "Pr(CM)")
+    heads = ("unique", "k < 3", "DIS", "tau2 cal.", "tau2", "Pr(CM)")
     yield " ".join(f"{head:>9s}" for head in heads) + "  keys"
     for row in found["comparison"]:
-        figures = (row["uniques"], row["violate_3_anonymity"], row["dis"], row["tau2"], row["modelled"])
+        figures = (
+            row["uniques"],
+            row["violate_3_anonymity"],
+            row["dis"],
+            row["calibrated_tau2"],
+            row["tau2"],
+            row["modelled"],
+        )
         yield " ".join(f"{'-' if v is None else format(v, '.4g'):>9s}" for v in figures) + f"  {', '.join(row['keys'])}"
 
 

@@ -64,6 +64,7 @@ def _row(found: Mapping[str, Any]) -> dict[str, Any]:
         if models is None
         else next(v["records"] for v in models["violations"] if v["k"] == 3),
         "dis": measures.get("DIS"),
+        "calibrated_tau2": measures.get("tau2, calibrated"),
         "tau2": measures.get("tau2"),
         "modelled": measures.get("Pr(CM), modelled"),
         "cm_given_um": measures.get("Pr(CM | UM)"),

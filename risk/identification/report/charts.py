@@ -11,8 +11,8 @@ from markupsafe import Markup
 from tryst.risk.report import draw
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
-_COLOURS = {"modelled": TEAL, "log-linear": OCHRE, "true": RUST}
-_SCORES = {"modelled": TEAL, "log-linear": OCHRE, "IS": RUST, "SUDA": INK, "individual": SOFT}
+_COLOURS = {"calibrated": INK, "modelled": TEAL, "log-linear": OCHRE, "true": RUST}
+_SCORES = {**_COLOURS, "IS": RUST, "SUDA": SOFT, "individual": GREY}
 _MINIMUM = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms
 
 

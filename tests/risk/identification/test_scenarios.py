@@ -82,7 +82,7 @@ def test_scores_are_ranked_by_who_is_alone():
     file = sampled_file(300, 3_000, 4)
     found = assess(file, weights=np.full(300, 10.0), records=False)["score_ranking"]
     names = [each["score"] for each in found["scores"]]
-    assert set(names) == {"modelled", "log-linear", "IS", "SUDA", "individual"}
+    assert set(names) == {"calibrated", "modelled", "log-linear", "IS", "SUDA", "individual"}
     assert [each["auc"] for each in found["scores"]] == sorted((each["auc"] for each in found["scores"]), reverse=True)
     alone = file.population_sizes[file.of_record[file.uniques]] == 1
     assert found["population_uniques"] == alone.sum()
