@@ -90,15 +90,15 @@ def _households(found: Mapping[str, Any]) -> Iterator[str]:
     if own is None:
         return
     for name, each in (
-        ("any member identified", own["any_member"]),
-        ("by household keys", own["by_keys"]),
-        ("by all members' keys", own["by_composition"]),
+        ("any member", own["any_member"]),
+        ("its keys", own["by_keys"]),
+        ("all its members", own["by_composition"]),
     ):
         if each is not None:
             alone = f"; {each['uniques']:,} unique" if "uniques" in each else ""
             yield (
-                f"{'households, ' + name:28s} {each['expected_households']:.4g} of {own['households']:,} expected"
-                f" ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
+                f"{'household, ' + name:28s} {each['expected_households']:.4g} of {own['households']:,} identified,"
+                f" expected ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
             )
 
 

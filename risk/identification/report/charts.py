@@ -38,7 +38,7 @@ def histogram_chart(histogram: Mapping[str, Any], name: str = "histogram") -> Ma
                 scale=alt.Scale(type="log", domainMin=_MINIMUM, domainMax=1),
                 axis=alt.Axis(values=[1e-4, 1e-3, 1e-2, 0.1, 1], format="~%"),
             ),
-            y2="least:Q",
+            y2="minimum:Q",
             color=alt.Color("way:N", scale=_scale(series), legend=None),
             row=alt.Row("way:N", sort=list(series)),
         )

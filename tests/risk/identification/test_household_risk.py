@@ -101,7 +101,7 @@ def test_the_command_on_households(tmp_path):
     assert own["by_keys"]["keys"] == ["region", "hsize"]
     assert 0 < own["by_keys"]["expected_households"] < own["by_composition"]["expected_households"] < 80
     assert "from the weights" in done.output
-    assert "households, any member" in done.output
+    assert "household, any member" in done.output
     assert "the household&#39;s keys: region, hsize" in (tmp_path / "r.html").read_text()
     alone = CliRunner().invoke(
         app, ["identify", str(tmp_path / "r.csv"), "--keys", "age", "--fraction", "0.1", "--household-keys", "region"]

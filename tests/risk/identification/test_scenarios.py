@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from tryst.common.errors import TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
 from tryst.risk.identification.file_assessment import assess
+from tryst.risk.identification.report.charts import histogram_chart
 from tryst.risk.identification.score_ranking import score_ranking
 from tryst.risk.identification.suda_ranking import suda_scores
+from tryst.risk.report.palette import INK, OCHRE, RUST, TEAL
 
 
 def run(folder, *arguments: str):
@@ -99,3 +102,10 @@ def test_where_one_kind_is_absent_nothing_is_ranked():
     assert "score ranking" in [left["what"] for left in assess(file)["left_out"]]
     with pytest.raises(TrystError, match="need the population"):
         score_ranking(KeyFile.from_columns({"a": ["x", "y"]}, 0.1), {"IS": np.ones(2)})
+
+
+def test_the_histogram_has_a_bar_for_every_class_that_has_records():
+    found = assess(sampled_file(300, 3_000, 4), records=False)["histogram"]
+    drawn = re.findall(r'<path d="M[\d.]+,[\d.]+h[\d.]+v[1-9][\d.]*h[^"]*" fill="(#\w+)"', str(histogram_chart(found)))
+    bars = sum(share > 0 for own in found["series"].values() for share in own["share"])
+    assert sum(colour in (INK, TEAL, OCHRE, RUST) for colour in drawn) == bars
