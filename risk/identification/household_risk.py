@@ -97,7 +97,7 @@ class Households:
         differing = np.unique(self.of_record[codes != own[self.of_record]])
         if len(differing):
             raise TrystError(
-                ErrorCode.PARAMETER,
+                ErrorCode.SOURCE,
                 "a key of households must be the same for all members",
                 where=f"household key {name}",
                 got=f"{len(differing):,} households whose members differ",

@@ -91,7 +91,7 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.f
     unknown = sorted({label for true, row in stated.items() for label in (true, *row) if label not in place})
     if unknown:
         raise TrystError(
-            ErrorCode.PARAMETER,
+            ErrorCode.SOURCE,
             "a misclassification matrix has levels that neither the records nor the population have",
             where=where,
             got=", ".join(unknown[:10]),
@@ -100,7 +100,7 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.f
     absent = len(levels) - len(stated)
     if absent:
         raise TrystError(
-            ErrorCode.PARAMETER,
+            ErrorCode.SOURCE,
             "a misclassification matrix needs a distribution for every level",
             where=where,
             got=f"{len(stated)} of {len(levels)}",
@@ -110,17 +110,17 @@ def aligned(stated: Stated, levels: tuple[str, ...], where: str) -> NDArray[np.f
     for true, row in stated.items():
         for observed, p in row.items():
             theta[place[observed], place[true]] = p
-    sums = theta.sum(axis=0)
-    if (theta >= 0).all() and np.abs(sums - 1.0).max() <= _TOLERANCE:
-        theta = theta / sums
-    elif (theta >= 0).all() and np.abs(theta.sum(axis=1) - 1.0).max() <= _TOLERANCE:
+    if (theta < 0).any() or np.abs(theta.sum(axis=0) - 1.0).max() > _TOLERANCE:
+        of_true, of_observed = theta.sum(axis=0), theta.sum(axis=1)
+        transposed = np.abs(of_observed - 1.0).max() <= _TOLERANCE
         raise TrystError(
-            ErrorCode.PARAMETER,
-            "the probabilities must sum to 1 for each true level, and do so for each observed one instead",
+            ErrorCode.SOURCE,
+            "for each true level the probabilities of what is observed must sum to 1",
             where=where,
-            remedy="transpose the matrix",
+            got=f"sums from {of_true.min():.6g} to {of_true.max():.6g}",
+            remedy="transpose the matrix: its other sums are 1" if transposed else "see docs/identification.md",
         )
-    return check_matrix(theta, len(levels), where)
+    return check_matrix(theta / theta.sum(axis=0), len(levels), where)
 
 
 def misclassification_document(

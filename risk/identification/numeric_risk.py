@@ -122,14 +122,14 @@ def numeric_risk_document(
     after = np.stack([protected[name] for name in names], axis=1) if names else before
     if before.shape != after.shape:
         raise TrystError(
-            ErrorCode.PARAMETER,
+            ErrorCode.SOURCE,
             "the original must have the records of the protected file, in the same order",
             where="--original",
             got=f"{len(before):,} records for {len(after):,}",
             remedy="leave out of the original what is not released, and sort both alike",
         )
     if np.isinf(before).any() or np.isinf(after).any():
-        raise TrystError(ErrorCode.PARAMETER, "numbers must be finite", where="--numeric")
+        raise TrystError(ErrorCode.SOURCE, "numbers must be finite", where="--numeric")
     known = ~(np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1))
     if not known.any():
         raise TrystError(

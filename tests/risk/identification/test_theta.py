@@ -56,7 +56,7 @@ def test_the_risk_is_that_of_the_arrays():
     [
         ({"n": {"n": 1.0}}, "every level.*1 of 2"),
         ({"n": {"n": 1.0}, "s": {"x": 1.0}}, "neither the records nor the population.*x"),
-        ({"n": {"n": 0.9}, "s": {"s": 1.0}}, "column sums from 0.9 to 1"),
+        ({"n": {"n": 0.9}, "s": {"s": 1.0}}, "sums from 0.9 to 1"),
         ({"n": {"n": 0.9, "s": 0.2}, "s": {"n": 0.1, "s": 0.8}}, "transpose"),
     ],
 )
