@@ -111,6 +111,13 @@ def files_row(name: str, found: list[Claimed]) -> str:
     return f"| {name} | {' | '.join(parts)} | {dis} |"
 
 
+def pooled_row(name: str, found: list[Claimed]) -> str:
+    """How often the intervals hold over samples of different populations, which have no common truth."""
+    measures = np.array([c.measures for c in found])
+    parts = [f" | | {held((m[:, 1] <= m[:, 3]) & (m[:, 3] <= m[:, 2]))}" for m in measures.transpose(1, 0, 2)]
+    return f"| {name} |{' |'.join(parts)} | {held(np.array([c.dis_holds for c in found]))} |"
+
+
 def held(inside: NDArray[np.bool_]) -> str:
     """How often an interval holds the truth, with the exact 95 % interval of that share."""
     k, n = int(inside.sum()), len(inside)
@@ -133,6 +140,7 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
             "|---|---|---|---|---|---|---|---|---|---|---|",
         ],
     }
+    every: dict[bool, list[Claimed]] = {True: [], False: []}
     for population, keys, fractions in STUDIES:
         frame = population.key_columns(keys)
         everyone: dict[str, object] = {c: frame[c].to_numpy() for c in frame.columns}
@@ -141,10 +149,15 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
             found = [
                 claimed(everyone, len(frame), fraction, (seed, round(1000 * fraction), r)) for r in range(replicates)
             ]
+            every[population.tuned] += found
             for section, row in (("records", records_row), ("files", files_row)):
                 if section in sections:
                     lines[section].append(row(name, found))
                     print(lines[section][-1], flush=True)
+    if "files" in sections:
+        for tuned, name in ((True, "all samples used in the design"), (False, "all samples kept out")):
+            lines["files"].append(pooled_row(name, every[tuned]))
+            print(lines["files"][-1], flush=True)
     return {section: lines[section] for section in sections}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.documents.result_warning import result_warning
+from tryst.risk.identification import wording
 from tryst.risk.identification.household_risk import household_risk_document
 from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
@@ -107,6 +108,11 @@ def _individual(
     if abs(share - file.fraction) > 0.1 * file.fraction:
         found["warnings"].append(result_warning("weights_contradict_fraction", share=share, fraction=file.fraction))
     document, scores["individual"] = individual_risk_document(file, weights)
+    calibrated = next((m for m in found["measures"] if m["name"] == wording.CALIBRATED_TAU2.name), None)
+    claimed = float(scores["individual"][file.uniques].sum())
+    if calibrated is not None and not calibrated["low"] <= claimed <= calibrated["high"]:
+        figures = {"claimed": claimed, "low": calibrated["low"], "high": calibrated["high"]}
+        found["warnings"].append(result_warning("individual_risk_contradicted", **figures))
     for record in found["highest_risk_records"]:
         record["individual"] = float(scores["individual"][record["record"] - 1])
     return document

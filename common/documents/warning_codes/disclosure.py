@@ -173,6 +173,14 @@ IDENTIFICATION = (
         remedy="Check both; where units were sampled unequally, give survey weights.",
     ),
     WarningCode(
+        code="individual_risk_contradicted",
+        severity="warning",
+        meaning="Individual risk by survey weights lies outside the interval of the calibrated tau2.",
+        text="Individual risk claims {claimed:.3g} correct matches among the unique records;"
+        " calibrated on the file they are {low:.3g} to {high:.3g}.",
+        remedy="Rely on the calibrated figure: individual risk does not know how rare a combination is.",
+    ),
+    WarningCode(
         code="weights_contradict_fraction",
         severity="warning",
         meaning="Survey weights sum to another population than the sampling fraction gives.",

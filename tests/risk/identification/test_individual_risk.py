@@ -14,6 +14,7 @@ from scipy.stats import nbinom
 from tests.risk.identification.small_files import dependent_columns
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile
+from tryst.risk.identification.beside_keys import BesideKeys
 from tryst.risk.identification.file_assessment import assess
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
 from tryst.risk.identification.reader import read_weights
@@ -98,6 +99,15 @@ def test_an_assessment_has_the_truth_beside_it_and_warns_of_scaled_weights():
     assert not [w for w in found["warnings"] if w["code"] == "weights_contradict_fraction"]
     scaled = assess(file, weights=np.full(300, 1.0), records=False)
     assert [w for w in scaled["warnings"] if w["code"] == "weights_contradict_fraction"]
+
+
+@pytest.mark.parametrize(("low", "high", "warned"), [(0.5, 0.6, True), (0.1, 0.4, False), (0.0, 0.1, True)])
+def test_it_is_compared_with_the_calibrated_tau2(low, high, warned):
+    file = KeyFile.from_columns({"a": list("xxyz")}, 0.1)  # two uniques of risk log(17)/16
+    calibrated = {"name": "tau2, calibrated", "low": low, "high": high}
+    found = {"file": {}, "warnings": [], "highest_risk_records": [], "measures": [calibrated], "left_out": []}
+    BesideKeys().assess(file, np.full(4, 17.0), {}, found, lambda assessed, what, make: make())
+    assert ("individual_risk_contradicted" in {w.code for w in found["warnings"]}) == warned
 
 
 def test_weights_of_zero_negative_or_missing_are_counted(tmp_path):
