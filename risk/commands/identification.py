@@ -130,7 +130,7 @@ def identify(
     for file in files:
         assessments.append(
             assess(
-                file,
+                beside.with_units(file),
                 max_msu=max_msu,
                 models=chosen,
                 seed=seed,

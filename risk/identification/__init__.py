@@ -14,7 +14,7 @@ its kin, risk by survey weights, of households, of perturbed numbers; `scenarios
 `relative_risk`, `recoding_search`) what would lower it.
 """
 
-from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.calibrated_risk import CalibratedRisk
 from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
@@ -40,7 +40,6 @@ __all__ = [
     "SudaScores",
     "attack",
     "attacks",
-    "calibrated_risk",
     "choose_model",
     "dis",
     "file_dis",

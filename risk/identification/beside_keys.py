@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tryst.common.documents.result_warning import result_warning
 from tryst.risk.identification import wording
-from tryst.risk.identification.household_risk import household_risk_document
+from tryst.risk.identification.household_risk import Households, household_risk_document
 from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.numeric_risk import numeric_risk_document
@@ -60,6 +60,10 @@ class BesideKeys:
     def numeric_risk(self) -> dict[str, Any]:
         """What the numeric variables disclose, the same for every key set."""
         return numeric_risk_document(self.original, self.numeric)
+
+    def with_units(self, file: KeyFile) -> KeyFile:
+        """The file with its households as the units that were sampled whole, where they are known."""
+        return file if self.household is None else replace(file, units=Households.of(self.household).of_record)
 
     def assess(
         self,
@@ -111,8 +115,11 @@ def _individual(
     calibrated = next((m for m in found["measures"] if m["name"] == wording.CALIBRATED_TAU2.name), None)
     claimed = float(scores["individual"][file.uniques].sum())
     if calibrated is not None and not calibrated["low"] <= claimed <= calibrated["high"]:
-        figures = {"claimed": claimed, "low": calibrated["low"], "high": calibrated["high"]}
-        found["warnings"].append(result_warning("individual_risk_contradicted", **figures))
+        found["warnings"].append(
+            result_warning(
+                "individual_risk_contradicted", claimed=claimed, low=calibrated["low"], high=calibrated["high"]
+            )
+        )
     for record in found["highest_risk_records"]:
         record["individual"] = float(scores["individual"][record["record"] - 1])
     return document

@@ -127,7 +127,7 @@ IDENTIFICATION = (
         code="calibration_contradicts_dis",
         severity="warning",
         meaning="The calibrated risk of the file lies outside the interval of DIS.",
-        text="The calibrated Pr(CM | UM) is {own:.3g}, outside the interval of DIS, {low:.3g} to {high:.3g}.",
+        text="The calibrated Pr(CM given UM) is {own:.3g}, outside the interval of DIS, {low:.3g} to {high:.3g}.",
         remedy="Rely on DIS and its interval; read the risk of single records as an order, not as chances.",
     ),
     WarningCode(

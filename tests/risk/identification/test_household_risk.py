@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from tryst.common.errors import TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
+from tryst.risk.identification.beside_keys import BesideKeys
 from tryst.risk.identification.household_risk import Households, household_risk_document
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
 
@@ -107,3 +108,10 @@ def test_the_command_on_households(tmp_path):
         app, ["identify", str(tmp_path / "r.csv"), "--keys", "age", "--fraction", "0.1", "--household-keys", "region"]
     )
     assert "--household" in str(alone.exception)
+
+
+def test_households_are_units_that_were_sampled_whole():
+    file = KeyFile.from_columns({"a": list("xxyy")}, 0.1)
+    with_units = BesideKeys(household=["1", "1", "2", "3"]).with_units(file)
+    assert with_units.units_of_cells.tolist() == [1, 2]  # the pair of one household, and that of two
+    assert BesideKeys().with_units(file) is file
