@@ -7,6 +7,9 @@ known. `file_measures` gives one number for the file, `attacks` what an intruder
 `misclassification_risk` the same where key values are wrong; `logit_rank_plot` and `auc` compare scores. Numbers only,
 but for `reader` and the commands.
 
+`privacy_models`, `individual_risk`, `household_risk` and `numeric_risk` are what officers also expect: k-anonymity and
+its kin, risk by survey weights, of households, of perturbed numbers; `scenarios` compares key sets.
+
 `bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
 `relative_risk`, `recoding_search`) what would lower it.
 """
@@ -37,7 +40,6 @@ __all__ = [
     "SudaScores",
     "attack",
     "attacks",
-    "calibrated_risk",
     "choose_model",
     "dis",
     "file_dis",
