@@ -40,6 +40,7 @@ __all__ = [
     "SudaScores",
     "attack",
     "attacks",
+    "calibrated_risk",
     "choose_model",
     "dis",
     "file_dis",
