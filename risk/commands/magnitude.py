@@ -33,7 +33,8 @@ def magnitude(
     ] = None,
     frequency_margin: Annotated[float, typer.Option(help="Protection of a cell with too few, in per cent.")] = 10.0,
     p_percent: Annotated[
-        float | None, typer.Option(help="p: no contribution may be estimated within p per cent; 10 by default.")
+        float | None,
+        typer.Option(help="p: no contribution may be estimated within p per cent; 10 if no other rule is given."),
     ] = None,
     q_percent: Annotated[
         float, typer.Option(help="q: per cent within which contributions are known before (the pq rule).")

@@ -9,7 +9,7 @@ from tryst.risk.magnitude.assessment import Choice, PublishedValues, assess, ass
 from tryst.risk.magnitude.attacks import Attack, Intruder
 from tryst.risk.magnitude.audit import breaches, exact_bounds
 from tryst.risk.magnitude.classification import Classification
-from tryst.risk.magnitude.contributions import Contributions, contributions
+from tryst.risk.magnitude.contributors import Contributions, contributions
 from tryst.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior, primary_cells
 from tryst.risk.magnitude.suppression import Problem, Suppression, suppress
 from tryst.risk.magnitude.tables import LinkedTables

@@ -14,7 +14,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.magnitude.attacks import Attack, Suppressed
 from tryst.risk.magnitude.audit import Limits, breaches, exact_bounds, feasible_table, pattern_of
-from tryst.risk.magnitude.contributions import Contributions
+from tryst.risk.magnitude.contributors import Contributions
 from tryst.risk.magnitude.intruders import Intruders
 from tryst.risk.magnitude.rules import Primary, Rule, primary_cells
 from tryst.risk.magnitude.suppression import Problem, Suppression, suppress

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from tryst.risk.magnitude.attacks import OUTSIDER, Attack, Intruder
-from tryst.risk.magnitude.contributions import Contributions
+from tryst.risk.magnitude.contributors import Contributions
 from tryst.risk.magnitude.rules import Primary, Rule
 
 

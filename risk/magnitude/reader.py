@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.magnitude.assessment import PublishedValues
 from tryst.risk.magnitude.classification import TOTAL, Classification
-from tryst.risk.magnitude.contributions import Contributions, contributions
+from tryst.risk.magnitude.contributors import Contributions, contributions
 from tryst.risk.magnitude.tables import LinkedTables
 
 Parents = Mapping[str, Mapping[str, str]]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.contributions import Contributions
+from tryst.risk.magnitude.contributors import Contributions
 
 Numbers = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tryst.risk.magnitude.assessment import table_values
-from tryst.risk.magnitude.contributions import Contributions
+from tryst.risk.magnitude.contributors import Contributions
 from tryst.risk.magnitude.tables import LinkedTables
 
 

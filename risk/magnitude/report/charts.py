@@ -38,7 +38,7 @@ def doubt_chart(cells: Sequence[Mapping[str, Any]]) -> Markup:
     base = alt.Chart(alt.InlineData(values=rows), width=600, height={"step": 16}).encode(
         y=alt.Y("cell:N", sort=None, title=None)
     )
-    scale = alt.Scale(domain=[-1, _FAR])
+    scale = alt.Scale(domain=[min(-1.0, *(row["low"] for row in rows)), _FAR])
     axis = alt.Axis(format="+.0%")
     title = "distance from the true value"
     known = base.mark_bar(color=TEAL, height=4).encode(
