@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -179,9 +179,51 @@ class Suppressed:
         return Moved(max(0.0, -float(found.fun)) * scale, cells[moving], found.x[moving] * scale, prices)
 
     def withstands(self, attack: Attack) -> Moved | None:
-        """A table that leaves the intruder in doubt as required, or None when there is none."""
-        found = self.moved(attack.cell, attack.sense, attack.reach, attack.intruder, capped=True)
-        return found if found.reach >= attack.reach * (1 - TOLERANCE) else None
+        """A table that leaves the intruder in doubt as required, or None when there is none.
+
+        Of all such tables the one that moves other cells the least: it is likely to serve against others, too.
+        """
+        columns, _, matrix = self._part(attack.cell)
+        cells = self.free[columns]
+        return least_move(matrix, cells, self.down[cells], self.up[cells], np.ones(len(cells)), attack)
+
+
+def least_move(
+    matrix: csr_array, cells: Indices, down: Numbers, up: Numbers, prices: Numbers, attack: Attack
+) -> Moved | None:
+    """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
+
+    Parameters
+    ----------
+    matrix : sparse, shape (n_equations, n)
+        Equations over the cells.
+    cells, down, up : ndarray, shape (n,)
+        Which cells, and how far each may move for an outsider.
+    prices : ndarray of float64, shape (n,)
+        Of moving each by 1, in either direction.
+    attack
+        Whose reach.
+    """
+    n = len(cells)
+    target = int(np.searchsorted(cells, attack.cell))
+    down, up = narrowed(cells, down, up, attack.intruder)
+    if (up if attack.sense > 0 else down)[target] < attack.reach * (1 - TOLERANCE):
+        return None
+    # Two unknowns a cell: how far it moves up, and how far down. The target moves by its reach, in its sense alone.
+    bounds = np.stack([np.zeros(2 * n), np.concatenate([up, down]) / attack.reach], axis=1)
+    bounds[[target, target + n]] = [[1.0, 1.0], [0.0, 0.0]] if attack.sense > 0 else [[0.0, 0.0], [1.0, 1.0]]
+    found = linprog(
+        np.tile(prices / prices.max(), 2),
+        A_eq=hstack([matrix, -matrix], format="csr") if matrix.shape[0] else None,
+        b_eq=np.zeros(matrix.shape[0]) if matrix.shape[0] else None,
+        bounds=bounds,
+        method="highs",
+    )
+    if found.x is None:
+        return None
+    moves = found.x[:n] - found.x[n:]
+    moving = np.abs(moves) > 1e-9
+    return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
 
 
 def narrowed(cells: Indices, down: Numbers, up: Numbers, intruder: Intruder) -> tuple[Numbers, Numbers]:

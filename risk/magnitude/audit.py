@@ -110,7 +110,7 @@ def exact_bounds(
     lower, upper = np.empty(len(cells)), np.empty(len(cells))
     for k, cell in enumerate(cells.tolist()):
         scale = max(float(np.abs(table[pattern.component(cell)]).max()), 1e-300)
-        lower[k] = table[cell] - pattern.moved(cell, -1, scale, capped=False).reach
+        lower[k] = table[cell] - min(pattern.down[cell], pattern.moved(cell, -1, scale, capped=False).reach)
         upper[k] = table[cell] + pattern.moved(cell, 1, scale, capped=False).reach
         if progress is not None:
             progress((k + 1) / len(cells))

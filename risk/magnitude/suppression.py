@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds as Box
-from scipy.optimize import LinearConstraint, linprog, milp
-from scipy.sparse import csr_array, hstack
+from scipy.optimize import LinearConstraint, milp
+from scipy.sparse import csr_array
 
 from tryst.common.progress import StageProgress
-from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, narrowed, rooms
+from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, least_move, narrowed, rooms
 from tryst.risk.magnitude.tables import LinkedTables
 from tryst.risk.magnitude.witnesses import Witnesses
 
@@ -195,27 +195,9 @@ def _cheapest_move(problem: Problem, suppressed: Marks, attack: Attack) -> Moved
     usable = suppressed | problem.candidates
     down, up = rooms(problem.values, usable, signed=problem.signed)
     cells = np.flatnonzero(usable)
-    down, up = narrowed(cells, down[cells], up[cells], attack.intruder)
-    target = int(np.searchsorted(cells, attack.cell))
     matrix = csr_array(problem.tables.equations[:, cells])
     price = np.where(suppressed[cells], 1e-6 * problem.costs.mean(), problem.costs[cells])
-    # Two unknowns a cell: how far it moves up, and how far down. The target moves by its reach, in its sense alone.
-    bounds = np.stack([np.zeros(2 * len(cells)), np.concatenate([up, down]) / attack.reach], axis=1)
-    bounds[[target, target + len(cells)], :] = (
-        [[1.0, 1.0], [0.0, 0.0]] if attack.sense > 0 else [[0.0, 0.0], [1.0, 1.0]]
-    )
-    found = linprog(
-        np.tile(price / price.max(), 2),
-        A_eq=hstack([matrix, -matrix], format="csr"),
-        b_eq=np.zeros(matrix.shape[0]),
-        bounds=bounds,
-        method="highs",
-    )
-    if found.x is None:
-        return None
-    moves = found.x[: len(cells)] - found.x[len(cells) :]
-    moving = np.abs(moves) > 1e-9
-    return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
+    return least_move(matrix, cells, down[cells], up[cells], price, attack)
 
 
 def _cutting_planes(

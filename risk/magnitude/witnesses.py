@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tryst.risk.magnitude.attacks import Attack, Moved, Suppressed, narrowed
 
 _TRIED = 24  # recent witnesses of a cell that are tried before a programme is solved
+_ROUNDING = 1e-9
 
 
 class Witnesses:
@@ -43,10 +45,13 @@ class Witnesses:
         position = int(np.searchsorted(known.cells, attack.cell))
         moves = known.moves * (attack.sense * attack.reach / known.moves[position])
         down, up = pattern.down[known.cells], pattern.up[known.cells]
-        if (moves < -down).any() or (moves > up).any():
+        if not _possible(moves, down, up):
             return None
-        if attack.intruder.units:
-            down, up = narrowed(known.cells, down, up, attack.intruder)
-            if (moves < -down).any() or (moves > up).any():
-                return None
+        if attack.intruder.units and not _possible(moves, *narrowed(known.cells, down, up, attack.intruder)):
+            return None
         return Moved(attack.reach, known.cells, moves)
+
+
+def _possible(moves: NDArray[np.float64], down: NDArray[np.float64], up: NDArray[np.float64]) -> bool:
+    """Whether cells can move so far, but for what rounding makes of it."""
+    return bool((moves >= -down * (1 + _ROUNDING)).all() and (moves <= up * (1 + _ROUNDING)).all())

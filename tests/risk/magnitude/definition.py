@@ -11,6 +11,8 @@ from scipy.optimize import linprog
 
 Record = tuple[tuple[str, ...], float, str, float]
 """Levels, value, unit, weight."""
+TIE = 1e-9
+"""Share of a cell that decides nothing: 504 of 720 are 70 per cent, whatever the last digit of .7 makes of it."""
 Cell = tuple[str, ...]
 
 
@@ -54,13 +56,13 @@ def risky_by_p(records: Sequence[Record], cell: Cell, p: float, coalition: int =
     if not found:
         return False
     rest = size(records, cell) - sum(found[: coalition + 1])
-    return q / 100 * max(0.0, rest) < p / 100 * found[0]
+    return p / 100 * found[0] - q / 100 * max(0.0, rest) > TIE * size(records, cell)
 
 
 def risky_by_dominance(records: Sequence[Record], cell: Cell, n: int, k: float) -> bool:
     """The n largest have more than k per cent."""
     found = amounts(records, cell)
-    return bool(found) and sum(found[:n]) > k / 100 * size(records, cell)
+    return bool(found) and sum(found[:n]) - k / 100 * size(records, cell) > TIE * size(records, cell)
 
 
 def bounds_by_programme(

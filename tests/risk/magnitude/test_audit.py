@@ -28,7 +28,7 @@ from tryst.risk.magnitude import (
 from tryst.risk.magnitude.audit import Limits, feasible_table, pattern_of
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.integers(0, 1), min_size=6, max_size=6), st.sets(st.integers(1, 11), min_size=1))
 def test_bounds_are_those_of_all_tables(values: list[int], hidden: set[int]) -> None:
     """Two-way tables with their total: their extremes are whole, so that enumeration finds them."""

@@ -28,7 +28,6 @@ def check(records: list[Record]) -> None:
     for rule, risky in rules.items():
         cells = set(primary_cells(found, (rule,)).cells.tolist())
         for cell in range(tables.n_cells):
-            # At the very limit the last digit decides: the rules leave a share of 1e-9 to rounding.
             assert (cell in cells) == risky(records, named(tables, cell)), (rule, named(tables, cell))
 
 
