@@ -169,9 +169,8 @@ def _print_results(result: dict[str, Any]) -> None:
         typer.echo(
             f"{result['records']:,} records in {cells['all']:,} cells, totals among them; {cells['primary']:,} risky"
         )
-        for rule in result["rules"]:
-            own = sum(rule in entry["rules"] for entry in result["suppressed"])
-            typer.echo(f"{own:6,} {rule}")
+        for rule, number in zip(result["rules"], result["risky_by_rule"], strict=True):
+            typer.echo(f"{number:6,} {rule}")
         chosen = result["suppression"]
         if chosen is not None:
             how = f"{chosen['method']}, " + ("no choice costs less" if chosen["optimal"] else "not proven cheapest")

@@ -131,6 +131,7 @@ def assess(
         ],
         "tables": [[tables.classifications[v].name for v in table] for table in tables.tables],
         "rules": [rule.label for rule in rules],
+        "risky_by_rule": [sum(rule.label in broken for broken in primary.rules) for rule in rules],
         "signed": found.signed,
         "cells": {
             "all": tables.n_cells,

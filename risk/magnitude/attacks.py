@@ -185,10 +185,10 @@ class Suppressed:
         """
         columns, _, matrix = self._part(attack.cell)
         cells = self.free[columns]
-        return least_move(matrix, cells, self.down[cells], self.up[cells], np.ones(len(cells)), attack)
+        return minimum_move(matrix, cells, self.down[cells], self.up[cells], np.ones(len(cells)), attack)
 
 
-def least_move(
+def minimum_move(
     matrix: csr_array, cells: Indices, down: Numbers, up: Numbers, prices: Numbers, attack: Attack
 ) -> Moved | None:
     """Move the attacked cell by its reach at the least price of what others move; None if it cannot.

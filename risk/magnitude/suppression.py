@@ -25,7 +25,7 @@ from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from tryst.common.progress import StageProgress
-from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, least_move, narrowed, rooms
+from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move, narrowed, rooms
 from tryst.risk.magnitude.tables import LinkedTables
 from tryst.risk.magnitude.witnesses import Witnesses
 
@@ -197,7 +197,7 @@ def _cheapest_move(problem: Problem, suppressed: Marks, attack: Attack) -> Moved
     cells = np.flatnonzero(usable)
     matrix = csr_array(problem.tables.equations[:, cells])
     price = np.where(suppressed[cells], 1e-6 * problem.costs.mean(), problem.costs[cells])
-    return least_move(matrix, cells, down[cells], up[cells], price, attack)
+    return minimum_move(matrix, cells, down[cells], up[cells], price, attack)
 
 
 def _cutting_planes(

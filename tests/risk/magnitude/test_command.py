@@ -96,6 +96,24 @@ def test_an_attack_that_succeeds_is_an_exit_status_and_no_table_is_written(recor
     assert sum(row["value"] == "" for row in csv.DictReader(table.open())) == 4
 
 
+def test_what_nothing_can_protect_is_reported_and_not_written(tmp_path: Path) -> None:
+    """Two cells with a total that is kept: what is withheld is the total less the other."""
+    records, table = tmp_path / "records.csv", tmp_path / "table.csv"
+    records.write_text("sector,turnover\nx,100\n" + "y,45\n" * 40 + "z,0\n")
+    arguments = ["--by", "sector", "--value", "turnover", "--table", table]
+    kept = run(records, *arguments, "--no-totals", "--no-insiders")
+    assert kept.exit_code == 0
+    assert table.read_text() == "sector,value\nTotal,1900\nx,\ny,\nz,0\n"
+    table.unlink()
+    records.write_text("sector,turnover\nx,100\nz,0\n" + "z,0\n" * 40)
+    alone = run(records, *arguments, "--dominance", "1,95", "--no-totals", "--min-frequency", 1)
+    assert (alone.exit_code, table.exists()) == (0, True)  # cell and total are risky, and withheld, alike
+    records.write_text("sector,turnover\n" + "x,100\n" * 2 + "y,45\n" * 2)
+    lost = run(records, *arguments, "--no-totals", "--min-frequency", 3, "--frequency-margin", 200)
+    assert lost.exit_code == 1
+    assert "attacks cannot be withstood, whatever else is withheld" in lost.stdout
+
+
 def test_hierarchies_and_weights_are_read(records: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree.csv"
     tree.write_text("sector,parent\nx,A\ny,A\n")
