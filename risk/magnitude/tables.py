@@ -93,7 +93,6 @@ class LinkedTables:
     @cached_property
     def equations(self) -> csr_array:
         """Shape (n_equations, n_cells): 1 for the parts, -1 for their sum; the product with the values is 0."""
-        parts: list[int] = []
         heads: dict[tuple[int, ...], NDArray[np.int64]] = {}
         for table in self.tables:
             for v in table:
@@ -108,7 +107,9 @@ class LinkedTables:
                         nodes[:, v] = (parent, *children)
                         found = self.number(nodes)
                         heads.setdefault((v, int(found[0])), found)
-        rows, columns, signs = [], parts, []
+        rows: list[int] = []
+        columns: list[int] = []
+        signs: list[float] = []
         for k, found in enumerate(heads.values()):
             rows += [k] * len(found)
             columns += found.tolist()
