@@ -29,22 +29,21 @@ def distance(dis: Dis, implied: float) -> float:
     return math.log(implied / dis.high) if implied > dis.high * (1.0 + rounding) else 0.0
 
 
-def disagreement(dis: Dis, implied: float, model: str, measures: str) -> ResultWarning | None:
+def disagreement(dis: Dis, implied: float, model: str) -> ResultWarning | None:
     """The warning where a model contradicts DIS.
 
     Parameters
     ----------
     dis, implied
         The file's estimate, and Pr(CM | UM) of the model.
-    model, measures
-        Which model, and what was computed by it.
+    model
+        Which, in words.
     """
     if agrees(dis, implied):
         return None
     return result_warning(
         "model_contradicts_dis",
         model=model,
-        measures=measures,
         implied=implied,
         dis=dis.value,
         low=dis.low,
