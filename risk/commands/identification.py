@@ -95,7 +95,9 @@ def _print_results(file: KeyFile, found: dict[str, Any]) -> None:
         f"{file.n_records:,} records, {len(file.uniques):,} unique on {file.n_keys} keys;"
         f" {found['suda']['minimal_uniques']:,} minimal sample uniques"
     )
-    for measure in found["measures"]:
+    for k, measure in enumerate(found["measures"]):
+        if not measure["relied_on"] and (k == 0 or found["measures"][k - 1]["relied_on"]):
+            typer.echo("not to be relied on, by a model that the file contradicts or that was not fitted:")
         value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
         interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
         typer.echo(f"{measure['name']:28s} {value}{interval}")

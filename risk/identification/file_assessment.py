@@ -194,4 +194,5 @@ def _perturbed(
     }
     best = risk.tau if risk.tau is not None else risk.tau_estimated
     if best is not None:
-        found["measures"].append(entry(wording.MISCLASSIFIED, best))
+        estimated = risk.tau is None and any(not m["relied_on"] for m in found["measures"] if m["name"] == "tau2")
+        found["measures"].append(entry(wording.MISCLASSIFIED, best, relied_on=not estimated))

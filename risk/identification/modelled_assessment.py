@@ -61,6 +61,7 @@ def log_linear(
         "agrees": agreeing[choice.chosen],
         "left_out": choice.left_out,
         "graph": _graph(best),
+        "dis": [choice.dis.low, choice.dis.value, choice.dis.high],
         "models": [
             {**_model(m), "origin": origin, "agrees": ok}
             for m, origin, ok in zip(choice.models, choice.origins, agreeing, strict=True)
@@ -72,11 +73,19 @@ def log_linear(
         found["warnings"].append(result_warning("two_way_models_left_out", number=choice.left_out, cells=_CELLS))
     contradiction = disagreement(choice.dis, best.cm_given_um, "the log-linear model")
     found["warnings"] += [] if contradiction is None else [contradiction]
-    found["measures"] += [
+    _add(
+        found,
         entry(wording.TAU1, best.tau1, choice.interval(1), relied_on=sound),
         entry(wording.TAU2, best.tau2, choice.interval(2), relied_on=sound),
-    ]
+    )
     return best
+
+
+def _add(found: dict[str, Any], *measures: dict[str, Any]) -> None:
+    """Before those of the modelling intruder, whose search came first."""
+    names = [m["name"] for m in found["measures"]]
+    at = names.index(wording.BAYESIAN.name) if wording.BAYESIAN.name in names else len(names)
+    found["measures"][at:at] = measures
 
 
 def _weighted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64]) -> LogLinearRisk:
@@ -102,15 +111,17 @@ def _weighted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64]
         "agrees": None,
         "left_out": left_out,
         "graph": _graph(best),
+        "dis": None,
         "models": [{**_model(m), "origin": "two-way path", "agrees": None} for m in models],
     }
     found["log_linear"]["models"][1]["origin"] = "search"
     if not best.converged:
         found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
-    found["measures"] += [
+    _add(
+        found,
         entry(wording.TAU1, best.tau1, relied_on=best.converged),
         entry(wording.TAU2, best.tau2, relied_on=best.converged),
-    ]
+    )
     return best
 
 
@@ -130,6 +141,7 @@ def _model(m: LogLinearRisk) -> dict[str, Any]:
         "B_biases": None if p is None else [plain(bias) for bias in p.criterion_bias],
         "B_drawn": None if p is None else list(p.drawn),
         "converged": m.converged,
+        "fit_in_closed_form": m.graph is not None,
         "deviation": m.fit.deviation,
         "cells": len(m.fit.cells),
     }

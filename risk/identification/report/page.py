@@ -8,14 +8,21 @@ from typing import Any
 from markupsafe import Markup
 
 from tryst.risk.identification.report.charts import cumulative_chart, histogram_chart, share_chart
+from tryst.risk.identification.report.model_pictures import model_pictures
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
 
 def render(assessment: Mapping[str, Any]) -> str:
     """The page for an assessment (the dictionary that `assessment.assess` makes)."""
-    shown = {"a": assessment, "charts": _charts(assessment)}
-    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
+    contradicted = [
+        name
+        for name, part in (("log-linear", "log_linear"), ("modelled", "modelled"))
+        if part in assessment and assessment[part]["agrees"] is False
+    ]
+    shown = {"a": assessment, "charts": _charts(assessment), "contradicted": contradicted}
+    filters = {"share": share, "number": number, "figure": _figure, "signed": _signed}
+    return rendered(__package__, "page.html.j2", shown, filters=filters)
 
 
 def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
@@ -40,7 +47,12 @@ def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
             "share of the expected correct matches avoided by leaving it out",
             "What leaving out each key variable would avoid.",
         )
-    return drawn
+    return drawn | model_pictures(assessment)
+
+
+def _signed(value: float | None) -> str:
+    """A criterion, of either sign."""
+    return "-" if value is None else ("-" if value < 0 else "") + _figure(abs(value))
 
 
 def _figure(value: float | None) -> str:
