@@ -15,13 +15,16 @@ of the cell outside the sample are negative binomial: their mean has a gamma law
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.crowding import Crowding, fit_crowding
+from tryst.risk.identification.file_level import Dis
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.neighbours import PREDICTORS, neighbourhood
 
@@ -80,6 +83,27 @@ class CalibratedRisk:
     def converged(self) -> bool:
         """Whether the law was fitted; otherwise no number here is to be relied on."""
         return self.crowding is None or self.crowding.converged
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the file, ready for JSON."""
+        return {
+            "tau1": asdict(self.tau1),
+            "tau2": asdict(self.tau2),
+            "cm_given_um": asdict(self.cm_given_um),
+            "level": self.level,
+            "predictors": self.predictors,
+            "converged": self.converged,
+        }
+
+    def warnings(self, dis: Dis) -> list[ResultWarning]:
+        """What to know before relying on these numbers; `dis` is what the same file says without any law."""
+        found = []
+        if not self.converged:
+            found.append(result_warning("calibration_not_converged"))
+        own = self.cm_given_um.value
+        if len(self.uniques) and not dis.low <= own <= dis.high:
+            found.append(result_warning("calibration_contradicts_dis", own=own, low=dis.low, high=dis.high))
+        return found
 
 
 def calibrated_risk(
@@ -197,7 +221,7 @@ def _of_uniques(
     ratio = c / (a / mu + 1.0)  # c / b
     grown = np.log1p(ratio)
     exponent = (1.0 - a) * grown
-    near = np.abs(exponent) < 1e-9  # a is 1, or nobody is outside
+    near = np.abs(exponent) < 1e-9  # a is 1, or there is no one outside
     safe = np.where(near, 1.0, exponent)
     outside = ratio > 0
     mean_rate = np.where(outside, grown / np.where(outside, ratio, 1.0), 1.0)

@@ -1,4 +1,4 @@
-r"""Decomposable log-linear models in closed form: means where there are records, sums over all cells without making them.
+r"""Decomposable log-linear models in closed form: means where there are records, sums over cells that are never made.
 
 The fitted mean of a cell is the product of its clique margins over its separator margins, so that a table of a file's
 occupied cells, with the margins of each, is all there is to fit. Everything else follows from the junction tree:
@@ -157,7 +157,7 @@ class ClosedForm:
         m = len(d)
 
         def part(margin: Margin, rows: NDArray[np.int64]) -> float:
-            sums = np.bincount(rows, weights=d, minlength=len(margin.totals)) ** 2
+            sums = np.bincount(rows, weights=d, minlength=len(margin.totals)).astype(np.float64) ** 2
             if not cells.exact:
                 sums = (sums - np.bincount(rows, weights=d * d, minlength=len(margin.totals))) * m / (m - 1)
             return float((sums / margin.totals).sum())
@@ -212,7 +212,7 @@ class ClosedForm:
         for c, parent in self._walk:
             own = self._cliques[c].totals
             if parent < 0:
-                target = (np.arange(drawn) + rng.random(drawn)) * (own.sum() / drawn)  # evenly over the root
+                target = (rng.random(drawn) + np.arange(drawn)) * (own.sum() / drawn)  # evenly over the root
                 cliques[c] = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
                 continue
             at, order, start, size = self._joined(c, parent, cliques[parent])

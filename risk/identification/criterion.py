@@ -56,11 +56,9 @@ def second_moment(L: Vector) -> Vector:
     def plainly(x: Vector) -> Vector:
         near = np.minimum(x, 40.0)
         far = np.maximum(x, 40.0)
-        return np.where(
-            x < 40.0,
-            np.exp(-near) * (expi(near) - np.log(near) - euler) / near,
-            (1 + 1 / far + 2 / far**2 + 6 / far**3 + 24 / far**4 + 120 / far**5) / far**2,
-        )
+        exact: Vector = np.exp(-near) * (expi(near) - np.log(near) - euler) / near
+        asymptotic = (1 + 1 / far + 2 / far**2 + 6 / far**3 + 24 / far**4 + 120 / far**5) / far**2
+        return np.where(x < 40.0, exact, asymptotic)
 
     return _by_series(L, plainly, (1.0, -3 / 4, 11 / 36, -25 / 288))
 

@@ -17,7 +17,8 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
 from tryst.risk.identification.bayesian_matching import Method
-from tryst.risk.identification.file_level import FileMeasures, file_measures
+from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk
 from tryst.risk.identification.measure_entry import entry, plain
@@ -90,6 +91,8 @@ def assess(
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
     suda = suda_scores(file, max_size=maximum)
     found["suda"] = _suda(file, suda)
+    progress("calibrated risk", 0.0)
+    calibrated = _attempt(found, "calibrated risk", lambda: _calibrated(file, found, weights, seed))
     progress("decomposable models", 0.0)
     matching = _attempt(found, "modelled matching", lambda: modelled(file, found, models, seed))
     progress("log-linear models", 0.0)
@@ -101,7 +104,7 @@ def assess(
     if swapped:
         progress("misclassification", 0.0)
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
-    own = chances(file, loglinear, matching)
+    own = chances(file, calibrated, loglinear, matching)
     found["histogram"] = histogram(own)
     found["measures"] = sorted(found["measures"], key=lambda measure: not measure["relied_on"])
     found["highest_risk_records"] = highest_risk_records(file, suda, loglinear, own) if records else []
@@ -172,6 +175,15 @@ def _suda(file: KeyFile, suda: SudaScores) -> dict[str, Any]:
         "by_variable": [{"variable": n, "share": float(v)} for n, v in zip(file.names, suda.by_variable, strict=True)],
         "by_category": by_category[:20],
     }
+
+
+def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
+    risk = calibrated_risk(file, weights=weights, seed=seed)
+    found["calibrated"] = risk.summary()
+    found["warnings"] += risk.warnings(file_dis(file))
+    for words, e in ((wording.CALIBRATED_TAU1, risk.tau1), (wording.CALIBRATED_TAU2, risk.tau2)):
+        found["measures"].append(entry(words, e.value, (e.low, e.high)))
+    return risk
 
 
 def _perturbed(

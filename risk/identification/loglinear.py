@@ -93,7 +93,7 @@ class LogLinearRisk:
 
     @property
     def cm_given_um(self) -> float:
-        """Pr(CM | UM) that the model implies, n1 over the people expected to match a sample unique; what DIS estimates."""
+        """Pr(CM | UM) that the model implies: n1 over the people expected to match a sample unique."""
         return len(self.uniques) / float(self.expected_population.sum()) if len(self.uniques) else 0.0
 
     def interval(self, r: int, level: float = 0.95) -> tuple[float, float] | None:

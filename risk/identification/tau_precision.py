@@ -1,8 +1,8 @@
 r"""How far tau may be from the truth if the model is right, and the criterion from 0.
 
-tau-hat less tau has two uncorrelated parts. What the file does not tell: given the sample, F_j - f_j is Poisson whatever
-was fitted, which leaves :math:`\sum_j p_j (1 - p_j)` with p = P(F = 1), or the sum of the variances of 1/F, over sample
-uniques. And what the fit adds: to first order the variance of :math:`\sum_j d_j \, \delta \log \mu_j` with
+tau-hat less tau has two uncorrelated parts. What the file does not tell: given the sample, F_j - f_j is Poisson
+whatever was fitted, which leaves :math:`\sum_j p_j (1 - p_j)` with p = P(F = 1), or the sum of the variances of 1/F,
+over sample uniques. And what the fit adds: to first order the variance of :math:`\sum_j d_j \, \delta \log \mu_j` with
 :math:`d_j = L_j h_r'(L_j)` over sample uniques.
 
 The criterion is :math:`\sum_j a_j (f_j - \mu_j) + b_j \{(f_j - \mu_j)^2 - f_j\}`. Skinner and Shlomo's variance,
@@ -95,7 +95,9 @@ def of_closed_form(
     return TauPrecision((tau[0], tau[1]), (spread[0], spread[1]), (bias[0], bias[1]), drawn)
 
 
-def of_fit(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...], fraction: float) -> TauPrecision | None:
+def of_fit(
+    fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...], fraction: float
+) -> TauPrecision | None:
     """Of a model fitted over its whole support, by least squares on its design; None where that is too large."""
     if len(fit.means) * len(generators) > _ENTRIES:
         return None
@@ -111,9 +113,7 @@ def of_fit(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...],
     return TauPrecision((tau[0], tau[1]), (spread[0], spread[1]), (unknown, unknown), (0.0, 0.0))
 
 
-def _projection(
-    fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...]
-) -> Callable[[Vector], float]:
+def _projection(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, ...]) -> Callable[[Vector], float]:
     """How much of a function, in squares weighed by the means, the model's terms can express."""
     root = np.sqrt(fit.means)
     blocks = []
