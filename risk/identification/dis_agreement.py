@@ -1,9 +1,10 @@
 """A model against the file's own DIS: both say how likely a unique match is right, and only one needs a model for it.
 
 DIS counts the pairs of the file, and its interval covers whatever goes together with what. A model implies the same
-chance, n1 over the people expected to match a sample unique. Where that is outside the interval, the model expects too few or
-too many people in the rare combinations as a whole, and what it says of single records, or of tau, is not to be relied
-on. Inside the interval it may still be wrong; at a confidence of .95 a right model is outside in one file of twenty.
+chance, n1 over the people expected to match a sample unique. Where that is outside the interval, the model expects too
+few or too many people in the rare combinations as a whole, and what it says of single records, or of tau, is not to be
+relied on. Inside the interval it may still be wrong; at a confidence of .95 a right model is outside in one file of
+twenty.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class LogLinearRisk:
     graph
         The graph of a decomposable model, over the key variables that vary; None for others.
     precision
-        Standard deviations of tau and of the criterion if the model is right; None with survey weights, and for large
-        models without a closed form.
+        Standard deviations of tau and of the criterion if the model is right; None with survey weights, for large
+        models without a closed form, and for those that were not asked for it.
     """
 
     model: str
@@ -124,6 +124,7 @@ def log_linear_risk(
     max_rounds: int = 1_000,
     limit: int = LIMIT,
     seed: int = 1,
+    precise: bool = True,
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
 
@@ -146,6 +147,8 @@ def log_linear_risk(
         Of `fit_margins`, for models that have no closed form.
     seed
         Of the cells drawn for the criterion of a decomposable model with many cells.
+    precise
+        Find the standard deviations of a model without a closed form, too, which takes longer than its fit.
 
     Returns
     -------
@@ -173,7 +176,7 @@ def log_linear_risk(
         found = fit_margins(table, generators, tolerance, max_rounds, limit)
         others = c * found.means
         B1, B2 = minimum_error(found.means, found.observed, file.fraction)
-        precision = tau_precision.of_fit(found, generators, table.levels, file.fraction)
+        precision = tau_precision.of_fit(found, generators, table.levels, file.fraction) if precise else None
     records = file.uniques
     place = _positions(found.cells, file.cells[:, file.varying], table.levels)
     outside = others[place]

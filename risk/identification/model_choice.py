@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -17,6 +17,7 @@ from tryst.risk.identification.file_level import Dis, file_dis
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
 from tryst.risk.identification.support import LIMIT
+from tryst.risk.identification.tau_precision import of_fit
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.graphs import Graph
 
@@ -24,6 +25,7 @@ Criterion = Literal["B1", "B2"]
 Origin = Literal["two-way path", "decomposable path", "search"]
 
 _STEPS = 60  # decomposable models on the path
+_OPEN = 1.5  # averaged tau2 over the plug-in from which a fit leaves too much open
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class ModelChoice:
         of the next ones on either side, between which the truth was passed over: which model is right matters more than
         what sampling adds to each.
         """
-        closed = [m for m in self.models if m.graph is not None]
+        closed = [m for m in self.models if m.graph is not None and not _overfits(m)]
         above = [m for m in closed if m.cm_given_um > self.dis.high]
         below = [m for m in closed if m.cm_given_um < self.dis.low]
         kept = [self.best, *(m for m in closed if agrees(self.dis, m.cm_given_um))]
@@ -98,7 +100,7 @@ def choose_model(
     *,
     max_models: int | None = None,
     limit: int = LIMIT,
-    beyond: bool = False,
+    higher_order: bool = False,
     searched: Iterable[Graph] = (),
 ) -> ModelChoice:
     """Fit a path of models and prefer the smallest error.
@@ -113,16 +115,19 @@ def choose_model(
         How many two-way models at most; interactions are then added several at a time.
     limit
         Of `support`: two-way models that would need more cells are left out.
-    beyond
+    higher_order
         Go on to decomposable models with terms of any order. These can overfit, and then have a small criterion for the
-        wrong reason: preferred are those that agree with the file's DIS, or else the one nearest to it.
+        wrong reason. So the path is used as far as the first model whose criterion is not positive, and preferred are
+        those that agree with the file's DIS, or else the one nearest to it. A model whose tau2 is half as large again
+        when averaged over what its fit leaves open is not preferred: the saturated one expects a fraction of all claims
+        to be right, whatever the file.
     searched
         Decomposable graphs over the varying key variables, found elsewhere, to try as well.
 
     Raises
     ------
     TrystError
-        Without `beyond`, where all two-way interactions have too many cells.
+        Without `higher_order`, where all two-way interactions have too many cells.
 
     Notes
     -----
@@ -138,30 +143,37 @@ def choose_model(
         raise TrystError(ErrorCode.PARAMETER, "a criterion is `B1` or `B2`", where="criterion", got=repr(criterion))
     table = file.table()
     margins = Margins(table)
-    models, left_out = _two_way(file, margins, max_models, limit, beyond)
+    models, left_out = _two_way(file, margins, max_models, limit, higher_order)
     origins: list[Origin] = ["two-way path"] * len(models)
-    if beyond:
+    usable = [True] * len(models)
+    if higher_order:
         path = decomposable_path(table)
         if len(path) > _STEPS:
             path = [path[k] for k in np.unique(np.linspace(0, len(path) - 1, _STEPS).round().astype(int))]
         later: list[tuple[Origin, Graph]] = [("decomposable path", step.graph) for step in path]
         later += [("search", graph) for graph in searched]
         known = {m.terms: k for k, m in enumerate(models)}
+        crossed = False
         for origin, graph in later:
             found = log_linear_risk(file, cliques_of(graph), averaged=True, margins=margins)
+            own = not crossed or origin == "search"
+            crossed |= origin == "decomposable path" and getattr(found, criterion) <= 0.0
             if found.terms in known:
                 models[known[found.terms]] = found  # the same model, averaged
                 continue
             known[found.terms] = len(models)
             models.append(found)
             origins.append(origin)
+            usable.append(own)
     dis = file_dis(file)
-    chosen = _preferred(models, criterion, dis if beyond else None)
+    chosen = _preferred(models, usable, criterion, dis if higher_order else None)
+    if models[chosen].graph is None:
+        models[chosen] = _precise(models[chosen], margins, file.fraction)
     return ModelChoice(tuple(models), chosen, criterion, dis, tuple(origins), left_out)
 
 
 def _two_way(
-    file: KeyFile, margins: Margins, max_models: int | None, limit: int, beyond: bool
+    file: KeyFile, margins: Margins, max_models: int | None, limit: int, higher_order: bool
 ) -> tuple[list[LogLinearRisk], int]:
     """The path from independence to all two-way interactions, and how many of its models have too many cells."""
     table = margins.table
@@ -179,12 +191,13 @@ def _two_way(
         if refused is not None and not _is_decomposable(pairs, names):
             left_out += 1
             continue
+        terms = [(names[v], names[w]) for v, w in pairs]
         try:
-            found.append(log_linear_risk(file, [(names[v], names[w]) for v, w in pairs], margins=margins, limit=limit))
+            found.append(log_linear_risk(file, terms, margins=margins, limit=limit, precise=False))
         except TrystError as error:
             if error.code != ErrorCode.MEMORY:
                 raise
-            if not found and not beyond:
+            if not found and not higher_order:
                 raise
             refused = error
             left_out += 1
@@ -197,11 +210,24 @@ def _is_decomposable(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> 
     return graph_of([*pairs, *alone], names) is not None
 
 
-def _preferred(models: Sequence[LogLinearRisk], criterion: Criterion, dis: Dis | None) -> int:
+def _overfits(model: LogLinearRisk) -> bool:
+    return model.tau2 > _OPEN * model.plug_in[1]
+
+
+def _precise(model: LogLinearRisk, margins: Margins, fraction: float) -> LogLinearRisk:
+    """The same with its standard deviations."""
+    generators = [margins.table.positions(term) for term in model.terms]
+    return replace(model, precision=of_fit(model.fit, generators, margins.table.levels, fraction))
+
+
+def _preferred(models: Sequence[LogLinearRisk], usable: Sequence[bool], criterion: Criterion, dis: Dis | None) -> int:
     """The smallest criterion among models that converged; with `dis`, among those nearest to agreeing with it."""
-    errors = np.array([abs(getattr(m, criterion)) if m.converged else np.inf for m in models])
+    fine = [
+        own and m.converged and not (dis is not None and _overfits(m)) for m, own in zip(models, usable, strict=True)
+    ]
+    errors = np.array([abs(getattr(m, criterion)) if ok else np.inf for m, ok in zip(models, fine, strict=True)])
     if dis is not None:
-        away = np.array([distance(dis, m.cm_given_um) if m.converged else np.inf for m in models])
+        away = np.array([distance(dis, m.cm_given_um) if ok else np.inf for m, ok in zip(models, fine, strict=True)])
         if np.isfinite(away).any():
             errors[away > away.min()] = np.inf
     return int(np.argmin(errors))

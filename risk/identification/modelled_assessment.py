@@ -51,7 +51,7 @@ def log_linear(
     """
     if weights is not None:
         return _weighted(file, found, weights)
-    choice = choose_model(file, max_models=_MODELS, limit=_CELLS, beyond=True, searched=searched)
+    choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
     best, agreeing = choice.best, choice.agreeing
     sound = agreeing[choice.chosen] and best.converged
     found["log_linear"] = {

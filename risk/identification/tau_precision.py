@@ -34,7 +34,8 @@ from tryst.risk.models.counts import distinct_rows
 
 Vector = NDArray[np.float64]
 
-_ENTRIES = 2**22  # of a design matrix
+_ENTRIES = 2**20  # of a design matrix
+_ROUNDS = 100  # of least squares
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _projection(fit: Fit, generators: list[tuple[int, ...]], levels: tuple[int, 
 
     def explained(values: Vector) -> float:
         target = root * values
-        rest = lsqr(design, target, atol=1e-7, btol=1e-7, iter_lim=500)[3]
+        rest = lsqr(design, target, atol=1e-7, btol=1e-7, iter_lim=_ROUNDS)[3]
         return max(0.0, float(target @ target) - float(rest) ** 2)
 
     return explained
