@@ -110,7 +110,7 @@ def test_a_contradicted_model_does_not_lead(dependent, monkeypatch):
     ("population", "keys", "fraction"), [(ADULT, "8 keys", 0.1), (ADULT, "6 keys", 0.05), (EUSILC_P, "6 keys", 0.05)]
 )
 def test_intervals_of_tau_hold_the_truth_of_public_populations(population: PublicPopulation, keys, fraction):
-    """One sample each, with a fixed seed; over many samples they do in 80 to 100 % (docs/identification.md)."""
+    """One sample each, with a fixed seed: an interval may miss elsewhere."""
     whole = population.key_columns(keys)
     chosen = np.random.default_rng(1).permutation(len(whole))[: round(fraction * len(whole))]
     file = KeyFile.from_columns(whole[np.sort(chosen)].to_dict(), fraction, population=whole.to_dict())
