@@ -4,14 +4,17 @@ Samples are drawn from populations that others made (benchmarks/populations), an
 compared with what everybody's records say. Section *records*: the mean chance of a correct match claimed for the 50 and
 for the ten sample uniques of highest risk and for fifths of all sample uniques, beside the true mean of 1/F. Section
 *files*: tau1, tau2 and Pr(CM | UM), their bias as a share of the truth, and how often the 95 % interval holds it, with
-the exact 95 % interval of that. Populations marked *kept out* played no part in choosing any constant.
+the exact 95 % interval of that. Section *units*: the same where whole households or enterprises are drawn. Populations
+marked *kept out* played no part in choosing any constant.
 ``--write`` puts the tables into docs/claimed-risk.md.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +22,13 @@ from scipy.stats import beta
 
 from benchmarks import DOCS
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
+from tryst.common.errors import TrystError
 from tryst.risk.identification.calibrated_risk import calibrated_risk
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 
 DOCUMENT = DOCS / "claimed-risk.md"
-SECTIONS = ("records", "files")
+SECTIONS = ("records", "files", "units")
 STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (EUSILC_P, "6 keys", (0.01, 0.02, 0.05, 0.1)),
     (ADULT, "5 keys", (0.02, 0.05, 0.1)),
@@ -33,6 +37,20 @@ STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (EUSILC, "6 keys", (0.05, 0.1, 0.2)),
     (SES, "7 keys", (0.05, 0.1, 0.2)),
 )
+_FILES = (
+    "| population, keys, sample | tau1 | bias | interval holds | tau2 | bias | interval holds | Pr(CM given UM) | bias"
+    " | interval holds | DIS holds |",
+    "|---|---|---|---|---|---|---|---|---|---|---|",
+)
+_HEADS = {
+    "records": (
+        "| population, keys, sample | sample uniques | 50 riskiest: claimed, true | ten riskiest | claimed less true,"
+        " by fifths |",
+        "|---|---|---|---|---|",
+    ),
+    "files": _FILES,
+    "units": _FILES,
+}
 MEASURES = ("tau1", "tau2", "Pr(CM given UM)")
 
 
@@ -61,13 +79,34 @@ class Claimed:
     dis_holds: bool
 
 
-def claimed(everyone: dict[str, object], n_people: int, fraction: float, seed: tuple[int, ...]) -> Claimed:
-    """Draw a sample and compare."""
+def claimed(
+    everyone: dict[str, object],
+    n_people: int,
+    fraction: float,
+    seed: tuple[int, ...],
+    units: NDArray[np.int64] | None = None,
+    *,
+    told: bool = False,
+) -> Claimed | None:
+    """Draw a sample and compare; with the unit of each person, whole units are drawn, and `told` of or not.
+
+    None where a sample has too few pairs to be calibrated.
+    """
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(n_people, round(fraction * n_people), replace=False)
+    if units is None:
+        chosen = rng.choice(n_people, round(fraction * n_people), replace=False)
+    else:
+        number = int(units.max()) + 1
+        drawn = rng.choice(number, round(fraction * number), replace=False)
+        chosen = np.flatnonzero(np.isin(units, drawn))
     columns = {name: np.asarray(values)[chosen] for name, values in everyone.items()}
     file = KeyFile.from_columns(columns, population=everyone)
-    risk = calibrated_risk(file, seed=seed[-1])
+    if told:
+        file = replace(file, units=None if units is None else units[chosen])
+    try:
+        risk = calibrated_risk(file, seed=seed[-1])
+    except TrystError:
+        return None
     sizes = file.population_sizes
     assert sizes is not None
     F = sizes[file.of_record[risk.uniques]]
@@ -111,6 +150,13 @@ def files_row(name: str, found: list[Claimed]) -> str:
     return f"| {name} | {' | '.join(parts)} | {dis} |"
 
 
+def pooled_row(name: str, found: list[Claimed]) -> str:
+    """How often the intervals hold over samples of different populations, which have no common truth."""
+    measures = np.array([c.measures for c in found])
+    parts = [f" | | {held((m[:, 1] <= m[:, 3]) & (m[:, 3] <= m[:, 2]))}" for m in measures.transpose(1, 0, 2)]
+    return f"| {name} |{' |'.join(parts)} | {held(np.array([c.dis_holds for c in found]))} |"
+
+
 def held(inside: NDArray[np.bool_]) -> str:
     """How often an interval holds the truth, with the exact 95 % interval of that share."""
     k, n = int(inside.sum()), len(inside)
@@ -119,33 +165,49 @@ def held(inside: NDArray[np.bool_]) -> str:
     return f"{k} of {n} ({low:.2f} to {high:.2f})"
 
 
-def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
-    """The tables' lines by section."""
-    lines: dict[str, list[str]] = {
-        "records": [
-            "| population, keys, sample | sample uniques | 50 riskiest: claimed, true | ten riskiest | claimed less"
-            " true, by fifths |",
-            "|---|---|---|---|---|",
-        ],
-        "files": [
-            "| population, keys, sample | tau1 | bias | interval holds | tau2 | bias | interval holds | Pr(CM given"
-            " UM) | bias | interval holds | DIS holds |",
-            "|---|---|---|---|---|---|---|---|---|---|---|",
-        ],
-    }
+def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[PublicPopulation, str, list[Claimed]]]:
+    """Each study with its name and its samples; `by_unit`: of whole units, told of them and not."""
     for population, keys, fractions in STUDIES:
+        unit = population.unit
+        if by_unit and unit is None:
+            continue
         frame = population.key_columns(keys)
         everyone: dict[str, object] = {c: frame[c].to_numpy() for c in frame.columns}
-        for fraction in fractions:
-            name = f"{population.name}, {keys}, {100 * fraction:g} %" + ("" if population.tuned else " (kept out)")
-            found = [
-                claimed(everyone, len(frame), fraction, (seed, round(1000 * fraction), r)) for r in range(replicates)
-            ]
-            for section, row in (("records", records_row), ("files", files_row)):
-                if section in sections:
-                    lines[section].append(row(name, found))
-                    print(lines[section][-1], flush=True)
-    return {section: lines[section] for section in sections}
+        units = np.unique(population.records()[unit].to_numpy(), return_inverse=True)[1] if by_unit and unit else None
+        for fraction, told in product(fractions, (False, True) if by_unit else (False,)):
+            share = f"{100 * fraction:g} %"
+            if by_unit:
+                share += f" of {unit}" + (", told" if told else ", not told")
+            seeds = [(seed, round(1000 * fraction), r) for r in range(replicates)]
+            tried = [claimed(everyone, len(frame), fraction, own, units, told=told) for own in seeds]
+            found = [sample for sample in tried if sample is not None]
+            name = f"{population.name}, {keys}, {share}" + ("" if population.tuned else " (kept out)")
+            if len(found) < len(tried):
+                name += f"; {len(tried) - len(found)} samples with too few pairs left out"
+            yield population, name, found
+
+
+def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
+    """The tables' lines by section."""
+    lines = {section: list(_HEADS[section]) for section in sections}
+    every: dict[bool, list[Claimed]] = {True: [], False: []}
+
+    def write(section: str, row: str) -> None:
+        if section in sections:
+            lines[section].append(row)
+            print(row, flush=True)
+
+    if {"records", "files"} & set(sections):
+        for population, name, found in studied(replicates, seed, by_unit=False):
+            every[population.tuned] += found
+            write("records", records_row(name, found))
+            write("files", files_row(name, found))
+        write("files", pooled_row("all samples used in the design", every[True]))
+        write("files", pooled_row("all samples kept out", every[False]))
+    if "units" in sections:
+        for _, name, found in studied(replicates, seed, by_unit=True):
+            write("units", files_row(name, found))
+    return lines
 
 
 def main(arguments: list[str]) -> int:

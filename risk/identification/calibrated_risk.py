@@ -153,9 +153,10 @@ def calibrated_risk(
         return CalibratedRisk(
             exact, exact, share, level, records, certain, certain, certain, every, dict[str, float](), None
         )
-    law = fit_crowding(neighbourhood(table), table.counts)
+    units = file.units_of_cells
+    law = fit_crowding(neighbourhood(table), units.astype(float), file.lone.astype(float))
     mu, a = law.law(np.arange(len(sizes)))
-    every = expected_reciprocal_with_company(sizes, mu, a, c)
+    every = expected_reciprocal_with_company(sizes, mu, a, c, units)
     place = np.searchsorted(own, file.of_record[records])
     alone, correct, people = _of_uniques(mu[own], a[own], c[own])
     rng = np.random.default_rng(seed)
@@ -182,7 +183,11 @@ def calibrated_risk(
 
 
 def expected_reciprocal_with_company(
-    f: NDArray[np.int64], mu: NDArray[np.float64], a: NDArray[np.float64], c: NDArray[np.float64]
+    f: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    a: NDArray[np.float64],
+    c: NDArray[np.float64],
+    units: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
     r"""E[1/F] given f, where the other records of a cell have mean mu and shape a.
 
@@ -192,11 +197,13 @@ def expected_reciprocal_with_company(
         Records of the cell, at least 1.
     mu, a, c : ndarray of float64
         Mean and shape of the law, and people outside for each in the sample.
+    units : ndarray of int64, optional
+        Units that the records of the cell are of; by default f.
 
     Notes
     -----
-    :math:`E[1/F] = \int_0^1 s^{f-1} \{b/(b + c(1-s))\}^{a+f-1} ds`, after :math:`s = t^{1/f}` by Gauss and Legendre's
-    rule; the closed form for sample uniques.
+    With u units, :math:`E[1/F] = \int_0^1 s^{f-1} \{b/(b + c(1-s))\}^{a+u-1} ds`, after :math:`s = t^{1/f}` by Gauss
+    and Legendre's rule; the closed form for sample uniques.
     """
     found = np.empty(len(f))
     unique = f == 1
@@ -205,11 +212,12 @@ def expected_reciprocal_with_company(
     nodes, parts = np.polynomial.legendre.leggauss(_NODES)
     t, parts = (nodes + 1.0) / 2.0, parts / 2.0
     size = f[others].astype(float)
+    own_units = size if units is None else units[others].astype(float)
     b = a[others] / mu[others] + 1.0
     total = np.zeros(len(others))
     for node, part in zip(t, parts, strict=True):
         s = node ** (1.0 / size)
-        total += part * np.exp(-(a[others] + size - 1.0) * np.log1p(c[others] * (1.0 - s) / b))
+        total += part * np.exp(-(a[others] + own_units - 1.0) * np.log1p(c[others] * (1.0 - s) / b))
     found[others] = total / size
     return found
 

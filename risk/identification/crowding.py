@@ -76,7 +76,9 @@ class Crowding:
         return rng.multivariate_normal(self.parameters, self.covariance, size=number, method="eigh")
 
 
-def fit_crowding(predictors: NDArray[np.float64], counts: NDArray[np.float64]) -> Crowding:
+def fit_crowding(
+    predictors: NDArray[np.float64], counts: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> Crowding:
     """Fit the law.
 
     Parameters
@@ -84,7 +86,9 @@ def fit_crowding(predictors: NDArray[np.float64], counts: NDArray[np.float64]) -
     predictors : ndarray of float64, shape (n_cells, n_predictors)
         Logarithms (`neighbourhood`), which do not depend on the cell's own count.
     counts : ndarray of float64, shape (n_cells,)
-        Records of each cell, f.
+        Records of each cell, f; where units were sampled whole, the units that they are of.
+    weights : ndarray of float64, shape (n_cells,), optional
+        Records of each cell that learn of its others only by sampling; all, unless units were sampled whole.
 
     Raises
     ------
@@ -95,8 +99,9 @@ def fit_crowding(predictors: NDArray[np.float64], counts: NDArray[np.float64]) -
     -----
     Cells weigh as many records as they have. Each evaluation is O(n_cells) without special functions, since Y is small.
     """
-    small = counts <= COUNTED + 1
-    pairs = int((counts == 2.0).sum())
+    everyone = counts if weights is None else weights
+    small = (counts <= COUNTED + 1) & (everyone > 0)
+    pairs = int((counts[small] == 2.0).sum())
     if pairs < FEWEST_PAIRS:
         raise TrystError(
             ErrorCode.PARAMETER,
@@ -107,11 +112,11 @@ def fit_crowding(predictors: NDArray[np.float64], counts: NDArray[np.float64]) -
         )
     spread = predictors[small].std(axis=0)
     used = tuple(int(v) for v in np.flatnonzero(spread > 1e-9))
-    scaled = (predictors[:, used] - np.average(predictors[small][:, used], axis=0, weights=counts[small])) / spread[
+    scaled = (predictors[:, used] - np.average(predictors[small][:, used], axis=0, weights=everyone[small])) / spread[
         list(used)
     ]
     X = np.concatenate([np.ones((len(counts), 1)), scaled], axis=1)
-    own, y, w = X[small], counts[small] - 1.0, counts[small]
+    own, y, w = X[small], counts[small] - 1.0, everyone[small]
     p = X.shape[1]
     prior_mean = np.concatenate([np.zeros(p + 1), _SHAPE])
     prior = 1.0 / np.concatenate([[_LEVEL_SPREAD], np.full(p - 1, _SLOPE_SPREAD), [_BEND_SPREAD], _SHAPE_SPREAD]) ** 2

@@ -56,10 +56,14 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
 def highest_risk_records(
     file: KeyFile, suda: SudaScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
 ) -> list[dict[str, Any]]:
-    """The sample uniques most likely to be matched correctly, and what makes them stand out."""
+    """The sample uniques most likely to be matched correctly, and what makes them stand out.
+
+    Where the population is known the truth ranks them, and what is claimed ranks those of equal truth.
+    """
     uniques = file.uniques
     ranked = next((by_way[k] for k in ("calibrated", "modelled", "log-linear") if k in by_way), suda.dis_scores)
-    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques]))][:_SHOWN]
+    true = by_way.get("true", np.zeros(file.n_records))
+    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques], -true[uniques]))][:_SHOWN]
     own = {int(r): k for k, r in enumerate(uniques)}
     F = file.population_sizes
     listed = []

@@ -77,7 +77,7 @@ def test_riskiest_records_are_uniques_with_what_makes_them_stand_out(files):
     file = read_key_file(files / "sample.csv", KEYS, population=files / "population.csv")
     found = assess(file)
     listed = found["highest_risk_records"]
-    assert [r["calibrated"] for r in listed] == sorted((r["calibrated"] for r in listed), reverse=True)
+    assert listed == sorted(listed, key=lambda r: (r["population"], -r["calibrated"]))
     uniques = {int(u) + 1 for u in file.uniques}
     rows = pl.read_csv(files / "sample.csv", infer_schema=False)
     for r in listed:

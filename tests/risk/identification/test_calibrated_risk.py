@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.stats import nbinom
 
-from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
+from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
 from tryst.risk.identification.calibrated_risk import calibrated_risk, expected_reciprocal_with_company
 from tryst.risk.identification.crowding import COUNTED, _likelihood, fit_crowding
@@ -134,6 +135,26 @@ def test_equal_weights_are_a_sampling_fraction():
     weighted = calibrated_risk(file, weights=np.full(file.n_records, 1.0 / file.fraction))
     assert weighted.correct == pytest.approx(plain.correct)
     assert weighted.tau1 == plain.tau1
+
+
+def test_units_sampled_whole_are_not_taken_for_company():
+    everyone = SES.key_columns("7 keys")
+    units = np.unique(SES.records()["IDunit"].to_numpy(), return_inverse=True)[1]
+    chosen = np.flatnonzero(np.isin(units, np.random.default_rng(4).choice(units.max() + 1, 90, replace=False)))
+    file = KeyFile.from_columns(everyone[chosen].to_dict(), population=everyone.to_dict())
+    told = replace(file, units=units[chosen])
+    F = file.population_sizes[file.of_record[file.uniques]]
+    true, silent, said = (1 / F).sum(), calibrated_risk(file).tau2.value, calibrated_risk(told).tau2.value
+    assert silent < 0.9 * true
+    assert abs(said - true) < 0.5 * abs(silent - true)
+    assert file_dis(file).high < len(F) / F.sum() < file_dis(told).high
+
+
+def test_units_of_a_cell_and_records_alone_of_theirs():
+    columns = {"a": ["x", "x", "x", "y", "y", "z"], "b": ["1"] * 6}
+    file = replace(KeyFile.from_columns(columns, 0.1), units=np.array([7, 7, 8, 9, 9, 9]))
+    assert file.units_of_cells.tolist() == [2, 1, 1]
+    assert file.lone.tolist() == [1, 0, 1]
 
 
 def test_where_everybody_is_in_the_file_every_unique_is_certain():
