@@ -212,7 +212,7 @@ class ClosedForm:
         for c, parent in self._walk:
             own = self._cliques[c].totals
             if parent < 0:
-                target = (rng.random(drawn) + np.arange(drawn)) * (own.sum() / drawn)  # evenly over the root
+                target = rng.random(drawn) * own.sum()
                 cliques[c] = np.minimum(np.searchsorted(np.cumsum(own), target, side="right"), len(own) - 1)
                 continue
             at, order, start, size = self._joined(c, parent, cliques[parent])
