@@ -45,7 +45,9 @@ def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
         other = "labels" if own["values"] == "codes" else "codes"
         columns = ", ".join(own["columns"])
         yield f"{'values with labels':28s} {columns}: {own['values']} are used (--values {other} for the others)"
-    for measure in found["measures"]:
+    for k, measure in enumerate(found["measures"]):
+        if not measure["relied_on"] and (k == 0 or found["measures"][k - 1]["relied_on"]):
+            yield "not to be relied on, by a model that the file contradicts or that was not fitted:"
         value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
         interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
         yield f"{measure['name']:28s} {value}{interval}"

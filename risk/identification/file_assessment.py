@@ -6,35 +6,31 @@ and is as confidential as the file.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.common.documents.result_warning import by_severity, result_warning
+from tryst.common.documents.result_warning import by_severity
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
-from tryst.risk.identification.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
+from tryst.risk.identification.bayesian_matching import Method
 from tryst.risk.identification.beside_keys import BesideKeys
 from tryst.risk.identification.calibration import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
+from tryst.risk.identification.loglinear import LogLinearRisk
+from tryst.risk.identification.measure_entry import entry, plain
 from tryst.risk.identification.misclassification_matrices import Perturbation, misclassification_document
-from tryst.risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
-from tryst.risk.identification.model_choice import choose_model
+from tryst.risk.identification.modelled_assessment import heaviest_graphs, log_linear, modelled
 from tryst.risk.identification.record_risk import chances, highest_risk_records, histogram
 from tryst.risk.identification.risk_reduction import reduce_risk
 from tryst.risk.identification.special_uniques import BothScores
 from tryst.risk.identification.strategies import Frequencies, attacks
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
-_CELLS = 2**21  # of a log-linear model
-_MODELS = 8  # log-linear models on the path
 
 
 def assess(
@@ -100,10 +96,11 @@ def assess(
     found["special_uniques"] = special.document(file)
     progress("calibrated risk", 0.0)
     calibrated = _attempt(found, "calibrated risk", lambda: _calibrated(file, found, weights, seed))
-    progress("log-linear models", 0.0)
-    loglinear = _attempt(found, "log-linear risk", lambda: _log_linear(file, found, weights))
     progress("decomposable models", 0.0)
-    matching = _attempt(found, "modelled matching", lambda: _modelled(file, found, models, seed))
+    matching = _attempt(found, "modelled matching", lambda: modelled(file, found, models, seed))
+    progress("log-linear models", 0.0)
+    graphs = heaviest_graphs(matching)
+    loglinear = _attempt(found, "log-linear risk", lambda: log_linear(file, found, weights, graphs))
     if matching is not None:
         progress("what would lower the risk", 0.0)
         _attempt(found, "recoding", lambda: reduce_risk(matching, found, selected))
@@ -112,6 +109,7 @@ def assess(
         _attempt(found, "misclassification", lambda: _perturbed(file, found, perturbation, loglinear))
     own = chances(file, calibrated, loglinear, matching)
     found["histogram"] = histogram(own)
+    found["measures"] = sorted(found["measures"], key=lambda measure: not measure["relied_on"])
     found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
     found["records_listed"] = records
     (beside if beside is not None else BesideKeys()).assess(file, weights, own | special.scores, found, _attempt)
@@ -131,21 +129,13 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
         return None
 
 
-def _entry(words: wording.Words, value: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
-    return {**asdict(words), "value": _plain(value), "low": low, "high": high}
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def _counted(file: KeyFile, found: dict[str, Any]) -> None:
     """Measures from counts, and the strategies where the population is known."""
     measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file))
     if measures is None:
         return
     dis = measures.dis
-    found["measures"].append(_entry(wording.DIS, dis.value, dis.low, dis.high))
+    found["measures"].append(entry(wording.DIS, dis.value, (dis.low, dis.high)))
     for words, value in (
         (wording.PU, measures.pu),
         (wording.PU_GIVEN_SU, measures.pu_given_su),
@@ -153,7 +143,7 @@ def _counted(file: KeyFile, found: dict[str, Any]) -> None:
         (wording.CM_GIVEN_SU, measures.cm_given_su),
     ):
         if value is not None:
-            found["measures"].append(_entry(words, value))
+            found["measures"].append(entry(words, value))
     if file.population_sizes is not None:
         tried = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
         if tried is not None:
@@ -164,8 +154,8 @@ def _counted(file: KeyFile, found: dict[str, Any]) -> None:
                     "direction": a.direction,
                     "targets": a.targets,
                     "probability": a.probability,
-                    "cost": _plain(a.cost),
-                    "cost_replaced": _plain(a.cost_replaced),
+                    "cost": plain(a.cost),
+                    "cost_replaced": plain(a.cost_replaced),
                     "efficiency": a.efficiency,
                 }
                 for number, a in tried.items()
@@ -177,84 +167,8 @@ def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float6
     found["calibrated"] = risk.summary()
     found["warnings"] += risk.warnings(file_dis(file))
     for words, e in ((wording.CALIBRATED_TAU1, risk.tau1), (wording.CALIBRATED_TAU2, risk.tau2)):
-        found["measures"].append(_entry(words, e.value, e.low, e.high))
+        found["measures"].append(entry(words, e.value, (e.low, e.high)))
     return risk
-
-
-def _log_linear(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> LogLinearRisk:
-    if weights is not None:
-        models = [log_linear_risk(file, "independence", weights=weights, limit=_CELLS)]
-        models.append(log_linear_risk(file, "two-way", weights=weights, limit=_CELLS))
-        chosen = len(models) - 1  # no criterion is known for unequal weights
-    else:
-        choice = choose_model(file, max_models=_MODELS, limit=_CELLS)
-        models, chosen = list(choice.models), choice.chosen
-    best = models[chosen]
-    found["log_linear"] = {
-        "weighted": weights is not None,
-        "chosen": chosen,
-        "models": [
-            {
-                "model": m.model,
-                "tau1": m.tau1,
-                "tau2": m.tau2,
-                "B1": _plain(m.B1),
-                "B2": _plain(m.B2),
-                "converged": m.converged,
-                "deviation": m.fit.deviation,
-                "cells": len(m.fit.cells),
-            }
-            for m in models
-        ],
-    }
-    if not best.converged:
-        found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
-    found["measures"] += [_entry(wording.TAU1, best.tau1), _entry(wording.TAU2, best.tau2)]
-    return best
-
-
-def _modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -> BayesianMatching:
-    fitted = fit_models(file, method, np.random.default_rng(seed))
-    matching = bayesian_matching(file, fitted)
-    measures = matching.measures
-    found["warnings"] += fitted.warnings()
-    found["modelled"] = {
-        "search": fitted.search.method,
-        "models": len(fitted.average.models),
-        "estimate": fitted.estimate,
-        **asdict(measures),
-        "attacks": _model_attacks(matching),
-    }
-    found["measures"] += [_entry(wording.BAYESIAN, measures.cm), _entry(wording.GREATEST, measures.greatest)]
-    return matching
-
-
-def _model_attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
-    """What the modelling intruder does with his ranking: claimed, and true where the population is known."""
-    own = matching.file.counts == 1
-    tried: list[tuple[str, str, ModelAttack]] = [
-        ("the ten likeliest combinations, a record of them looked for", "from_sample", best_cells(matching))
-    ]
-    if own.any():
-        sizes = matching.file.population_sizes
-        people = float(sizes[own].sum() if sizes is not None else matching.expected_count[own].sum())
-        every = attack_on(matching, np.flatnonzero(own))
-        smallest = cost_matched(matching, people, by_true_counts=sizes is not None)
-        tried += [
-            ("people until one matches any sample unique", "from_population", every),
-            ("the same search for the combinations that models expect to be smallest", "from_population", smallest),
-        ]
-    return [
-        {
-            "name": name,
-            "combinations": len(found.cells),
-            "claimed": getattr(found.claimed, chance),
-            "claimed_cost": _plain(getattr(found.claimed, f"cost_{chance}")),
-            "true": None if found.true is None else getattr(found.true, chance),
-            "cost": None if found.true is None else _plain(getattr(found.true, f"cost_{chance}")),
-        }
-        for name, chance, found in tried
-    ]
 
 
 def _perturbed(
@@ -263,4 +177,5 @@ def _perturbed(
     own = found["misclassification"] = misclassification_document(file, perturbation, loglinear)
     best = own["tau"] if own["tau"] is not None else own["tau_estimated"]
     if best is not None:
-        found["measures"].append(_entry(wording.MISCLASSIFIED, best))
+        estimated = own["tau"] is None and any(not m["relied_on"] for m in found["measures"] if m["name"] == "tau2")
+        found["measures"].append(entry(wording.MISCLASSIFIED, best, relied_on=not estimated))

@@ -11,7 +11,7 @@ model's misfit puts into tau1 and tau2; the smallest |B| is preferred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -19,10 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification import tau_precision
+from tryst.risk.identification.closed_form import ClosedForm, Margins, graph_of
+from tryst.risk.identification.criterion import (
+    averaged_h1,
+    averaged_h2,
+    error_terms,
+    h1,
+    h2,
+    minimum_error,
+)
 from tryst.risk.identification.fitting import Fit, fit_margins
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.support import LIMIT
+from tryst.risk.identification.tau_precision import TauPrecision
 from tryst.risk.models.counts import SparseCounts, distinct_rows
+from tryst.risk.models.graphs import Graph
 
 Terms = Sequence[Sequence[str]]
 
@@ -42,7 +54,7 @@ class LogLinearRisk:
     tau2
         Expected number of correct matches if every sample unique were matched to someone at random who fits.
     B1, B2
-        Minimum-error criteria of the two: estimates of the error that misfit puts into them.
+        Minimum-error criteria of the two: estimates of the error that misfit puts into them; NaN with survey weights.
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the sample uniques among the records.
     population_unique, correct : ndarray of float64, shape (n_uniques,)
@@ -52,7 +64,15 @@ class LogLinearRisk:
     outside : ndarray of float64, shape (n_cells,)
         For every combination of the file, unique or not, the expected people outside the sample.
     fit
-        The fitted means.
+        The fitted means: of all cells that have one, or of the occupied cells of a model in closed form.
+    plug_in
+        tau1 and tau2 with the fitted means taken for the true ones; the same as `tau1` and `tau2` unless these were
+        averaged over what the fit leaves open.
+    graph
+        The graph of a decomposable model, over the key variables that vary; None for others.
+    precision
+        Standard deviations of tau and of the criterion if the model is right; None with survey weights, for large
+        models without a closed form, and for those that were not asked for it.
     """
 
     model: str
@@ -67,6 +87,25 @@ class LogLinearRisk:
     expected_population: NDArray[np.float64] = field(repr=False)
     outside: NDArray[np.float64] = field(repr=False)
     fit: Fit = field(repr=False)
+    plug_in: tuple[float, float]
+    graph: Graph | None = field(repr=False)
+    precision: TauPrecision | None
+
+    @property
+    def cm_given_um(self) -> float:
+        """Pr(CM | UM) that the model implies: n1 over the people expected to match a sample unique."""
+        return len(self.uniques) / float(self.expected_population.sum()) if len(self.uniques) else 0.0
+
+    def interval(self, r: int, level: float = 0.95) -> tuple[float, float] | None:
+        """Interval of tau1 (r = 1) or tau2 (r = 2) if the model is right, from both of its estimates.
+
+        Reaching from the lower of `plug_in` and the averaged estimate to the higher, with what sampling adds to each.
+        """
+        if self.precision is None:
+            return None
+        both = (self.plug_in[r - 1], (self.tau1, self.tau2)[r - 1])
+        low, _ = self.precision.interval(r, min(both), len(self.uniques), level)
+        return low, self.precision.interval(r, max(both), len(self.uniques), level)[1]
 
     @property
     def converged(self) -> bool:
@@ -74,71 +113,18 @@ class LogLinearRisk:
         return self.fit.converged
 
 
-def h1(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(F = 1 | f = 1)."""
-    return np.exp(-L)
-
-
-def h2(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    """E[1/F | f = 1], 1 where L is 0."""
-    return _by_series(L, lambda x: -np.expm1(-x) / x, (1.0, -1 / 2, 1 / 6, -1 / 24))
-
-
-def _h2_first(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _by_series(L, lambda x: (np.exp(-x) * (x + 1) - 1) / x**2, (-1 / 2, 1 / 3, -1 / 8, 1 / 30))
-
-
-def _h2_second(L: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _by_series(
-        L, lambda x: (2 - np.exp(-x) * (x * x + 2 * x + 2)) / x**3, (1 / 3, -1 / 4, 1 / 10, -1 / 36, 1 / 168)
-    )
-
-
-def _by_series(
-    L: NDArray[np.float64],
-    plainly: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    coefficients: tuple[float, ...],
-) -> NDArray[np.float64]:
-    """A function whose plain form cancels near 0: there, its first terms."""
-    small = L < 1e-3
-    safe = np.where(small, 1.0, L)
-    near = np.zeros_like(L)
-    for coefficient in reversed(coefficients):
-        near = near * L + coefficient
-    return np.where(small, near, plainly(safe))
-
-
-def minimum_error(means: NDArray[np.float64], observed: NDArray[np.float64], fraction: float) -> tuple[float, float]:
-    r"""Criteria B1 and B2 of a fit.
-
-    Notes
-    -----
-    With c = (1 - pi)/pi and L = c mu, :math:`B_r = \sum_j \mu e^{-\mu} \{ -h_r'(L) c (f - \mu)
-    + h_r''(L) c^2 [(f - \mu)^2 - f] / 2 \}`. Cells of mean 0 add nothing.
-
-    References
-    ----------
-    .. [1] Skinner and Shlomo, Assessing identification risk in survey microdata using log-linear models, JASA 103,
-       2008. doi:10.1198/016214507000001328
-    """
-    c = (1.0 - fraction) / fraction
-    L = c * means
-    first = c * (observed - means)
-    second = c * c * ((observed - means) ** 2 - observed) / 2.0
-    weight = means * np.exp(-means)
-    B1 = float((weight * (np.exp(-L) * first + np.exp(-L) * second)).sum())
-    B2 = float((weight * (-_h2_first(L) * first + _h2_second(L) * second)).sum())
-    return B1, B2
-
-
 def log_linear_risk(
     file: KeyFile,
     terms: Terms | str = "two-way",
     *,
     weights: NDArray[np.float64] | None = None,
+    averaged: bool = False,
+    margins: Margins | None = None,
     tolerance: float = 0.01,
     max_rounds: int = 1_000,
     limit: int = LIMIT,
+    seed: int = 1,
+    precise: bool = True,
 ) -> LogLinearRisk:
     """Risk under one log-linear model.
 
@@ -151,55 +137,104 @@ def log_linear_risk(
     weights : ndarray of float64, shape (n_records,), optional
         Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
         to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
+    averaged
+        Average each record's risk over what the fit leaves open, its expected others having a gamma law with the
+        variance of the fit: a rich model, whose mean of a sample unique rests on few records, then understates the risk
+        less. Without effect on models that have no closed form, and with survey weights.
+    margins
+        Those of ``file.table()``, to share between models.
     tolerance, max_rounds, limit
-        Of `fit_margins`.
+        Of `fit_margins`, for models that have no closed form.
+    seed
+        Of the cells drawn for the criterion of a decomposable model with many cells.
+    precise
+        Find the standard deviations of a model without a closed form, too, which takes longer than its fit.
 
     Returns
     -------
     LogLinearRisk
         With ``converged`` False where the fit did not reach its tolerance.
+
+    Notes
+    -----
+    Decomposable models cost their margins at the occupied cells, whatever the size of the table; others are fitted over
+    all cells of positive mean.
     """
-    table = file.table()
+    table = file.table() if margins is None else margins.table
     names = [str(n) for n in table.names]
     generators, model = _generators(names, terms)
+    graph = graph_of(generators, names)
     c = (1.0 - file.fraction) / file.fraction
-    if weights is None:
+    B1, B2, precision, spread = float("nan"), float("nan"), None, None
+    if weights is not None:
+        found, others = _weighted(file, table, generators, graph, weights, tolerance, max_rounds, limit)
+    elif graph is not None:
+        form = ClosedForm(margins or Margins(table), graph)
+        found, others, spread = _closed(form, table), c * form.means, form.spread
+        (B1, B2), precision = _criterion(form, table, file.fraction, seed)
+    else:
         found = fit_margins(table, generators, tolerance, max_rounds, limit)
-        means, others = found.means, c * found.means
-    else:
-        found, means, others = _weighted(file, table, generators, weights, tolerance, max_rounds, limit)
+        others = c * found.means
+        B1, B2 = minimum_error(found.means, found.observed, file.fraction)
+        precision = tau_precision.of_fit(found, generators, table.levels, file.fraction) if precise else None
     records = file.uniques
-    outside = others[_positions(found.cells, file.cells[:, file.varying], table.levels)]
+    place = _positions(found.cells, file.cells[:, file.varying], table.levels)
+    outside = others[place]
     L = outside[file.of_record[records]]
-    if weights is None:
-        B1, B2 = minimum_error(means, found.observed, file.fraction)
+    plug_in = float(h1(L).sum()), float(h2(L).sum())
+    if averaged and spread is not None:
+        v = spread[place][file.of_record[records]]
+        alone, correct = averaged_h1(L, v), averaged_h2(L, v)
     else:
-        B1, B2 = float("nan"), float("nan")
+        alone, correct = h1(L), h2(L)
     return LogLinearRisk(
         model,
         tuple(tuple(names[v] for v in g) for g in generators),
-        float(h1(L).sum()),
-        float(h2(L).sum()),
+        float(alone.sum()),
+        float(correct.sum()),
         B1,
         B2,
         records,
-        h1(L),
-        h2(L),
+        alone,
+        correct,
         1.0 + L,
         outside,
         found,
+        plug_in,
+        graph,
+        precision,
     )
+
+
+def _closed(form: ClosedForm, table: SparseCounts) -> Fit:
+    deviance = 2.0 * float((table.counts * np.log(table.counts / form.means)).sum())
+    return Fit(table.cells, form.means, table.counts, True, 0.0, 0, deviance)
+
+
+def _criterion(
+    form: ClosedForm, table: SparseCounts, fraction: float, seed: int
+) -> tuple[tuple[float, float], TauPrecision]:
+    """B1 and B2: what empty cells would add, over all cells, and what the occupied ones add instead."""
+    cells = form.visit(np.random.default_rng(seed))
+    empty = error_terms(cells.means, np.zeros(len(cells.means)), fraction)
+    instead = error_terms(form.means, np.zeros(len(form.means)), fraction)
+    occupied = error_terms(form.means, table.counts, fraction)
+    sums = [cells.total(e) for e in empty]
+    B1, B2 = (total + float((o - i).sum()) for (total, _), o, i in zip(sums, occupied, instead, strict=True))
+    drawn = (sums[0][1], sums[1][1])
+    return (B1, B2), tau_precision.of_closed_form(form, cells, table.counts, fraction, drawn)
 
 
 def _weighted(
     file: KeyFile,
     table: SparseCounts,
     generators: list[tuple[int, ...]],
+    graph: Graph | None,
     weights: NDArray[np.float64],
     tolerance: float,
     max_rounds: int,
     limit: int,
-) -> tuple[Fit, NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Fit, NDArray[np.float64]]:
     """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
@@ -211,11 +246,14 @@ def _weighted(
     kept = file.varying
     levels = [file.levels[q] for q in kept]
     heavy = SparseCounts.from_records(file.codes[:, kept], levels, table.names, given)
-    found = fit_margins(heavy, generators, tolerance * float(given.mean()), max_rounds, limit)
+    if graph is None:
+        found = fit_margins(heavy, generators, tolerance * float(given.mean()), max_rounds, limit)
+    else:
+        found = _closed(ClosedForm(Margins(heavy), graph), heavy)
     share = np.full(len(found.cells), file.n_records / float(given.sum()))
     place = _positions(found.cells, table.cells, table.levels)
     share[place] = table.counts / found.observed[place]
-    return found, found.means * share, found.means * (1.0 - share)
+    return found, found.means * (1.0 - share)
 
 
 def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, ...]], str]:
@@ -258,3 +296,6 @@ def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: S
     if (found < 0).any():
         raise AssertionError("an occupied cell has no positive mean")
     return found
+
+
+__all__ = ["LogLinearRisk", "h1", "h2", "log_linear_risk", "minimum_error"]

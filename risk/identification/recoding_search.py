@@ -84,6 +84,7 @@ def minimal_recoding(
     worth: Mapping[str, float] | None = None,
     exact_to: int = 2_000,
     models: int = 3,
+    merging: bool = True,
 ) -> RecodingFound:
     """Search for the recoding of least loss whose risk is at most `selected`.
 
@@ -105,6 +106,9 @@ def minimal_recoding(
         Most recodings that an exact search may look at.
     models
         How many of the heaviest models are used during the search; the outcome is judged by all.
+    merging
+        Whether levels may be merged; otherwise whole variables are left out, one after another, which is soon found
+        however many levels there are.
 
     Returns
     -------
@@ -120,9 +124,11 @@ def minimal_recoding(
     few = BayesianMatching(
         file, matching.models.heaviest(models), matching.correct_match, matching.population_unique, matching.outside
     )
-    problem = _Problem(few, selected, measure, ordered, weights)
-    exact = problem.recodings <= exact_to
-    if exact:
+    problem = _Problem(few, selected, measure, ordered, weights, merging=merging)
+    exact = merging and problem.recodings <= exact_to
+    if not merging:
+        steps = problem.greedily(leaving_out=True)
+    elif exact:
         steps = problem.by_loss()
     else:
         courses = [problem.greedily(leaving_out=True), problem.greedily(leaving_out=False)]
@@ -172,7 +178,10 @@ class _Problem:
         measure: Measure,
         ordered: Sequence[bool],
         worth: NDArray[np.float64],
+        *,
+        merging: bool,
     ) -> None:
+        self.merging = merging
         self.matching, self.selected, self.measure = matching, selected, measure
         self.ordered, self.worth = ordered, worth
         self.file = matching.file
@@ -250,10 +259,10 @@ class _Problem:
         return best
 
     def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
-        for merge in merges(self.matching, now, self.ordered, self.free, self.known):
+        for merge in merges(self.matching, now, self.ordered, self.free, self.known) if self.merging else ():
             yield apply(now.recoding, merge), merge.measures
         for q in self.free if leaving_out else ():
-            if now.recoding.sizes[q] > 2:
+            if now.recoding.sizes[q] > (2 if self.merging else 1):
                 dropped = now.recoding.without(q)
                 yield dropped, recoded(self.matching, dropped, self.known).measures
 

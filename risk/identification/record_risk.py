@@ -32,6 +32,7 @@ def chances(
         found["modelled"] = matching.of_records
     if loglinear is not None:
         found["log-linear"] = expected_reciprocal(file.counts, loglinear.outside)[file.of_record]
+        found["log-linear"][loglinear.uniques] = loglinear.correct  # where averaged, not by the mean alone
     F = file.population_sizes
     if F is not None:
         found["true"] = 1.0 / F[file.of_record]

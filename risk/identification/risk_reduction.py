@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.bayesian_matching import BayesianMatching
 from tryst.risk.identification.category_merging import candidate_pairs, ordered_variables
 from tryst.risk.identification.recoding_search import minimal_recoding
@@ -30,12 +29,7 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
         The assessment.
     selected
         Expected correct matches with sample uniques, as a share of the records. By default half of what they are, and
-        then only where the search is short.
-
-    Raises
-    ------
-    TrystError
-        The search for a recoding would be too long; what keys and categories add is there.
+        levels are then merged only where that search is short; otherwise whole keys are left out.
     """
     file = matching.file
     if not matching.measures.uniques:
@@ -53,25 +47,15 @@ def reduce_risk(matching: BayesianMatching, found: dict[str, Any], selected: flo
     _add_relative_risks(matching, found["risk_reduction"]["by_category"], ordered if short else None)
     # Levels with an order are merged with their neighbours only, however many there are.
     wide = [n for n, k, order in zip(file.names, file.levels, ordered, strict=True) if k > _MERGED and not order]
-    if wide:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"the search merges levels two by two, and has too many in {', '.join(wide)}",
-            remedy="group them first, as an intruder would know them",
-        )
-    if selected is None and not short:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "a search for the least recoding may take long",
-            got=f"{len(file.cells):,} combinations and {pairs} merges",
-            remedy="request it by giving the target risk (`--target`)",
-        )
+    merging = not wide and (short or selected is not None)
     target = matching.measures.expected_matches / file.n_records / 2 if selected is None else selected
-    recoding = minimal_recoding(matching, target)
+    recoding = minimal_recoding(matching, target, merging=merging)
     found["risk_reduction"]["recoding"] = {
         "words": recoding.recoding.described(file),
         "reached": recoding.reached,
         "exact": recoding.exact,
+        "merging": merging,
+        "too_wide": wide,
         "before": recoding.risk_before,
         "target": target,
         "after": recoding.risk,

@@ -117,6 +117,23 @@ IDENTIFICATION = (
         remedy="Do not rely on measures of this model (tau1, tau2); use fewer key variables, or merge categories.",
     ),
     WarningCode(
+        code="model_contradicts_dis",
+        severity="serious",
+        meaning="A model of the population is contradicted by the file itself: by how many of its combinations are of"
+        " one record and of two.",
+        text="By {model} a unique match is right with chance {implied:.3g}, by the file's own pairs with {dis:.3g}"
+        " ({low:.3g} to {high:.3g}): its risks are {direction}.",
+        remedy="Do not rely on what is by this model; DIS needs none.",
+    ),
+    WarningCode(
+        code="two_way_models_left_out",
+        severity="note",
+        meaning="Log-linear models without a closed form were left out, since too many combinations have a positive"
+        " mean.",
+        text="{number} log-linear models of two-way interactions have more than {cells:,} cells of positive mean and"
+        " were left out; decomposable models, which need no cells, stand for them.",
+    ),
+    WarningCode(
         code="calibration_not_converged",
         severity="serious",
         meaning="The law that calibrates the risk of single records was not fitted.",

@@ -13,6 +13,7 @@ from tryst.risk.identification.report.charts import (
     logit_rank_chart,
     share_chart,
 )
+from tryst.risk.identification.report.model_pictures import model_pictures
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
@@ -29,7 +30,9 @@ def render(assessment: Mapping[str, Any]) -> str:
     """The page for an assessment (the dictionary of `assess`), or for several (that of `scenarios.compared`)."""
     several = assessment.get("scenarios", [assessment])
     shown = {
-        "scenarios": [(each, _charts(each, f"s{n}-" if n else "")) for n, each in enumerate(several)],
+        "scenarios": [
+            (each, _charts(each, f"s{n}-" if n else ""), _contradicted(each)) for n, each in enumerate(several)
+        ],
         "comparison": assessment.get("comparison", []),
     }
     return rendered(
@@ -37,7 +40,7 @@ def render(assessment: Mapping[str, Any]) -> str:
         "page.html.j2",
         shown,
         parts=_PARTS,
-        filters={"share": share, "number": number, "figure": _figure},
+        filters={"share": share, "number": number, "figure": _figure, "signed": _signed},
     )
 
 
@@ -66,7 +69,21 @@ def _charts(assessment: Mapping[str, Any], prefix: str) -> dict[str, Markup]:
         )
     if "score_ranking" in assessment:
         drawn["score_ranking"] = logit_rank_chart(assessment["score_ranking"], f"{prefix}ranking")
-    return drawn
+    return drawn | model_pictures(assessment, prefix)
+
+
+def _contradicted(assessment: Mapping[str, Any]) -> list[str]:
+    """The models that the file's DIS contradicts."""
+    return [
+        name
+        for name, part in (("log-linear", "log_linear"), ("modelled", "modelled"))
+        if part in assessment and assessment[part]["agrees"] is False
+    ]
+
+
+def _signed(value: float | None) -> str:
+    """A criterion, of either sign."""
+    return "-" if value is None else ("-" if value < 0 else "") + _figure(abs(value))
 
 
 def _figure(value: float | None) -> str:

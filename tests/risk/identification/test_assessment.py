@@ -69,7 +69,7 @@ def test_the_command_writes_a_report_and_everything_as_json(files, tmp_path):
         assert own["at_or_above"][0] == pytest.approx(1)
         assert (np.diff(own["at_or_above"]) <= 1e-12).all()
     text = page.read_text()
-    assert text.count("<svg") == 5
+    assert text.count("<svg") == 5 + 4  # charts; graphs of both models, a junction tree, the trace beside DIS
     assert not re.search(r"<script|src=|href=", text)
     assert "a, age" in text or "region" in text
 
@@ -136,15 +136,19 @@ def test_a_swapped_file_beside_its_population(files, tmp_path):
     assert "more often in the sample" in str(refused.exception)
 
 
-def test_a_long_search_is_made_only_when_asked_for(files, monkeypatch):
+def test_levels_are_merged_in_a_long_search_only_when_asked_for(files, monkeypatch):
     monkeypatch.setattr("tryst.risk.identification.risk_reduction._EFFORT", 10)
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file)
-    assert [left["what"] for left in found["left_out"]] == ["recoding"]
-    assert "recoding" not in found["risk_reduction"]
-    assert "<svg" in render(found)
+    assert found["left_out"] == []
+    soon = found["risk_reduction"]["recoding"]
+    assert soon["reached"]
+    assert not soon["merging"]
+    assert all(words.startswith("leave out") for words in soon["words"])
+    assert "only whole keys were left out" in render(found)
     requested = assess(file, selected=0.02)
     assert requested["left_out"] == []
+    assert requested["risk_reduction"]["recoding"]["merging"]
     assert requested["risk_reduction"]["recoding"]["after"] <= 0.02
 
 
@@ -171,11 +175,15 @@ def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_with_a_reaso
 def test_numbers_with_many_decimals_as_keys():
     file = KeyFile.from_columns({"income": np.random.default_rng(1).normal(size=3_000), "sex": [0, 1] * 1_500}, 0.1)
     found = assess(file)
-    assert "income has 3,000 values in 3,000 records" in found["warnings"][0]["text"]
+    codes = [w["code"] for w in found["warnings"]]
+    assert codes[:3] == ["model_contradicts_dis", "model_contradicts_dis", "key_nearly_unique"]
+    assert "its risks are too low" in found["warnings"][0]["text"]
+    assert "income has 3,000 values in 3,000 records" in found["warnings"][2]["text"]
     assert found["file"]["uniques"] == 3_000
     assert found["measures"][0]["value"] == 1
-    assert {left["what"] for left in found["left_out"]} == {"calibrated risk", "recoding"}
-    assert render(found).count("<svg") == 4
+    assert {left["what"] for left in found["left_out"]} == {"calibrated risk"}
+    assert "recoding" in found["risk_reduction"]
+    assert "<strong>Not to be relied on: log-linear and modelled.</strong>" in render(found)
 
 
 @pytest.mark.parametrize(
