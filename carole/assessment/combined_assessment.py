@@ -134,9 +134,10 @@ def assess(
     before = accumulated([json.loads(report) for report in earlier], names)
     left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)
     progress("assess", 0.0)
-    found = identification(combined, policy.fractions, left)
+    found = identification(combined, policy.fractions, left, linkage)
     progress("assess", 0.5)
-    learnt = attribution(combined, policy)
+    cases = () if found.believed is None else found.believed.cases()
+    learnt = attribution(combined, policy, cases)
     tables = publication(combined, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, codes)
     differ = differences(combined.variables, counts, released)
@@ -154,8 +155,8 @@ def assess(
         if name in measured
     }
     judged = {name: float(value["judged"]) for name, value in measures.items()}
-    values = by_variable(combined, combined.with_role("key"), policy)
-    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before, model)
+    values = by_variable(combined, combined.with_role("key"), policy, cases)
+    ways = options(combined, found.model, found.believed, policy, judged, values, members.document, before, model)
     progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {

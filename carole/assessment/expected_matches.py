@@ -1,22 +1,25 @@
 """File measures of the linked records with their intervals: from how many true links share each combination.
 
 A measure is computed under everything that is possible: the link probabilities as they are and at either end of an
-estimate of their share of true links, the sampling fraction and its ends. Under each it has an interval of its own, of
+estimate of the share of true links, the sampling fraction and its ends. Under each it has an interval of its own, of
 the parameters of Pitman's formula and of how far false links' halves go together; the ends are the farthest of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.inferred_values import expected_share, possible_probabilities
 from tryst.carole.assessment.measures import CONFIDENCE, Measure
-from tryst.carole.assessment.true_links import Halves, TrueLinks, true_links
+from tryst.carole.assessment.true_links import Halves, Rows, TrueLinks, true_links
+from tryst.common.documents.linkage_document import LinkageDocument
+from tryst.common.specification.model.assessment import Fraction
 from tryst.risk.identification.file_level import Dis, dis
 from tryst.risk.identification.population_spectrum import Pitman, PitmanFit, Spectrum, fit_pitman
 
@@ -25,119 +28,187 @@ _Z = float(ndtri((1.0 + CONFIDENCE) / 2.0))
 
 @dataclass(frozen=True)
 class Supposed:
-    """What is supposed of links and population.
+    """Which links are true, by one set of link probabilities.
 
     Attributes
     ----------
     links
         Which links are true.
-    population
-        People, N.
-    other_links
-        The same links if a standard deviation less, and more, of the false ones had halves that go together.
+    fit
+        Pitman's formula of the true ones.
+    others
+        The same if a standard deviation less, and more, of the false links had halves that go together.
+    populations
+        People, N: by the sampling fraction, and by either of its ends.
     """
 
     links: TrueLinks
-    population: float
-    other_links: tuple[TrueLinks, ...]
+    fit: PitmanFit
+    others: tuple[tuple[TrueLinks, PitmanFit], ...]
+    populations: tuple[float, ...]
 
     @classmethod
-    def of(cls, halves: Halves, population: float) -> Supposed:
+    def of(cls, halves: Halves, populations: tuple[float, ...]) -> Supposed:
         """From the halves of the links."""
         best = true_links(halves)
         ends = {max(0.0, best.alike - best.spread), min(1.0, best.alike + best.spread)} if best.spread else set()
-        return cls(best, population, tuple(true_links(halves, alike) for alike in sorted(ends)))
+        others = [true_links(halves, alike) for alike in sorted(ends)]
+        pairs = tuple((other, fit_pitman(other.spectrum)) for other in others)
+        return cls(best, fit_pitman(best.spectrum), pairs, populations)
 
-    @cached_property
-    def fit(self) -> PitmanFit:
-        """Pitman's formula of the true links."""
-        return fit_pitman(self.links.spectrum)
-
-    @cached_property
-    def other_fits(self) -> tuple[PitmanFit, ...]:
-        """The same of the other links."""
-        return tuple(fit_pitman(other.spectrum) for other in self.other_links)
-
-    def dis(self) -> Dis:
-        """DIS of the true links: of the people who match a unique link, the right ones."""
-        return _dis(self.links, self.population)
+    @property
+    def without_uniques(self) -> Supposed:
+        """The links that share their combination with others; the formula stays."""
+        others = tuple((other.without_uniques, fit) for other, fit in self.others)
+        return replace(self, links=self.links.without_uniques, others=others)
 
 
-def _dis(links: TrueLinks, population: float) -> Dis:
-    r"""DIS where some links are false.
+@dataclass(frozen=True)
+class Believed:
+    """Everything that is possible of the links and the population.
+
+    Attributes
+    ----------
+    halves
+        Key values of the links.
+    probabilities
+        Link probabilities that are possible, the model's first.
+    populations
+        By these, the people of the population by the sampling fraction and either of its ends.
+    """
+
+    halves: Halves
+    probabilities: tuple[NDArray[np.float64], ...]
+    populations: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, combined: Combined, fraction: Fraction, linkage: LinkageDocument | None) -> Believed:
+        """Of a combined output.
+
+        Parameters
+        ----------
+        fraction
+            Share of the population that is in both files, whether linked or not.
+        linkage
+            The run's decision, with what it expects to have missed and the estimates of its quality.
+        """
+        halves = Halves.of(combined)
+        probabilities = possible_probabilities(combined, linkage)
+        expected = None if linkage is None else linkage.expected
+        missed = float(halves.other_probability.sum()) + combined.left_out
+        populations = []
+        for w in probabilities:
+            true = float(w.sum())
+            # What the run expects to have missed counts pairs too that were never compared closely.
+            matches = true + missed if expected is None or not expected.recall > 0 else true / expected.recall
+            populations.append(tuple(max(true, matches / share) for share in fraction.possible))
+        return cls(halves, tuple(probabilities), tuple(populations))
+
+    def cases(self, recoding: Callable[[Rows], Rows] | None = None) -> tuple[Supposed, ...]:
+        """All of it, the most likely first, after a recoding of the key values."""
+        halves = self.halves if recoding is None else self.halves.recoded(recoding)
+        pairs = zip(self.probabilities, self.populations, strict=True)
+        return tuple(Supposed.of(halves.believed(w), populations) for w, populations in pairs)
+
+
+def unique_matches(cases: Sequence[Supposed]) -> tuple[Dis, Measure]:
+    r"""DIS where some links are false, and the measure with the ends of all cases.
 
     Notes
     -----
     A combination of two links stands for people outside the file who have that of a unique link. If both links are
-    true it stands for 2 c people with a true unique one, c = (1 - pi)/pi; if one is, for c with a false one, because
-    where a false link meets a combination of one true link by chance it would as well have met one of none: so each
-    true link of a pair stands for c.
+    true it stands for 2 c of them, c = (1 - pi)/pi, with a true unique one; if one is, for c with a false one: where a
+    false link has the combination of one true link by chance, it could as well have one of none. So each true link of
+    a pair stands for c.
     """
-    true = [float(links.probability[links.frequency == r].sum()) / r for r in (1, 2, 3)]
-    return dis(*true, min(1.0, float(links.probability.sum()) / population), CONFIDENCE)
+    found = []
+    for case in cases:
+        n1, n2, n3 = (float(case.links.probability[case.links.frequency == r].sum()) / r for r in (1, 2, 3))
+        true = float(case.links.probability.sum())
+        found += [dis(n1, n2, n3, min(1.0, true / N) if true > 0 else 1.0, CONFIDENCE) for N in case.populations]
+    first = found[0]
+    return first, Measure(first.value, "", min(one.low for one in found), max(one.high for one in found))
 
 
-def alone(spectrum: Spectrum, formula: Pitman, population: float, n_records: int) -> float:
-    """Expected share of the links whose person is alone in the population."""
-    uniques = float(spectrum.number[spectrum.frequency == 1].sum())
-    return uniques * formula.alone(population) / n_records
-
-
-def matched(spectrum: Spectrum, formula: Pitman, population: float, n_records: int) -> float:
-    """Expected share of the links that are matched to their person: the mean of 1/F, and 0 behind a false link."""
-    found = formula.reciprocal(spectrum.frequency, population)
-    return float((spectrum.number * spectrum.frequency) @ found) / n_records
+def unique_links(cases: Sequence[Supposed]) -> Measure:
+    """Expected share of the links that are true and unique."""
+    method = "expected number of true ones among the unique links, by link probabilities and key values"
+    return expected_share([case.links.probability * (case.links.frequency == 1) for case in cases], method)
 
 
 Total = Callable[[Spectrum, Pitman, float, int], float]
 
 
-def with_interval(total: Total, supposed: Sequence[Supposed], method: str) -> Measure:
+def alone(spectrum: Spectrum, formula: Pitman, population: float, n_records: int) -> float:
+    """Expected share of the records whose person is true and alone in the population."""
+    uniques = float(spectrum.number[spectrum.frequency == 1].sum())
+    return uniques * formula.alone(population) / n_records
+
+
+def matched(spectrum: Spectrum, formula: Pitman, population: float, n_records: int) -> float:
+    """Expected share of the records that are matched to their person: the mean of 1/F, and 0 behind a false link."""
+    found = formula.reciprocal(spectrum.frequency, population)
+    return float((spectrum.number * spectrum.frequency) @ found) / n_records
+
+
+def with_interval(total: Total, cases: Sequence[Supposed], method: str) -> Measure:
     """A share with its interval.
 
     Parameters
     ----------
     total
         `alone` or `matched`.
-    supposed
-        Everything that is possible, what is most likely first.
+    cases
+        Everything that is possible, the most likely first.
     method
         In words.
     """
-    lows, highs = [], []
-    for case in supposed:
-        n, N, spectrum = len(case.links.frequency), case.population, case.links.spectrum
-        value = total(spectrum, case.fit.best, N, n)
-        down = up = 0.0
-        for ends in case.fit.near:
-            at = [total(spectrum, end, N, n) - value for end in ends]
-            down, up = down + min(*at, 0.0) ** 2, up + max(*at, 0.0) ** 2
-        down, up = down * case.fit.dispersion, up * case.fit.dispersion
-        at = [
-            total(o.spectrum, f.best, N, n) - value for o, f in zip(case.other_links, case.other_fits, strict=True)
-        ] or [0.0]
-        chance = value * (1.0 - value) / n  # that the people of this sample are not the average ones
-        lows.append(value - _Z * np.sqrt(down + min(*at, 0.0) ** 2 + chance))
-        highs.append(value + _Z * np.sqrt(up + max(*at, 0.0) ** 2 + chance))
-    first = supposed[0]
-    value = total(first.links.spectrum, first.fit.best, first.population, len(first.links.frequency))
-    return Measure(value, method, max(0.0, float(min(lows))), min(1.0, float(max(highs))))
+    n = len(cases[0].links.frequency)
+    if not n:
+        return Measure(0.0, method, 0.0, 0.0)
+    values, lows, highs = [], [], []
+    for case in cases:
+        spectrum = case.links.spectrum
+        others = [(other.spectrum, fit.best) for other, fit in case.others]
+        for N in case.populations:
+            value, down, up = _parameters_spread(total, spectrum, case.fit, N, n)
+            by_links = [total(other, formula, N, n) - value for other, formula in others]
+            chance = value * (1.0 - value) / n  # the people of this sample are not the average ones
+            values.append(value)
+            lows.append(value - _Z * np.sqrt(down + min(0.0, *by_links, 0.0) ** 2 + chance))
+            highs.append(value + _Z * np.sqrt(up + max(0.0, *by_links, 0.0) ** 2 + chance))
+    return Measure(values[0], method, max(0.0, float(min(lows))), min(1.0, float(max(highs))))
 
 
-def possible_populations(expected: float, fractions: Sequence[float]) -> list[float]:
-    """The number of people in the population, by each sampling fraction of those in both files.
+def _parameters_spread(
+    total: Total, spectrum: Spectrum, fit: PitmanFit, population: float, n: int
+) -> tuple[float, float, float]:
+    """The value, and its variance downwards and upwards by the formula's parameters."""
+    value = total(spectrum, fit.best, population, n)
+    down = up = 0.0
+    for ends in fit.near:
+        moved = [total(spectrum, end, population, n) - value for end in ends]
+        down, up = down + min(0.0, *moved) ** 2, up + max(0.0, *moved) ** 2
+    return value, down * fit.dispersion, up * fit.dispersion
+
+
+def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fraction: Fraction) -> Measure:
+    """Expected correct matches of some records of one file, as a share, with its interval.
 
     Parameters
     ----------
-    expected
-        Matches that are expected, found or not.
+    counts : ndarray of int64, shape (n_cells,)
+        Records of each combination of the file.
+    frequency : ndarray of int64, shape (n_records,)
+        Those with the combination of each of the records sought.
+    fraction
+        Share of the population that is in the file.
     """
-    return [expected / fraction for fraction in fractions]
-
-
-__all__ = ["Supposed", "alone", "matched", "possible_populations", "with_interval"]
-
-
-def mean_over(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Mean of the products; 0 of none."""
-    return float((values * weights).mean()) if len(values) else 0.0
+    fit, asked = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
+    values, lows, highs = [], [], []
+    for share in fraction.possible:
+        value, down, up = _parameters_spread(matched, asked, fit, float(counts.sum()) / share, len(frequency))
+        values.append(value)
+        lows.append(value - _Z * np.sqrt(down))
+        highs.append(value + _Z * np.sqrt(up))
+    return Measure(values[0], "Pitman's formula", max(0.0, float(min(lows))), min(1.0, float(max(highs))))

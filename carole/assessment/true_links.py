@@ -117,6 +117,12 @@ class TrueLinks:
     spread: float
 
     @property
+    def without_uniques(self) -> TrueLinks:
+        """The links that share their combination with others."""
+        kept = self.frequency > 1
+        return TrueLinks(self.frequency[kept], self.probability[kept], self.alike, self.spread)
+
+    @property
     def spectrum(self) -> Spectrum:
         """Expected number of combinations that so many true links have.
 

@@ -256,12 +256,20 @@ class Option(Part):
     effect: dict[str, float]
 
 
-class SupposedFractions(Part):
-    """Sampling fractions."""
+class SupposedFraction(Part):
+    """A sampling fraction that is known within bounds."""
 
-    alice: float
-    bob: float
-    combined: float
+    value: float
+    low: float
+    high: float
+
+
+class SupposedFractions(Part):
+    """Sampling fractions: numbers, or known within bounds."""
+
+    alice: float | SupposedFraction
+    bob: float | SupposedFraction
+    combined: float | SupposedFraction
 
 
 class SupposedVariable(Part):

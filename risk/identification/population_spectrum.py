@@ -53,6 +53,12 @@ class Spectrum:
         there, number = np.unique(counts[counts > 0], return_counts=True)
         return cls(there.astype(np.int64), number.astype(np.float64))
 
+    @classmethod
+    def of_records(cls, frequency: NDArray[np.int64]) -> Spectrum:
+        """From the frequency of each record's combination, where some of its records may be left out."""
+        there, number = np.unique(frequency, return_counts=True)
+        return cls(there.astype(np.int64), number / there)
+
     @property
     def records(self) -> float:
         """Records, n."""
