@@ -172,12 +172,17 @@ def by_variable(
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
     true = [case.links.probability for case in cases]
+    known = [v.holder for v in combined.variables if v.role == "key"]
     found = {}
     for name in combined.with_role("sensitive"):
         (column,) = combined.columns([name])
         levels = len(combined.variables[column].categories)
         values, pair_values = combined.codes[:, column], pairs[:, column]
-        found[name] = learnt(made, values, pair_values, combined.pair_probability, levels, spec, true)
+        # Beside keys of its own file alone a value is its person's, whoever is linked.
+        holder = combined.variables[column].holder
+        hangs = holder != "both" and any(other not in ("both", holder) for other in known)
+        weight = combined.pair_probability
+        found[name] = learnt(made, values, pair_values, weight, levels, spec, true if hangs else ())
     return found
 
 

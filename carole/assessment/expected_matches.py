@@ -173,7 +173,8 @@ def with_interval(total: Total, cases: Sequence[Supposed], method: str) -> Measu
         for N in case.populations:
             value, down, up = _parameters_spread(total, spectrum, case.fit, N, n)
             by_links = [total(other, formula, N, n) - value for other, formula in others]
-            chance = value * (1.0 - value) / n  # the people of this sample are not the average ones
+            # The people of this sample are not the average ones, unless everybody is in it.
+            chance = max(0.0, value * (1.0 - value) / n * (1.0 - spectrum.records / max(N, spectrum.records)))
             values.append(value)
             lows.append(value - _Z * np.sqrt(down + min(0.0, *by_links, 0.0) ** 2 + chance))
             highs.append(value + _Z * np.sqrt(up + max(0.0, *by_links, 0.0) ** 2 + chance))

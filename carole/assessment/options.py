@@ -29,6 +29,8 @@ _BASE = 3
 _EXACT = 200
 """Recodings up to which the search is exact."""
 
+_SEARCHES = 4
+
 SEARCHED = 2_000_000
 """Combinations times merges that may be examined in each step of the search for the smallest recoding."""
 
@@ -237,13 +239,20 @@ def _minimal_merges(
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
     if pairs * len(file.cells) > SEARCHED:
         return []
-    # The limit is on products with link probabilities, which the search does not know.
-    selected = min(1.0, limit / max(float(believed.probabilities[0].mean()), limit, 1e-9))
-    search = minimal_recoding(model.matching, selected, "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1)
-    words = "; ".join(_in_codes(search.recoding, file))
-    if not search.reached or not words:
-        return []
-    return [_option(f"with least loss of information: {words}", _effect(combined, model, search.recoding, believed, spec))]
+    # The search knows the model and not what is judged: where that is larger, it is told to go further.
+    selected = limit
+    for _ in range(_SEARCHES):
+        search = minimal_recoding(
+            model.matching, min(1.0, selected), "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1
+        )
+        words = "; ".join(_in_codes(search.recoding, file))
+        if not search.reached or not words:
+            return []
+        effect = _effect(combined, model, search.recoding, believed, spec)
+        if effect["correct_matches"] <= limit:
+            break
+        selected *= 0.95 * limit / effect["correct_matches"]
+    return [_option(f"with least loss of information: {words}", effect)]
 
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:

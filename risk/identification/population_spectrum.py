@@ -137,6 +137,8 @@ class PitmanFit:
 
         Standard errors are multiplied by its root, as of a quasi-likelihood.
         """
+        if not self.near:
+            return 1.0
         observed = _grouped(self.spectrum.frequency, self.spectrum.number)
         frequency = np.arange(1, int(min(self.best.records, _EDGES[-1] - 1)) + 1)
         expected = _grouped(frequency, expected_number(self.best, frequency))
