@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,7 +246,7 @@ def _with_mean(chance: NDArray[np.float64], false: float) -> NDArray[np.float64]
         moved = odds * np.exp(middle)
         low, high = (middle, high) if float((moved / (1 + moved)).mean()) < false else (low, middle)
     moved = odds * np.exp((low + high) / 2)
-    return 1 - moved / (1 + moved)
+    return np.asarray(1 - moved / (1 + moved))
 
 
 def _estimated(right: NDArray[np.bool_], rng: np.random.Generator) -> LinkageDocument:
@@ -254,9 +255,15 @@ def _estimated(right: NDArray[np.bool_], rng: np.random.Generator) -> LinkageDoc
     good, n = int(seen.sum()), len(seen)
     low, high = beta.ppf([0.025, 0.975], [good + 0.5] * 2, [n - good + 0.5] * 2)
     precision = {"value": good / n, "lower": float(low), "upper": float(high)}
-    check = {"method": "check_field", "precision": precision, "recall": None, "observations": n, "supposes": []}
+    check: dict[str, Any] = {
+        "method": "check_field",
+        "precision": precision,
+        "recall": None,
+        "observations": n,
+        "supposes": [],
+    }
     plain = NO_STATISTICS.linkage.plain()
-    return LinkageDocument.of({**plain, "links": len(right), "quality": [check]}, "linkage")
+    return LinkageDocument.of({**plain, "links": len(right), "quality": [{**check, "supposes": []}]}, "linkage")
 
 
 def _truth(

@@ -1,6 +1,6 @@
-"""What the combined assessment claims of public populations, and what is true: ``python -m benchmarks claimed_combined``.
+"""Claims of the combined assessment beside the truth: ``python -m benchmarks claimed_combined``.
 
-See `_claimed_combined`. eusilc and ses are kept out of all tuning.
+Two linked samples of a public population, see `_claimed_combined`. eusilc and ses are kept out of all tuning.
 """
 
 from __future__ import annotations

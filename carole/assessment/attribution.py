@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,7 +93,8 @@ class SensitiveMeasure:
 
 SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
     "certain_attribution": SensitiveMeasure(
-        lambda learnt: learnt.certain, lambda spec: "key groups of one value, links as decided; expected number of true links in them"
+        lambda learnt: learnt.certain,
+        lambda spec: "key groups of one value, links as decided; expected number of true links in them",
     ),
     "probable_attribution": SensitiveMeasure(
         lambda learnt: learnt.probable,
@@ -108,8 +109,8 @@ SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
     "few_values": SensitiveMeasure(
         lambda learnt: learnt.few,
         lambda spec: (
-            f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true links in"
-            " them"
+            f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true"
+            " links in them"
         ),
     ),
 }
@@ -171,7 +172,7 @@ def by_variable(
     pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
-    true = [case.links.probability for case in cases]
+    true = [probability for case in cases for probability in case.probabilities]
     known = [v.holder for v in combined.variables if v.role == "key"]
     found = {}
     for name in combined.with_role("sensitive"):

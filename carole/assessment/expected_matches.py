@@ -37,7 +37,7 @@ class Supposed:
     fit
         Pitman's formula of the true ones.
     others
-        The same if a standard deviation less, and more, of the false links had halves that go together.
+        The same with as few, and as many, of the false links having halves that go together as its 95 % interval has.
     populations
         People, N: by the sampling fraction, and by either of its ends.
     """
@@ -51,10 +51,16 @@ class Supposed:
     def of(cls, halves: Halves, populations: tuple[float, ...]) -> Supposed:
         """From the halves of the links."""
         best = true_links(halves)
-        ends = {max(0.0, best.alike - best.spread), min(1.0, best.alike + best.spread)} if best.spread else set()
+        reach = _Z * best.spread
+        ends = {max(0.0, best.alike - reach), min(1.0, best.alike + reach)} if reach else set()
         others = [true_links(halves, alike) for alike in sorted(ends)]
         pairs = tuple((other, fit_pitman(other.spectrum)) for other in others)
         return cls(best, fit_pitman(best.spectrum), pairs, populations)
+
+    @property
+    def probabilities(self) -> list[NDArray[np.float64]]:
+        """Probability that each link is true, the most likely first."""
+        return [self.links.probability, *(other.probability for other, _ in self.others)]
 
     @property
     def without_uniques(self) -> Supposed:
@@ -133,7 +139,7 @@ def unique_matches(cases: Sequence[Supposed]) -> tuple[Dis, Measure]:
 def unique_links(cases: Sequence[Supposed]) -> Measure:
     """Expected share of the links that are true and unique."""
     method = "expected number of true ones among the unique links, by link probabilities and key values"
-    return expected_share([case.links.probability * (case.links.frequency == 1) for case in cases], method)
+    return expected_share([p * (case.links.frequency == 1) for case in cases for p in case.probabilities], method)
 
 
 Total = Callable[[Spectrum, Pitman, float, int], float]
@@ -176,8 +182,8 @@ def with_interval(total: Total, cases: Sequence[Supposed], method: str) -> Measu
             # The people of this sample are not the average ones, unless everybody is in it.
             chance = max(0.0, value * (1.0 - value) / n * (1.0 - spectrum.records / max(N, spectrum.records)))
             values.append(value)
-            lows.append(value - _Z * np.sqrt(down + min(0.0, *by_links, 0.0) ** 2 + chance))
-            highs.append(value + _Z * np.sqrt(up + max(0.0, *by_links, 0.0) ** 2 + chance))
+            lows.append(value - np.hypot(_Z * np.sqrt(down + chance), min(0.0, *by_links, 0.0)))
+            highs.append(value + np.hypot(_Z * np.sqrt(up + chance), max(0.0, *by_links, 0.0)))
     return Measure(values[0], method, max(0.0, float(min(lows))), min(1.0, float(max(highs))))
 
 

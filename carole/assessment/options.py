@@ -187,7 +187,7 @@ def _without_uniques(records: KeyedRecords) -> list[dict[str, Any]]:
 def _until_within(
     combined: Combined,
     model: CellRisk,
-    believed: Believed | None,
+    believed: Believed,
     spec: AssessmentSpec,
     measures: Mapping[str, float],
     given: Mapping[str, float],

@@ -217,7 +217,8 @@ def expected_number(formula: Pitman, frequency: NDArray[np.int64]) -> NDArray[np
 
 
 def _grouped(frequency: NDArray[np.int64], number: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.bincount(np.searchsorted(_EDGES, frequency, side="right") - 1, number, len(_EDGES))
+    group = np.searchsorted(_EDGES, frequency, side="right") - 1
+    return np.bincount(group, number, len(_EDGES)).astype(np.float64)
 
 
 def log_likelihood(alpha: float, theta: float, spectrum: Spectrum) -> float:
