@@ -154,7 +154,10 @@ register(
                 " linked records."
             ),
             intruder=f"{_IN_OUTPUT}.",
-            sentence="{value} of the linked records are of one person and unique in the key variables among the linked records.",
+            sentence=(
+                "{value} of the linked records are of one person and unique in the key variables among the linked"
+                " records."
+            ),
             method="uniques counted, false links among them taken away; with a 95 % interval",
             question=FOUND,
             place=5,
@@ -230,7 +233,10 @@ register(
         DisclosureMeasure(
             name="probable_attribution",
             title="Something sensitive is hardly in doubt",
-            meaning="Expected share of the linked records of whose sensitive value the keys leave little doubt, and rightly.",
+            meaning=(
+                "Expected share of the linked records of whose sensitive value the keys leave little doubt, and"
+                " rightly."
+            ),
             intruder=f"{_IN_OUTPUT}; link probabilities are taken into account.",
             sentence="Of {value} of the linked records the keys leave little doubt of the sensitive value.",
             method="expected counts; posterior of the record's own value at least 1 - `doubt`; with a 95 % interval",
