@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binomtest
 
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
-from tests.carole.engine.no_statistics import NO_STATISTICS
 from tryst.carole.assessment import Combined, assess
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.specification import Specification, load_specification
@@ -255,15 +254,19 @@ def _estimated(right: NDArray[np.bool_], rng: np.random.Generator) -> LinkageDoc
     good, n = int(seen.sum()), len(seen)
     low, high = beta.ppf([0.025, 0.975], [good + 0.5] * 2, [n - good + 0.5] * 2)
     precision = {"value": good / n, "lower": float(low), "upper": float(high)}
-    check: dict[str, Any] = {
-        "method": "check_field",
-        "precision": precision,
-        "recall": None,
-        "observations": n,
-        "supposes": [],
+    check: dict[str, Any] = {"method": "check_field", "precision": precision, "recall": None, "observations": n}
+    linkage: dict[str, Any] = {
+        "pairs": len(right),
+        "candidates": len(right),
+        "kept": len(right),
+        "links": len(right),
+        "unlinked": {"alice": 0, "bob": 0},
+        "threshold": 0.5,
+        "histogram": {"edges": [0.0, 1.0], "counts": [0]},
+        "blocking": None,
+        "quality": [{**check, "supposes": []}],
     }
-    plain = NO_STATISTICS.linkage.plain()
-    return LinkageDocument.of({**plain, "links": len(right), "quality": [{**check, "supposes": []}]}, "linkage")
+    return LinkageDocument.of(linkage, "linkage")
 
 
 def _truth(

@@ -211,10 +211,10 @@ def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fractio
     fraction
         Share of the population that is in the file.
     """
-    fit, asked = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
+    fit, requested = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
     values, lows, highs = [], [], []
     for share in fraction.possible:
-        value, down, up = _parameters_spread(matched, asked, fit, float(counts.sum()) / share, len(frequency))
+        value, down, up = _parameters_spread(matched, requested, fit, float(counts.sum()) / share, len(frequency))
         values.append(value)
         lows.append(value - _Z * np.sqrt(down))
         highs.append(value + _Z * np.sqrt(up))

@@ -143,7 +143,7 @@ def _effect(
 def _keyed(
     combined: Combined, model: CellRisk, recoding: Recoding, believed: Believed, spec: AssessmentSpec
 ) -> KeyedRecords:
-    """The linked records after a recoding; which links are true is told by the recoded values."""
+    """The linked records after a recoding; which links are true follows from the recoded values."""
     cases = believed.cases(_rows_recoded(combined, model, recoding))
     return KeyedRecords(model.after(recoding), cases, spec.fractions.of("combined").value, model.method)
 
@@ -239,7 +239,7 @@ def _minimal_merges(
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
     if pairs * len(file.cells) > SEARCHED:
         return []
-    # The search knows the model and not what is judged: where that is larger, it is told to go further.
+    # The search knows the model and not what is judged: where that is larger, it has to go further.
     selected = limit
     for _ in range(_SEARCHES):
         search = minimal_recoding(

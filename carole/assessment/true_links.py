@@ -1,6 +1,6 @@
 r"""Which links are true, given the key values that they put together.
 
-A false link puts together the halves of two people. Most such combinations are nobody's, so that false links are unique
+A false link puts together the halves of two people. No one has most such combinations, so that false links are unique
 more often than true ones, and a unique link is more often false than its link probability says. With w the link
 probability and k the number of links that have the combination (:data:`CLASSES`),
 
@@ -33,7 +33,7 @@ DRAWS = 20_000
 
 _SEED = 20
 _GRID = np.linspace(0.0, 1.0, 41)
-_LEAST = 1e-6  # probability of a class, so that no link is impossible
+_MINIMUM = 1e-6  # probability of a class, so that no link is impossible
 
 Rows = NDArray[np.int32]
 
@@ -163,9 +163,9 @@ def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
 
     def laws(share: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         strange = (1.0 - share) * false
-        true = np.maximum((seen - strange * at_random) / (n - strange), _LEAST) if strange < n else seen / n
+        true = np.maximum((seen - strange * at_random) / (n - strange), _MINIMUM) if strange < n else seen / n
         true = true / true.sum()
-        wrong = np.maximum((1.0 - share) * at_random + share * true, _LEAST)
+        wrong = np.maximum((1.0 - share) * at_random + share * true, _MINIMUM)
         return true, wrong / wrong.sum()
 
     def posterior(share: float) -> NDArray[np.float64]:

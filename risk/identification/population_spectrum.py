@@ -196,8 +196,8 @@ def fit_pitman(spectrum: Spectrum) -> PitmanFit:
 def _parameters(x: NDArray[np.float64], K: float) -> tuple[float, float]:
     """Alpha and theta of two numbers without bounds."""
     alpha = max(1.0 - float(np.exp(x[0])), _LOWEST)
-    least = -alpha if alpha >= 0 else -alpha * K
-    return alpha, least + float(np.exp(x[1]))
+    minimum = -alpha if alpha >= 0 else -alpha * K
+    return alpha, minimum + float(np.exp(x[1]))
 
 
 def _loss(x: NDArray[np.float64], spectrum: Spectrum) -> float:
@@ -237,10 +237,10 @@ def log_likelihood(alpha: float, theta: float, spectrum: Spectrum) -> float:
 
 def _near(best: Pitman, spectrum: Spectrum) -> tuple[tuple[Pitman, Pitman], ...]:
     K = spectrum.combinations
-    least = -best.alpha if best.alpha >= 0 else -best.alpha * K
-    if best.theta - least <= 0 or best.alpha > 1 - 1e-8:
+    minimum = -best.alpha if best.alpha >= 0 else -best.alpha * K
+    if best.theta - minimum <= 0 or best.alpha > 1 - 1e-8:
         return ()
-    x = np.array([np.log1p(-best.alpha), np.log(best.theta - least)])
+    x = np.array([np.log1p(-best.alpha), np.log(best.theta - minimum)])
     curvature = np.empty((2, 2))
     steps = np.eye(2) * _STEP
     for i in range(2):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_what_is_believed_is_bayes_theorem_by_how_often_a_combination_occurs() -
     halves = small(w)
     often = Counter(map(tuple, halves.links.tolist()))
     # A half put together stands in place of the link that it is of.
-    mixed = Counter()
+    mixed: dict[int, float] = defaultdict(float)
     for row, of in zip(halves.mixed.tolist(), halves.mixed_of.tolist(), strict=True):
         without = Counter(map(tuple, np.delete(halves.links, of, axis=0).tolist()))
         mixed[without[tuple(row)] + 1] += 1 / 5
@@ -67,7 +68,7 @@ def test_the_expected_spectrum_is_that_of_all_ways_in_which_links_may_be_false()
     chance = {1: 0.5, 2: 0.7, 3: 0.9}
     frequency = np.array([3, 3, 3, 2, 2, 1, 1])
     found = TrueLinks(frequency, np.array([chance[k] for k in frequency.tolist()]), 0.0, 0.0).spectrum
-    expected: Counter[int] = Counter()
+    expected: dict[int, float] = defaultdict(float)
     for right in product((0, 1), repeat=7):
         weight = np.prod([chance[k] if r else 1 - chance[k] for k, r in zip(frequency.tolist(), right, strict=True)])
         for size in (sum(right[:3]), sum(right[3:5]), right[5], right[6]):
@@ -85,7 +86,7 @@ def test_without_doubt_nothing_changes_and_without_evidence_half_is_supposed() -
     assert even.spread > 0.2
 
 
-MEASURES = {
+MEASURES: dict[str, Callable[[tuple[Supposed, ...]], Measure]] = {
     "sample_uniques": unique_links,
     "correct_unique_matches": lambda cases: unique_matches(cases)[1],
     "population_uniques": lambda cases: with_interval(alone, cases, ""),
