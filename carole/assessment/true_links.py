@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from tryst.carole.assessment.combined import Combined
 from tryst.risk.identification.population_spectrum import Spectrum
@@ -128,6 +127,8 @@ class TrueLinks:
 
         Each link of a combination is true with the mean probability of those whose combination occurs as often.
         """
+        from scipy.stats import binom  # slow to import, and a service starts without it
+
         sizes, which = np.unique(self.frequency, return_inverse=True)
         true = np.bincount(which, self.probability) / np.bincount(which)
         cells = np.bincount(which) / sizes
