@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
 
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.document import Count, Document, Part, Share, one_length
@@ -113,7 +113,10 @@ class IdentificationPart(Part):
     own_file: dict[str, OwnFileMatches] | None = None
     """By custodian."""
     highest_risk_records: list[KeySet] | None = None
-    suda: SpecialUniques | None = None
+    special_uniques: SpecialUniques | None = Field(
+        default=None, validation_alias=AliasChoices("special_uniques", "suda")
+    )
+    """Of documents of before, also `suda`, which is the name of a score."""
 
 
 class SensitiveVariable(Part):

@@ -7,10 +7,12 @@ import typer
 from tryst.risk.commands.attribution import app as attribution
 from tryst.risk.commands.attribution import tables
 from tryst.risk.commands.identification import identify
+from tryst.risk.commands.magnitude import magnitude
 from tryst.risk.commands.models import models
 
 app = typer.Typer(help="Disclosure risk of tables and records. Nothing is sent anywhere.", no_args_is_help=True)
 app.command("identify")(identify)
 app.command("tables")(tables)
+app.command("magnitude")(magnitude)
 app.command("models")(models)
 app.add_typer(attribution, name="attribution")

@@ -77,7 +77,7 @@ def _charts(document: Mapping[str, Any], ways: Mapping[str, Any]) -> dict[str, C
         drawn["sizes"] = charts.sizes_chart(found["group_sizes"])
     if found.get("own_file") and "correct_matches" in document["measures"]:
         drawn["linking"] = charts.linking_chart(document)
-    shares = found.get("suda", {}).get("by_variable", [])
+    shares = found.get("special_uniques", {}).get("by_variable", [])
     if any(row["share"] > 0 for row in shares):
         drawn["variables"] = charts.variables_chart(shares)
     if ways["rows"]:
