@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment import Combined
-from tryst.carole.assessment.attribution import attribution
+from tryst.carole.assessment.attribution import Groups, attribution, learnt
 from tryst.carole.assessment.publication import recovery
 from tryst.common.specification import Specification, load_specification
 from tryst.risk.models.counts import distinct_rows
@@ -134,7 +134,7 @@ def built(
     ideal_rows = (both.astype(np.int64), place[alices[both]].astype(np.int64))
     sure = np.ones(len(both))
     ideal = Combined(variables, files["alice"], files["bob"], *ideal_rows, sure, *ideal_rows, sure)
-    truth = _identified(combined, everybody, right, files) | _attributed(ideal, spec)
+    truth = _identified(combined, everybody, right, files) | _attributed(ideal, spec) | _learnt(combined, right, spec)
     return Built(combined, spec, truth)
 
 
@@ -162,14 +162,33 @@ def _identified(
 
 
 def _attributed(ideal: Combined, spec: Specification) -> dict[str, float]:
-    """The same attribution measures of the combined output as it would be without an error."""
+    """Measures of the combined output as it would be without an error."""
     policy = spec.assessment
     assert policy is not None
-    measured = {name: measure.value for name, measure in attribution(ideal, policy).measures.items()}
-    keys = ideal.columns(ideal.with_role("key"))
-    _, own = _counted(ideal.codes[:, keys], ideal.codes[:, keys])
+    gain = attribution(ideal, policy).measures["attribution_gain"].value
     recovered = recovery(ideal, policy.tables, policy.known_people).probability
-    return {**measured, "sample_uniques": float((own == 1).mean()), "subtraction": recovered}
+    return {"attribution_gain": gain, "subtraction": recovered}
+
+
+def _learnt(combined: Combined, right: NDArray[np.bool_], spec: Specification) -> dict[str, float]:
+    """What is learnt of the linked records that are of one person; and those of them that are unique."""
+    policy = spec.assessment
+    assert policy is not None
+    keys = combined.columns(combined.with_role("key"))
+    codes, pairs = combined.codes, combined.pair_codes
+    groups = Groups.of(codes[:, keys], pairs[:, keys])
+    every = [
+        learnt(
+            groups, codes[:, q], pairs[:, q], combined.pair_probability, len(variable.categories), policy,
+            [right.astype(np.float64)],
+        )
+        for q, variable in enumerate(combined.variables)
+        if variable.role == "sensitive"
+    ]  # fmt: skip
+    shares = ("certain_attribution", "probable_attribution", "few_values")
+    _, own = _counted(codes[:, keys], codes[:, keys])
+    unique = {"sample_uniques": float((right & (own == 1)).mean())}
+    return {name: max(one.measure(name) for one in every) for name in shares} | unique
 
 
 def _counted(records: NDArray[np.int32], people: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -46,11 +46,14 @@ class Compared:
     assessed, true : ndarray of float64, shape (n_replicates,)
     misses
         Replicates whose truth lies outside of the interval; None for a measure without one.
+    width
+        Mean width of the interval; 0 without one.
     """
 
     assessed: NDArray[np.float64]
     true: NDArray[np.float64]
     misses: int | None
+    width: float
 
     @property
     def bias(self) -> float:
@@ -67,20 +70,22 @@ def replicates(
     traits: Sequence[Trait], size: int, fractions: tuple[float, float], number: int, seed: int
 ) -> dict[str, Compared]:
     """Compare every measure with the truth; the r-th replicate is drawn with the seed ``[seed, r]``."""
-    found: dict[str, list[tuple[float, float, bool | None]]] = {}
+    found: dict[str, list[tuple[float, float, bool | None, float]]] = {}
     for r in range(number):
         # A limit that holds: nothing need be searched that would lower the risk.
         made = built(traits, size, fractions, np.random.default_rng([seed, r]), "correct_matches: 1")
         measures = assess(made.combined, made.spec, "0" * 32).document["measures"]
         for name, true in made.truth.items():
             entry = measures[name]
-            missed = None if entry["upper"] is None else not entry["lower"] <= true <= entry["upper"]
-            found.setdefault(name, []).append((entry["value"], true, missed))
+            low, high = entry["lower"], entry["upper"]
+            missed = None if high is None else not low - 1e-9 <= true <= high + 1e-9
+            found.setdefault(name, []).append((entry["value"], true, missed, 0.0 if high is None else high - low))
     return {
         name: Compared(
-            np.array([value for value, _, _ in rows]),
-            np.array([true for _, true, _ in rows]),
-            None if rows[0][2] is None else sum(bool(missed) for _, _, missed in rows),
+            np.array([value for value, *_ in rows]),
+            np.array([true for _, true, *_ in rows]),
+            None if rows[0][2] is None else sum(bool(missed) for _, _, missed, _ in rows),
+            float(np.mean([width for *_, width in rows])),
         )
         for name, rows in ((name, found[name]) for name in MEASURES if name in found)
     }

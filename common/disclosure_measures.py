@@ -149,10 +149,16 @@ register(
         DisclosureMeasure(
             name="sample_uniques",
             title="Unique records",
-            meaning="Share of the linked records that are unique in the key variables among the linked records.",
+            meaning=(
+                "Expected share of the linked records that are of one person and unique in the key variables among the"
+                " linked records."
+            ),
             intruder=f"{_IN_OUTPUT}.",
-            sentence="{value} of the linked records are unique in the key variables among the linked records.",
-            method="counted",
+            sentence=(
+                "{value} of the linked records are of one person and unique in the key variables among the linked"
+                " records."
+            ),
+            method="uniques counted, false links among them taken away; with a 95 % interval",
             question=FOUND,
             place=5,
         ),
@@ -162,7 +168,7 @@ register(
             meaning="Probability that a match of a person with a unique linked record is correct.",
             intruder=f"{_KEYS}, goes through the population, and accepts everyone who matches a unique record.",
             sentence="Of the people who match a unique linked record, {value} are the right person.",
-            method="DIS, with a 95 % interval",
+            method="DIS of the true links, with a 95 % interval",
             question=FOUND,
             place=2,
         ),
@@ -172,7 +178,7 @@ register(
             meaning="Expected share of the linked records that are unique in the population.",
             intruder=f"{_KEYS}, and is certain of a match if no one else in the population has the same values.",
             sentence="{value} of the linked records are expected to be unique in the population.",
-            method="model",
+            method="Pitman's formula of the true links, with a 95 % interval",
             question=FOUND,
             place=4,
         ),
@@ -182,7 +188,7 @@ register(
             meaning="Expected share of the linked records that an intruder who knows the keys matches to their person.",
             intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
             sentence="{value} of the linked records are expected to be matched to the right person.",
-            method="model",
+            method="Pitman's formula of the true links, with a 95 % interval",
             question=FOUND,
             place=1,
         ),
@@ -192,7 +198,7 @@ register(
             meaning="Greatest probability of any linked record to be matched to its person.",
             intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
             sentence="The linked record at highest risk is matched to the right person with probability {value}.",
-            method="model",
+            method="model, times the probability that the link is true",
             question=FOUND,
             place=3,
             unit="probability",
@@ -206,20 +212,20 @@ register(
                 " alone."
             ),
             sentence="Linking raises the share of these people who are matched correctly by {value}.",
-            method="model of each file; against the file where it is smaller",
+            method="Pitman's formula of each file; against the file where it is smaller; with a 95 % interval",
             question=FOUND,
             place=6,
         ),
         DisclosureMeasure(
             name="certain_attribution",
             title="Something sensitive follows for certain",
-            meaning="Share of the linked records whose sensitive value follows from their keys with certainty.",
+            meaning="Expected share of the linked records whose sensitive value follows from their keys, and rightly.",
             intruder=f"{_IN_OUTPUT}.",
             sentence=(
                 "Of {value} of the linked records the sensitive value follows from the keys: all with these keys have"
                 " it."
             ),
-            method="counted",
+            method="counted, false links taken away; with a 95 % interval",
             question=LEARNT,
             place=1,
             needs="sensitive",
@@ -227,10 +233,13 @@ register(
         DisclosureMeasure(
             name="probable_attribution",
             title="Something sensitive is hardly in doubt",
-            meaning="Share of the linked records of whose sensitive value the keys leave little doubt.",
+            meaning=(
+                "Expected share of the linked records of whose sensitive value the keys leave little doubt, and"
+                " rightly."
+            ),
             intruder=f"{_IN_OUTPUT}; link probabilities are taken into account.",
             sentence="Of {value} of the linked records the keys leave little doubt of the sensitive value.",
-            method="expected counts; posterior of the record's own value at least 1 - `doubt`",
+            method="expected counts; posterior of the record's own value at least 1 - `doubt`; with a 95 % interval",
             question=LEARNT,
             place=2,
             needs="sensitive",
@@ -250,10 +259,13 @@ register(
         DisclosureMeasure(
             name="few_values",
             title="Too few different values",
-            meaning=("Share of the linked records whose key group has fewer different sensitive values than required."),
+            meaning=(
+                "Expected share of the linked records that are of one person and whose key group has fewer different"
+                " sensitive values than required."
+            ),
             intruder=f"{_IN_OUTPUT}.",
             sentence=("{value} of the linked records are in a key group with too few different sensitive values."),
-            method="counted; fewer than `min_values`",
+            method="counted, fewer than `min_values`, false links taken away; with a 95 % interval",
             question=LEARNT,
             place=4,
             needs="sensitive",

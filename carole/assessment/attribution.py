@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.expected_matches import Supposed
+from tryst.carole.assessment.inferred_values import expected_share
 from tryst.carole.assessment.measures import Measure
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import AssessmentSpec
@@ -65,53 +67,68 @@ class Learnt:
         Smallest number of different values in a group; 0 where no record has a value.
     """
 
-    certain: float
-    probable: float
-    few: float
+    certain: Measure
+    probable: Measure
+    few: Measure
     gain: float
     excluded: float
     diversity: int
 
     def measure(self, name: str) -> float:
         """One of `SENSITIVE_MEASURES`."""
-        return SENSITIVE_MEASURES[name].of(self)
+        return SENSITIVE_MEASURES[name].of(self).value
+
+    def judged(self, name: str) -> float:
+        """The value compared with the limit."""
+        return SENSITIVE_MEASURES[name].of(self).judged
 
 
 @dataclass(frozen=True)
 class SensitiveMeasure:
     """How a measure follows from what key groups disclose about one sensitive variable, and its method in words."""
 
-    of: Callable[[Learnt], float]
+    of: Callable[[Learnt], Measure]
     method: Callable[[AssessmentSpec], str]
 
 
 SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
     "certain_attribution": SensitiveMeasure(
-        lambda learnt: learnt.certain, lambda spec: "counted by key group among the links as decided"
+        lambda learnt: learnt.certain,
+        lambda spec: "key groups of one value, links as decided; expected number of true links in them",
     ),
     "probable_attribution": SensitiveMeasure(
         lambda learnt: learnt.probable,
         lambda spec: (
-            f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group"
+            f"posterior of the record's own value at least {1 - spec.doubt:g}, from expected counts by key group;"
+            " expected number of true links among these"
         ),
     ),
     "attribution_gain": SensitiveMeasure(
-        lambda learnt: learnt.gain, lambda spec: "posterior less prior, from expected counts by key group"
+        lambda learnt: Measure(learnt.gain, ""), lambda spec: "posterior less prior, from expected counts by key group"
     ),
     "few_values": SensitiveMeasure(
         lambda learnt: learnt.few,
-        lambda spec: f"key groups of fewer than {spec.min_values} different values, links as decided",
+        lambda spec: (
+            f"key groups of fewer than {spec.min_values} different values, links as decided; expected number of true"
+            " links in them"
+        ),
     ),
 }
 """The measures decided by the worst sensitive variable; known after a recoding of the keys."""
 
 
-def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
-    """The measures of all sensitive variables; none where there is no such variable."""
+def attribution(combined: Combined, spec: AssessmentSpec, cases: Sequence[Supposed] = ()) -> Attribution:
+    """The measures of all sensitive variables; none where there is no such variable.
+
+    Parameters
+    ----------
+    cases
+        Which links are true, by everything that is possible; none: all are.
+    """
     names = combined.with_role("sensitive")
     if not names:
         return Attribution({}, [])
-    found = by_variable(combined, combined.with_role("key"), spec)
+    found = by_variable(combined, combined.with_role("key"), spec, cases)
     document = []
     for name in names:
         learnt = found[name]
@@ -130,29 +147,43 @@ def attribution(combined: Combined, spec: AssessmentSpec) -> Attribution:
         )
     measures = {}
     for measure, made in SENSITIVE_MEASURES.items():
-        worst = max(names, key=lambda name: made.of(found[name]))
-        measures[measure] = Measure(made.of(found[worst]), f"{made.method(spec)}; worst for {worst}")
+        worst = max(names, key=lambda name: found[name].judged(measure))
+        how = f"{made.method(spec)}; worst for {worst}"
+        measures[measure] = replace(made.of(found[worst]), method=how)
     return Attribution(measures, document)
 
 
 def by_variable(
-    combined: Combined, keys: list[str], spec: AssessmentSpec, groups: Groups | None = None
+    combined: Combined,
+    keys: list[str],
+    spec: AssessmentSpec,
+    cases: Sequence[Supposed] = (),
+    groups: Groups | None = None,
 ) -> dict[str, Learnt]:
     """What the key groups disclose about every sensitive variable.
 
     Parameters
     ----------
+    cases
+        Which links are true, by everything that is possible; none: all are.
     groups
         By default those of `keys`; others where keys are recoded.
     """
     pairs = combined.pair_codes
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
+    true = [probability for case in cases for probability in case.probabilities]
+    known = [v.holder for v in combined.variables if v.role == "key"]
     found = {}
     for name in combined.with_role("sensitive"):
         (column,) = combined.columns([name])
         levels = len(combined.variables[column].categories)
-        found[name] = learnt(made, combined.codes[:, column], pairs[:, column], combined.pair_probability, levels, spec)
+        values, pair_values = combined.codes[:, column], pairs[:, column]
+        # Beside keys of its own file alone a value is its person's, whoever is linked.
+        holder = combined.variables[column].holder
+        hangs = holder != "both" and any(other not in ("both", holder) for other in known)
+        weight = combined.pair_probability
+        found[name] = learnt(made, values, pair_values, weight, levels, spec, true if hangs else ())
     return found
 
 
@@ -163,6 +194,7 @@ def learnt(
     weight: NDArray[np.float64],
     levels: int,
     spec: AssessmentSpec,
+    true: Sequence[NDArray[np.float64]] = (),
 ) -> Learnt:
     """What key groups disclose about one sensitive variable.
 
@@ -172,16 +204,27 @@ def learnt(
         Codes of the linked records and of the pairs; -1 where missing: these carry no information.
     weight
         Link probability of each pair.
+    true
+        Probability that each linked record is of one person, once for everything that is possible; none: all are.
 
     Notes
     -----
-    Certainty, exclusion and diversity use the links as decided; the posterior uses expected counts, so that a
+    Behind a false link there are two people, of whom nothing is learnt rightly: records count as far as they are
+    true. Certainty, exclusion and diversity use the links as decided; the posterior uses expected counts, so that a
     doubtful link discloses less. The prior is the expected distribution over all groups. O(n log n).
     """
     there = values >= 0
     n = len(values)
     if not there.any():
-        return Learnt(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+        nothing = Measure(0.0, "")
+        return Learnt(nothing, nothing, nothing, 0.0, 0.0, 0)
+    right = [each[there] for each in true] or [np.ones(int(there.sum()))]
+
+    def share(which: NDArray[np.bool_]) -> Measure:
+        if not true:
+            return Measure(float(which.sum()) / n, "")
+        return expected_share([np.concatenate([each * which, np.zeros(n - len(each))]) for each in right], "")
+
     group, value = groups.of_record[there], values[there].astype(np.int64)
     number = int(max(group.max(), groups.of_pair.max(initial=0))) + 1
     own = np.unique(group * levels + value)
@@ -195,9 +238,9 @@ def learnt(
     chance = np.where(cells[at] == group * levels + value, posterior[at], prior[value]) if len(cells) else prior[value]
     rises = posterior[inside[cells // levels]] - prior[cells[inside[cells // levels]] % levels]
     return Learnt(
-        certain=float(sizes[different == 1].sum()) / n,
-        probable=float((chance >= 1.0 - spec.doubt).sum()) / n,
-        few=float(sizes[different < spec.min_values].sum()) / n,
+        certain=share(different[group] == 1),
+        probable=share(chance >= 1.0 - spec.doubt),
+        few=share(different[group] < spec.min_values),
         gain=float(rises.max(initial=0.0)),
         excluded=float(sizes[different < occurring].sum()) / n,
         diversity=int(different[inside].min()),

@@ -145,9 +145,10 @@ def assess(
     before = accumulated([json.loads(report) for report in earlier], [v.name for v in attacked.variables])
     left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)
     progress("assess", 0.0)
-    found = identification(combined, policy.fractions, left)
+    found = identification(combined, policy.fractions, left, linkage)
     progress("assess", 0.5)
-    learnt = attribution(combined, policy)
+    cases = () if found.believed is None else found.believed.cases()
+    learnt = attribution(combined, policy, cases)
     tables = publication(attacked, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, codes)
     differ = differences(combined.variables, counts, released, ladders_of(spec) if ladders is None else ladders)
@@ -165,10 +166,10 @@ def assess(
         if name in measured
     }
     judged = {name: float(value["judged"]) for name, value in measures.items()}
-    values = by_variable(combined, combined.with_role("key"), policy)
+    values = by_variable(combined, combined.with_role("key"), policy, cases)
     past = before.over([variable.name for variable in combined.variables])
     ways = (
-        options(combined, found.model, found.trust, policy, judged, values, members.document, past, model)
+        options(combined, found.model, found.believed, policy, judged, values, members.document, past, model)
         if advise
         else []
     )

@@ -12,14 +12,24 @@ from numpy.typing import NDArray
 
 from tryst.carole.assessment.cell_risk import CellRisk, Cells, cell_risk
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.expected_matches import (
+    Believed,
+    Supposed,
+    alone,
+    matched,
+    own_matches,
+    unique_links,
+    unique_matches,
+    with_interval,
+)
 from tryst.carole.assessment.keys import key_file
-from tryst.carole.assessment.measures import CONFIDENCE, Measure
+from tryst.carole.assessment.measures import Measure
 from tryst.carole.engine.resources import Resources
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import Fractions
-from tryst.risk.identification.file_level import dis
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.suda import largest_within, minimal_uniques
 from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
@@ -38,18 +48,23 @@ class KeyedRecords:
     ----------
     cells
         Combinations of key values, with the model's estimates for each.
-    trust : ndarray of float64, shape (n_records,)
-        Link probability of each record.
+    cases
+        Which links are true and how many people there are, by everything that is possible; the most likely first.
     fraction
-        Sampling fraction of the combined output.
+        Sampling fraction of those in both files.
     model
         The model, in words.
     """
 
     cells: Cells
-    trust: NDArray[np.float64]
+    cases: tuple[Supposed, ...]
     fraction: float
     model: str
+
+    @property
+    def trust(self) -> NDArray[np.float64]:
+        """Probability that each link is true, float64, shape (n_records,)."""
+        return self.cases[0].links.probability
 
     @cached_property
     def chance(self) -> NDArray[np.float64]:
@@ -59,7 +74,15 @@ class KeyedRecords:
     @property
     def how(self) -> str:
         """The method of the model's estimates for each record."""
-        return f"{self.model}; sampling fraction {self.fraction:g}; times the link probability of each record"
+        return f"{self.model}; sampling fraction {self.fraction:g}; times the probability that each link is true"
+
+    @property
+    def how_total(self) -> str:
+        """The method of the totals."""
+        return (
+            "Pitman's formula from how many true links share each combination;"
+            f" {self.cases[0].links.probability.sum():.5g} true links expected, sampling fraction {self.fraction:g}"
+        )
 
     @property
     def without_uniques(self) -> KeyedRecords:
@@ -67,32 +90,23 @@ class KeyedRecords:
         kept = ~self.cells.unique
         counts = np.where(self.cells.counts == 1, 0, self.cells.counts)
         cells = replace(self.cells, counts=counts, of_record=self.cells.of_record[kept])
-        return replace(self, cells=cells, trust=self.trust[kept])
-
-
-def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    return float(values.mean()) if len(values) else 0.0
+        return replace(self, cells=cells, cases=tuple(case.without_uniques for case in self.cases))
 
 
 def _unique_matches(records: KeyedRecords) -> Measure:
-    unique = records.cells.unique
-    trust = float(records.trust[unique].mean()) if unique.any() else 1.0
-    n1, n2, n3 = (float((records.cells.counts == r).sum()) for r in (1, 2, 3))
-    found = dis(n1, n2, n3, records.fraction, CONFIDENCE)
+    found, measure = unique_matches(records.cases)
     how = (
-        f"DIS from {found.uniques} uniques and {int(found.pairs)} pairs, sampling fraction {records.fraction:g}, times"
-        f" the mean link probability {trust:.4g} of the uniques; the limit is applied to the upper end"
+        f"DIS from {found.uniques} uniques and {found.pairs:.5g} pairs that are expected among the true links, sampling"
+        f" fraction {records.fraction:g}; the limit is applied to the upper end"
     )
-    return Measure(found.value * trust, how, found.low * trust, found.high * trust)
+    return replace(measure, method=how)
 
 
 KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
-    "sample_uniques": lambda records: Measure(_mean(records.cells.unique), "counted among the linked records"),
+    "sample_uniques": lambda records: unique_links(records.cases),
     "correct_unique_matches": _unique_matches,
-    "population_uniques": lambda records: Measure(
-        _mean(records.cells.alone[records.cells.of_record] * records.trust), records.how
-    ),
-    "correct_matches": lambda records: Measure(_mean(records.chance), records.how),
+    "population_uniques": lambda records: with_interval(alone, records.cases, records.how_total),
+    "correct_matches": lambda records: with_interval(matched, records.cases, records.how_total),
     "largest_record_risk": lambda records: Measure(float(records.chance.max(initial=0.0)), records.how),
 }
 """The measures that follow from the key values, and are known after a recoding of them without a new fit."""
@@ -110,8 +124,8 @@ class Identification:
         The rest, ready for JSON.
     model
         Of the combined output; None where there is no record or no key.
-    trust
-        float64, shape (n_records,): link probability of each linked record.
+    believed
+        What is possible of the links; None where there is no record or no key.
     warnings
         Limitations a reader must know.
     """
@@ -119,11 +133,13 @@ class Identification:
     measures: Mapping[str, Measure]
     document: dict[str, Any]
     model: CellRisk | None
-    trust: NDArray[np.float64]
+    believed: Believed | None
     warnings: tuple[ResultWarning, ...]
 
 
-def identification(combined: Combined, fractions: Fractions, left: Resources) -> Identification:
+def identification(
+    combined: Combined, fractions: Fractions, left: Resources, linkage: LinkageDocument | None = None
+) -> Identification:
     """Measures of the combined output, and of the same people in each file alone.
 
     Parameters
@@ -132,33 +148,28 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
         The combined output, and each file's share of the population.
     left
         Memory and threads for the search for minimal sample uniques.
+    linkage
+        The run's decision, with the estimates of its quality.
 
     Notes
     -----
     A false link combines two people, so a match with it is never correct. Probabilities of correct matches are
-    therefore multiplied by the record's link probability.
+    therefore multiplied by the probability that the link is true, given its key values (`true_links`).
     """
     names = combined.with_role("key")
-    file = key_file(combined.codes[:, combined.columns(names)], names, fractions.combined)
-    trust = combined.probability
+    share = fractions.of("combined")
+    file = key_file(combined.codes[:, combined.columns(names)], names, share.value)
     if file is None:
         nothing = Measure(0.0, "there is no linked record")
         measures = dict.fromkeys((*KEY_MEASURES, "gain_over_own_file"), nothing)
-        return Identification(measures, {"keys": names, "method": None}, None, trust, ())
+        return Identification(measures, {"keys": names, "method": None}, None, None, ())
     model = cell_risk(file)
-    records = KeyedRecords(model.now, trust, fractions.combined, model.method)
+    believed = Believed.of(combined, share, linkage)
+    records = KeyedRecords(model.now, believed.cases(), share.value, model.method)
     found = {name: compute(records) for name, compute in KEY_MEASURES.items()}
-    cells, correct_matches = records.cells, found["correct_matches"].value
-    alone: dict[str, float] = {}
-    methods: dict[str, str] = {}
-    for side in Side:
-        alone[str(side)], methods[str(side)] = own_file_matches(combined, side, fractions)
-    minimum = min(alone.values())
-    found["gain_over_own_file"] = Measure(
-        max(0.0, correct_matches - minimum),
-        "correct_matches less that of the same people in the file where it is smaller; "
-        + "; ".join(f"{side}: {alone[side]:.3g} by {methods[side]}" for side in alone),
-    )
+    cells, matches = records.cells, found["correct_matches"]
+    alone_in = {str(side): own_file_matches(combined, side, fractions) for side in Side}
+    found["gain_over_own_file"] = _gain(matches, alone_in)
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     numbers, _ = np.histogram(np.clip(records.chance, 0.0, 1.0), edges)
     document = {
@@ -170,29 +181,46 @@ def identification(combined: Combined, fractions: Fractions, left: Resources) ->
         "group_sizes": _group_sizes(cells),
         "own_file": {
             side: {
-                "correct_matches": alone[side],
-                "gain": correct_matches - alone[side],
-                "method": methods[side],
+                "correct_matches": own.value,
+                "gain": matches.value - own.value,
+                "method": own.method,
                 "keys": combined.with_role("key", Side(side)),
             }
-            for side in alone
+            for side, own in alone_in.items()
         },
     }
     special, warnings = _special(model, left)
-    return Identification(found, {**document, **special}, model, trust, (*model.warnings, *warnings))
+    return Identification(found, {**document, **special}, model, believed, (*model.warnings, *warnings))
 
 
-def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> tuple[float, str]:
-    """Expected correct matches of the linked people in one custodian's file alone, as a share, and the method."""
+def _gain(matches: Measure, alone_in: Mapping[str, Measure]) -> Measure:
+    """How much larger the expected correct matches are than in the file alone where they are fewer."""
+    smaller = min(alone_in.values(), key=lambda own: own.value)
+    how = "correct_matches less that of the same people in the file where it is smaller; " + "; ".join(
+        f"{side}: {own.value:.3g} by {own.method}" for side, own in alone_in.items()
+    )
+    low, high = _ends(matches)[0] - _ends(smaller)[1], _ends(matches)[1] - _ends(smaller)[0]
+    return Measure(max(0.0, matches.value - smaller.value), how, max(0.0, low), max(0.0, high))
+
+
+def _ends(measure: Measure) -> tuple[float, float]:
+    return (
+        measure.value if measure.lower is None else measure.lower,
+        measure.value if measure.upper is None else measure.upper,
+    )
+
+
+def own_file_matches(combined: Combined, side: Side, fractions: Fractions) -> Measure:
+    """Expected correct matches of the linked people in one custodian's file alone, as a share."""
     names = combined.with_role("key", side)
     codes, rows = (combined.alice, combined.row_a) if side is Side.ALICE else (combined.bob, combined.row_b)
-    fraction = fractions.alice if side is Side.ALICE else fractions.bob
-    file = key_file(codes[:, combined.columns(names)], names, fraction)
+    share = fractions.of(str(side))
+    file = key_file(codes[:, combined.columns(names)], names, share.value)
     if file is None:
-        return fraction / len(codes), "it has no key variable: no record can be identified"
-    model = cell_risk(file)
-    cells = model.now
-    return float(cells.correct[cells.of_record][rows].mean()), model.method
+        none = "it has no key variable: no record can be identified"
+        ends = [end / len(codes) for end in share.possible]
+        return Measure(ends[0], none, min(ends), max(ends))
+    return own_matches(file.counts, file.frequency[rows], share)
 
 
 def _group_sizes(cells: Cells) -> list[dict[str, int | None]]:

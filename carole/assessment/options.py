@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tryst.carole.assessment.accumulated import Accumulated
 from tryst.carole.assessment.attribution import SENSITIVE_MEASURES, Groups, Learnt, by_variable
 from tryst.carole.assessment.cell_risk import Averaged, CellRisk
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.expected_matches import Believed
 from tryst.carole.assessment.identification import KEY_MEASURES, KeyedRecords
 from tryst.carole.assessment.joint_model import JointModel
 from tryst.carole.assessment.publication import recovery
+from tryst.carole.assessment.true_links import Rows
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.recoding import Recoding
@@ -28,6 +29,8 @@ _BASE = 3
 _EXACT = 200
 """Recodings up to which the search is exact."""
 
+_SEARCHES = 4
+
 SEARCHED = 2_000_000
 """Combinations times merges that may be examined in each step of the search for the smallest recoding."""
 
@@ -35,7 +38,7 @@ SEARCHED = 2_000_000
 def options(
     combined: Combined,
     model: CellRisk | None,
-    trust: NDArray[np.float64],
+    believed: Believed | None,
     spec: AssessmentSpec,
     measures: Mapping[str, float],
     learnt: Mapping[str, Learnt],
@@ -55,6 +58,8 @@ def options(
     ----------
     model
         Of the key variables; None: nothing to recode.
+    believed
+        What is possible of the links; None with `model`.
     measures
         The present measures.
     learnt
@@ -67,16 +72,16 @@ def options(
         The measures by the joint model, which no recoding of keys changes here: it would need another fit.
     """
     found: list[dict[str, Any]] = []
-    if model is not None:
+    if model is not None and believed is not None:
         ways = dict(_recodings(model))
-        effects = {recoding: _effect(combined, model, recoding, trust, spec) for recoding in ways.values()}
+        effects = {recoding: _effect(combined, model, recoding, believed, spec) for recoding in ways.values()}
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
-        found += _without_uniques(KeyedRecords(model.now, trust, spec.fractions.combined, model.method))
+        found += _without_uniques(_keyed(combined, model, Recoding.none(model.file), believed, spec))
         past = earlier.largest
         limits = {name: limit for name, limit in spec.limits.given.items() if past.get(name, 0.0) <= limit}
-        found += _until_within(combined, model, trust, spec, measures, limits, effects)
+        found += _until_within(combined, model, believed, spec, measures, limits, effects)
         if "correct_matches" in limits:
-            found += _minimal_merges(combined, model, trust, spec, measures)
+            found += _minimal_merges(combined, model, believed, spec, measures)
     found += _without_sensitive(learnt, by_joint)
     found += _rounded(combined, spec, earlier.tables)
     found += _without_links(members)
@@ -124,33 +129,50 @@ def _rare_joined(model: CellRisk, variable: int) -> tuple[int, Recoding] | None:
 
 
 def _effect(
-    combined: Combined, model: CellRisk, recoding: Recoding, trust: NDArray[np.float64], spec: AssessmentSpec
+    combined: Combined, model: CellRisk, recoding: Recoding, believed: Believed, spec: AssessmentSpec
 ) -> dict[str, float]:
-    records = KeyedRecords(model.after(recoding), trust, spec.fractions.combined, model.method)
+    records = _keyed(combined, model, recoding, believed, spec)
     found = {name: compute(records).judged for name, compute in KEY_MEASURES.items()}
     if combined.with_role("sensitive"):
         groups = _groups(combined, model, recoding)
-        learnt = by_variable(combined, [], spec, groups)
-        found |= {measure: max(one.measure(measure) for one in learnt.values()) for measure in SENSITIVE_MEASURES}
+        learnt = by_variable(combined, [], spec, records.cases, groups)
+        found |= {measure: max(one.judged(measure) for one in learnt.values()) for measure in SENSITIVE_MEASURES}
     return found
 
 
-def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
-    """Key groups after a recoding, of the records and of the pairs; a pair's value that no record has is separate."""
+def _keyed(
+    combined: Combined, model: CellRisk, recoding: Recoding, believed: Believed, spec: AssessmentSpec
+) -> KeyedRecords:
+    """The linked records after a recoding; which links are true follows from the recoded values."""
+    cases = believed.cases(_rows_recoded(combined, model, recoding))
+    return KeyedRecords(model.after(recoding), cases, spec.fractions.of("combined").value, model.method)
+
+
+def _rows_recoded(combined: Combined, model: CellRisk, recoding: Recoding) -> Callable[[Rows], Rows]:
+    """Recodes rows of key values as the records are; a value that no record has stays separate."""
     file = model.file
-    columns = combined.columns(list(file.names))
     records = recoding.applied(file.codes)
-    pairs = combined.pair_codes[:, columns]
-    recoded = np.empty_like(pairs)
-    for q, column in enumerate(columns):
+    tables = []
+    for q, column in enumerate(combined.columns(list(file.names))):
         own = combined.codes[:, column]
         levels = len(combined.variables[column].categories)
         group = np.full(levels + 1, -1, dtype=np.int32)  # the last entry is that of a missing value, -1
         group[own] = records[:, q]
         strange = np.flatnonzero(group < 0)
         group[strange] = recoding.sizes[q] + np.arange(len(strange)) if recoding.sizes[q] > 1 else 0
-        recoded[:, q] = group[pairs[:, q]]
-    return Groups.of(records, recoded)
+        tables.append(group)
+
+    def recoded(rows: Rows) -> Rows:
+        return np.stack([table[rows[:, q]] for q, table in enumerate(tables)], axis=1)
+
+    return recoded
+
+
+def _groups(combined: Combined, model: CellRisk, recoding: Recoding) -> Groups:
+    """Key groups after a recoding, of the records and of the pairs."""
+    columns = combined.columns(list(model.file.names))
+    recoded = _rows_recoded(combined, model, recoding)
+    return Groups.of(recoding.applied(model.file.codes), recoded(combined.pair_codes[:, columns]))
 
 
 def _without_uniques(records: KeyedRecords) -> list[dict[str, Any]]:
@@ -165,7 +187,7 @@ def _without_uniques(records: KeyedRecords) -> list[dict[str, Any]]:
 def _until_within(
     combined: Combined,
     model: CellRisk,
-    trust: NDArray[np.float64],
+    believed: Believed,
     spec: AssessmentSpec,
     measures: Mapping[str, float],
     given: Mapping[str, float],
@@ -186,7 +208,7 @@ def _until_within(
         tried = {}
         for q in left:
             further = recoding.without(q)
-            tried[q] = known[further] if further in known else _effect(combined, model, further, trust, spec)
+            tried[q] = known[further] if further in known else _effect(combined, model, further, believed, spec)
         best = min(left, key=lambda q: (_excess(tried[q], limits), -model.file.levels[q], q))
         recoding, effect = recoding.without(best), tried[best]
         over = _excess(effect, limits)
@@ -205,7 +227,7 @@ def _until_within(
 def _minimal_merges(
     combined: Combined,
     model: CellRisk,
-    trust: NDArray[np.float64],
+    believed: Believed,
     spec: AssessmentSpec,
     measures: Mapping[str, float],
 ) -> list[dict[str, Any]]:
@@ -217,13 +239,20 @@ def _minimal_merges(
     pairs = sum(n * (n - 1) // 2 for n in file.levels)
     if pairs * len(file.cells) > SEARCHED:
         return []
-    # The limit is on products with link probabilities, which the search does not know.
-    selected = min(1.0, limit / max(float(trust.mean()), limit, 1e-9))
-    search = minimal_recoding(model.matching, selected, "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1)
-    words = "; ".join(_in_codes(search.recoding, file))
-    if not search.reached or not words:
-        return []
-    return [_option(f"with least loss of information: {words}", _effect(combined, model, search.recoding, trust, spec))]
+    # The search knows the model and not what is judged: where that is larger, it has to go further.
+    selected = limit
+    for _ in range(_SEARCHES):
+        search = minimal_recoding(
+            model.matching, min(1.0, selected), "cm", ordered=[False] * file.n_keys, exact_to=_EXACT, models=1
+        )
+        words = "; ".join(_in_codes(search.recoding, file))
+        if not search.reached or not words:
+            return []
+        effect = _effect(combined, model, search.recoding, believed, spec)
+        if effect["correct_matches"] <= limit:
+            break
+        selected *= 0.95 * limit / effect["correct_matches"]
+    return [_option(f"with least loss of information: {words}", effect)]
 
 
 def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
@@ -248,7 +277,7 @@ def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> li
     found = []
     for name in learnt:
         others = [one for other, one in learnt.items() if other != name]
-        effect = {measure: max((one.measure(measure) for one in others), default=0.0) for measure in SENSITIVE_MEASURES}
+        effect = {measure: max((one.judged(measure) for one in others), default=0.0) for measure in SENSITIVE_MEASURES}
         found.append(_option(f"leave out {name}", {**effect, **by_joint.without(name)}))
     return found
 

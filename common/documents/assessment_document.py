@@ -330,12 +330,20 @@ class ProtectionPart(Part):
     """Null where nothing was coarsened."""
 
 
-class SupposedFractions(Part):
-    """Sampling fractions."""
+class SupposedFraction(Part):
+    """A sampling fraction that is known within bounds."""
 
-    alice: float
-    bob: float
-    combined: float
+    value: float
+    low: float
+    high: float
+
+
+class SupposedFractions(Part):
+    """Sampling fractions: numbers, or known within bounds."""
+
+    alice: float | SupposedFraction
+    bob: float | SupposedFraction
+    combined: float | SupposedFraction
 
 
 class SupposedVariable(Part):

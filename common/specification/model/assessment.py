@@ -61,15 +61,39 @@ else:
     )
 
 
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+class Fraction(Section):
+    """A sampling fraction that is known within bounds. Every measure that hangs on it has an interval as wide."""
+
+    value: Share
+    """The fraction as it is most likely."""
+    low: Share
+    """The smallest that it may be; at most `value`."""
+    high: Share
+    """The largest that it may be; at least `value`."""
+
+    @property
+    def possible(self) -> tuple[float, ...]:
+        """The value and its ends, each once."""
+        return tuple(dict.fromkeys((self.value, self.low, self.high)))
+
+
 class Fractions(Section):
     """Which share of the population is in a file; 1 if everyone is. No default: it determines every risk."""
 
-    alice: float = Field(gt=0, le=1, allow_inf_nan=False)
+    alice: Share | Fraction
     """Alice's records as a share of the population they were taken from."""
-    bob: float = Field(gt=0, le=1, allow_inf_nan=False)
+    bob: Share | Fraction
     """Bob's records as a share of the population they were taken from."""
-    combined: float = Field(gt=0, le=1, allow_inf_nan=False)
-    """Those in both files; at most the smaller of the two."""
+    combined: Share | Fraction
+    """Those in both files, linked or not; at most the smaller of the two."""
+
+    def of(self, name: str) -> Fraction:
+        """Of ``alice``, ``bob`` or ``combined``; one given as a number has no ends besides."""
+        given: float | Fraction = getattr(self, name)
+        return given if isinstance(given, Fraction) else Fraction(value=given, low=given, high=given)
 
 
 class PublishedTable(Section):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.message_words import nearest, shown
-from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
+from tryst.common.specification.model.assessment import AssessmentSpec, Fractions, PublishedTable
 from tryst.common.specification.model.content import ReleaseSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.quality import QualitySpec
@@ -72,12 +72,7 @@ def assessment_issues(
             "no variable has the role key: an intruder would have nothing by which to find a person",
             remedy="give at least one of `variables` the role key",
         )
-    if assessment.fractions.combined > min(assessment.fractions.alice, assessment.fractions.bob):
-        yield ValidationIssue(
-            (*path, "fractions", "combined"),
-            "the fraction in both files cannot be larger than the fraction in either",
-            str(assessment.fractions.combined),
-        )
+    yield from _fractions(assessment.fractions, (*path, "fractions"))
     for position, variable in variables.items():
         if variable.role == "sensitive" and variable.name in fields:
             yield ValidationIssue(
@@ -136,3 +131,26 @@ def _table_issues(
         yield ValidationIssue((*path, "base"), f"protection {table.protection} {needs}", str(table.base))
     elif table.protection == "conventional" and table.base is not None and table.base % 2 == 0:
         yield ValidationIssue((*path, "base"), "conventional rounding needs an odd base", str(table.base))
+
+
+def _fractions(fractions: Fractions, path: DocumentPath) -> Iterator[ValidationIssue]:
+    """Each within its bounds, and that of both files within those of either."""
+    given = {name: fractions.of(name) for name in ("alice", "bob", "combined")}
+    for name, fraction in given.items():
+        if not fraction.low <= fraction.value <= fraction.high:
+            yield ValidationIssue(
+                (*path, name),
+                "the fraction must lie within its bounds",
+                f"low {fraction.low:g}, value {fraction.value:g}, high {fraction.high:g}",
+                "give low <= value <= high",
+            )
+    for end in ("value", "low", "high"):
+        both = getattr(given["combined"], end)
+        if both > min(getattr(given["alice"], end), getattr(given["bob"], end)):
+            numbers = isinstance(fractions.combined, float)
+            yield ValidationIssue(
+                (*path, "combined") if numbers else (*path, "combined", end),
+                "the fraction in both files cannot be larger than the fraction in either",
+                f"{both:g}",
+            )
+            return

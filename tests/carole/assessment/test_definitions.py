@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from benchmarks._built_population import SMALL, Built, Trait, specification
 from tests.risk.attribution.definition import sap_by_inclusion
 from tryst.carole.assessment import Combined
-from tryst.carole.assessment.attribution import Groups, learnt
+from tryst.carole.assessment.attribution import Groups, by_variable, learnt
 from tryst.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
+from tryst.carole.assessment.expected_matches import Believed, matched, unique_links, with_interval
 from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.options import _effect, _recodings
@@ -47,7 +49,9 @@ def test_disclosure_of_groups_agrees_with_plain_counting(data: st.DataObject) ->
     chances = data.draw(st.lists(st.floats(0.01, 1.0), min_size=n + more, max_size=n + more))
     weight = np.array(chances)
     groups = Groups(group.astype(np.int64), pair_group.astype(np.int64))
+    right = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=n, max_size=n)))
     found = learnt(groups, value, pair_value, weight, levels, policy())
+    doubted = learnt(groups, value, pair_value, weight, levels, policy(), [right])
 
     spoken = [i for i in range(n) if value[i] >= 0]
     inside = {g: Counter(int(value[i]) for i in spoken if group[i] == g) for g in set(group.tolist())}
@@ -58,12 +62,14 @@ def test_disclosure_of_groups_agrees_with_plain_counting(data: st.DataObject) ->
         among = [j for j in range(n + more) if pair_group[j] == g and pair_value[j] >= 0]
         return float(sum(weight[j] for j in among if pair_value[j] == v) / sum(weight[j] for j in among))
 
-    assert found.certain == pytest.approx(sum(len(inside[group[i]]) == 1 for i in spoken) / n)
-    assert found.few == pytest.approx(sum(len(inside[group[i]]) < 2 for i in spoken) / n)
+    certain = [i for i in spoken if len(inside[group[i]]) == 1]
+    assert found.certain.value == found.few.value == pytest.approx(len(certain) / n)
+    assert doubted.certain.value == doubted.few.value == pytest.approx(sum(right[i] for i in certain) / n)
+    assert (doubted.certain.lower or 0.0) <= doubted.certain.value <= doubted.certain.judged
     if spoken:
         made = classes(group[spoken][:, None].astype(np.int64), value[spoken].astype(np.int64), levels)
         reported = attributions(made)
-        assert found.certain == pytest.approx(reported.records(reported.positive) / n)
+        assert found.certain.value == pytest.approx(reported.records(reported.positive) / n)
         assert found.excluded == pytest.approx(reported.records(reported.negative) / n)
         assert found.diversity == l_diversity(made)
     occurring = set(value[spoken].tolist())
@@ -71,7 +77,9 @@ def test_disclosure_of_groups_agrees_with_plain_counting(data: st.DataObject) ->
     assert found.diversity == min((len(inside[group[i]]) for i in spoken), default=0)
     known = [posterior(int(group[i]), int(value[i])) for i in spoken]
     if not any(abs(p - 0.8) < 1e-9 for p in known):
-        assert found.probable == pytest.approx(sum(p >= 0.8 for p in known) / n)
+        assert found.probable.value == pytest.approx(sum(p >= 0.8 for p in known) / n)
+        rightly = sum(right[i] for i, p in zip(spoken, known, strict=True) if p >= 0.8)
+        assert doubted.probable.value == pytest.approx(rightly / n)
     rises = [posterior(int(group[i]), v) - whole[v] / total for i in spoken for v in range(levels)]
     assert found.gain == pytest.approx(max([0.0, *rises]), abs=1e-12)
 
@@ -168,22 +176,18 @@ def test_an_option_has_the_stated_effect(population: Built) -> None:
     combined, spec = population.combined, population.spec
     assert spec.assessment is not None
     names = combined.with_role("key")
-    file = key_file(combined.codes[:, combined.columns(names)], names, spec.assessment.fractions.combined)
+    file = key_file(combined.codes[:, combined.columns(names)], names, spec.assessment.fractions.of("combined").value)
     assert file is not None
     model = cell_risk(file)
+    believed = Believed.of(combined, spec.assessment.fractions.of("combined"), None)
     for q, name in enumerate(names):
-        effect = _effect(combined, model, Recoding.none(file).without(q), combined.probability, spec.assessment)
-        others = combined.columns([other for other in names if other != name])
-        rows = combined.codes[:, others]
-        _, sizes = np.unique(rows, axis=0, return_counts=True)
-        assert effect["sample_uniques"] == pytest.approx((sizes == 1).sum() / combined.n_records)
-        groups = Groups.of(rows, combined.pair_codes[:, others])
-        worst = 0.0
-        for sensitive in combined.with_role("sensitive"):
-            (column,) = combined.columns([sensitive])
-            values = combined.codes[:, column]
-            found = learnt(
-                groups, values, combined.pair_codes[:, column], combined.pair_probability, 4, spec.assessment
-            )
-            worst = max(worst, found.certain)
-        assert effect["certain_attribution"] == pytest.approx(worst)
+        effect = _effect(combined, model, Recoding.none(file).without(q), believed, spec.assessment)
+        # What would be assessed of an output without the variable.
+        variables = tuple(v.model_copy(update={"role": "other"}) if v.name == name else v for v in combined.variables)
+        without = replace(combined, variables=variables)
+        cases = Believed.of(without, spec.assessment.fractions.of("combined"), None).cases()
+        assert effect["sample_uniques"] == pytest.approx(unique_links(cases).judged)
+        assert effect["correct_matches"] == pytest.approx(with_interval(matched, cases, "").judged)
+        others = [other for other in names if other != name]
+        learnt_of = by_variable(without, others, spec.assessment, cases).values()
+        assert effect["certain_attribution"] == pytest.approx(max(of.judged("certain_attribution") for of in learnt_of))

@@ -34,7 +34,11 @@ register([
 from tryst.carole.assessment.identification import KEY_MEASURES
 from tryst.carole.assessment.measures import Measure
 
-KEY_MEASURES["half_uniques"] = lambda records: Measure(float(records.cells.unique.mean()) / 2, "halved")
+def halved(records):
+    whole = KEY_MEASURES["sample_uniques"](records)
+    return Measure(whole.value / 2, "halved", whole.lower / 2, whole.upper / 2)
+
+KEY_MEASURES["half_uniques"] = halved
 
 import json
 import numpy as np

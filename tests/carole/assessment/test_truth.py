@@ -15,20 +15,31 @@ from tests.carole.assessment.output_measures import OUTPUT_MEASURES, RELEASE_MEA
 REPLICATES, SEED = 20, 110
 
 BIAS = {
-    "sample_uniques": 0.04,
-    "population_uniques": 0.04,
-    "correct_matches": 0.04,
+    "sample_uniques": 0.02,
+    "population_uniques": 0.15,
+    "correct_matches": 0.1,
     "largest_record_risk": 0.1,
-    "gain_over_own_file": 0.04,
-    "certain_attribution": 0.04,
-    "probable_attribution": 0.04,
+    "gain_over_own_file": 0.1,
+    "certain_attribution": 0.02,
+    "probable_attribution": 0.02,
     "attribution_gain": 0.05,
-    "few_values": 0.04,
+    "few_values": 0.02,
     "subtraction": 0.1,
-    "members_disclosed": 0.02,
+    "members_disclosed": 0.05,
 }
-"""Largest mean difference from the truth, by measure. The linkage misses 5 % of the matches, and 2 % of its links are
-false: what is counted among the links then differs from what is true by about as much."""
+"""Largest mean difference from the truth, as a share of the truth, by measure. The linkage misses 5 % of the matches,
+and 2 % of its links are false."""
+
+INTERVALS = {
+    "sample_uniques",
+    "correct_unique_matches",
+    "population_uniques",
+    "correct_matches",
+    "gain_over_own_file",
+    "certain_attribution",
+    "probable_attribution",
+    "few_values",
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +49,20 @@ def compared() -> dict[str, Compared]:
 
 def test_every_measure_is_compared(compared: dict[str, Compared]) -> None:
     assert set(compared) == OUTPUT_MEASURES - RELEASE_MEASURES
-    assert {name for name, found in compared.items() if found.misses is not None} == {"correct_unique_matches"}
+    assert {name for name, found in compared.items() if found.misses is not None} == INTERVALS
     assert set(BIAS) == OUTPUT_MEASURES - RELEASE_MEASURES - {"correct_unique_matches"}
 
 
-def test_the_interval_covers_the_truth(compared: dict[str, Compared]) -> None:
-    found = compared["correct_unique_matches"]
+@pytest.mark.parametrize("measure", sorted(INTERVALS))
+def test_the_interval_covers_the_truth(compared: dict[str, Compared], measure: str) -> None:
+    found = compared[measure]
     assert found.misses is not None
     assert found.misses <= 5, (SEED, found)
     # The truth is not one number, so that an interval that covers everything would be noticed.
     assert found.true.std() > 0.005
+    assert found.width < 0.3
 
 
 @pytest.mark.parametrize("measure", sorted(BIAS))
 def test_the_bias_is_small(compared: dict[str, Compared], measure: str) -> None:
-    assert abs(compared[measure].bias) <= BIAS[measure], (SEED, compared[measure])
+    assert abs(compared[measure].bias) <= BIAS[measure] * compared[measure].true.mean(), (SEED, compared[measure])

@@ -132,6 +132,12 @@ def test_every_measure_of_the_registry_can_be_limited() -> None:
         ("- {name: surname, kind: name}", "- {name: illness, kind: category}", "also a compared field"),
         ("retention:", "release: {assessment: none}\nretention:", "go without"),
         ("combined: 0.05", "combined: 0", "fractions.combined"),
+        ("combined: 0.05", "combined: {value: 0.05, low: 0.06, high: 0.07}", "within its bounds"),
+        ("combined: 0.05", "combined: {value: 0.05, low: 0.04, high: 1.5}", "fractions.combined.high"),
+        ("combined: 0.05", "combined: {value: 0.05, low: 0.04, high: 0.2}", "the fraction in both files"),
+        ("combined: 0.05", "combined: {value: 0.05, low: 0.04}", "add `high`"),
+        ("combined: 0.05", "combined: {value: 0.05, lowest: 0.04, high: 0.1}", "lowest"),
+        ("combined: 0.05", "combined: many", "fractions.combined"),
     ],
 )
 def test_what_is_refused(old: str, new: str, words: str) -> None:
@@ -149,6 +155,17 @@ def test_what_is_refused(old: str, new: str, words: str) -> None:
 def test_policy_without_a_section() -> None:
     with pytest.raises(TrystErrors, match="no `assessment` section"):
         load_specification(BASE + "release: {assessment: policy}\n", "t")
+
+
+def test_a_fraction_is_a_number_or_has_bounds() -> None:
+    text = BASE + ASSESSMENT.replace("combined: 0.05", "combined: {value: 0.05, low: 0.04, high: 0.06}")
+    spec, plain = load_specification(text, "t"), load_specification(BASE + ASSESSMENT, "t")
+    assert spec.assessment is not None and plain.assessment is not None  # noqa: PT018
+    assert spec.assessment.fractions.of("combined").possible == (0.05, 0.04, 0.06)
+    assert plain.assessment.fractions.of("combined").possible == (0.05,)
+    assert load_specification(dump_specification(spec), "again") == spec
+    assert specification_digest(spec) != specification_digest(plain)
+    assert encoding_digest(spec) == encoding_digest(plain)
 
 
 PROTECT = """  protect:
