@@ -1,0 +1,148 @@
+"""Utility of a protected file: the same analyses of the original and of what is published, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.protection.changes import numeric
+from tryst.risk.protection.hierarchies import whole_numbers
+from tryst.risk.protection.key_table import KeyTable, Node
+from tryst.risk.protection.minimal_change import Candidate
+from tryst.risk.protection.request import Request
+from tryst.risk.protection.utility import compared, correlations, least_squares, moments, two_way_distances
+
+
+def utility_of(
+    frame: pl.DataFrame,
+    changed: pl.DataFrame,
+    request: Request,
+    original: KeyTable,
+    table: KeyTable,
+    chosen: Candidate,
+) -> dict[str, Any]:
+    """Moments, correlations, two-way tables and regression coefficients before and after.
+
+    Parameters
+    ----------
+    frame, changed
+        The records, and the records with changed numbers.
+    request
+        Which numbers and which regression.
+    original, table
+        The keys, and the keys after values were redrawn or swapped.
+    chosen
+        What is recoded and suppressed.
+
+    Raises
+    ------
+    TrystError
+        The regression cannot be made, or a column holds no numbers.
+    """
+    keys = {h.name: q for q, h in enumerate(original.hierarchies) if whole_numbers(h.levels[0]) is not None}
+    names = [*keys, *dict.fromkeys(n for n in (*request.methods.numeric, *request.numbers) if n not in keys)]
+    both = [
+        np.stack([_number(source, name, keys, own, node, hidden) for name in names], axis=1)
+        if names
+        else np.empty((frame.height, 0))
+        for source, own, node, hidden in (
+            (frame, original, (0,) * len(chosen.node), np.zeros_like(chosen.suppressed)),
+            (changed, table, chosen.node, chosen.suppressed),
+        )
+    ]
+    found: dict[str, Any] = {
+        "moments": [asdict(moments(name, both[0][:, i], both[1][:, i])) for i, name in enumerate(names)],
+        "correlations": [
+            {"names": [names[i], names[j]], "before": a, "after": b} for i, j, a, b in correlations(both[0], both[1])
+        ],
+        "tables": [asdict(t) for t in two_way_distances(original, table, chosen.node, chosen.suppressed)],
+        "coefficients": [],
+    }
+    if request.model is not None:
+        outcome, terms = request.model
+        fitted, labels = [], list[str]()
+        for source, own, node, hidden in (
+            (frame, original, chosen.node, np.zeros_like(chosen.suppressed)),
+            (changed, table, chosen.node, chosen.suppressed),
+        ):
+            y = _outcome(source, outcome, keys, own, node, hidden)
+            labels, x = _design(source, terms, keys, own, node, hidden, source is frame)
+            fitted.append(least_squares(x, y))
+        (b, s), (c, t) = fitted
+        found["coefficients"] = [asdict(row) for row in compared(labels, (b, s), (c, t))]
+    return found
+
+
+def _number(
+    frame: pl.DataFrame,
+    name: str,
+    keys: dict[str, int],
+    table: KeyTable,
+    node: Node,
+    hidden: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """A numeric column; of an integer key the middles of its groups, NaN where missing or suppressed."""
+    if name not in keys:
+        return numeric(frame, [name], "--numbers")[:, 0]
+    q = keys[name]
+    h = table.hierarchies[q]
+    middles = h.numbers(node[q])
+    assert middles is not None  # noqa: S101 - `keys` holds those that have numbers
+    own = np.where(hidden[:, q] | (table.codes[:, q] < 0), -1, h.groups[node[q]][table.codes[:, q]])
+    return np.append(middles, np.nan)[own]
+
+
+def _outcome(
+    frame: pl.DataFrame, name: str, keys: dict[str, int], table: KeyTable, node: Node, hidden: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    if name in keys:
+        return _number(frame, name, keys, table, node, hidden)
+    if name in table.names:
+        raise TrystError(
+            ErrorCode.PARAMETER, "the outcome of the regression is a key of categories", where=f"--model, {name}"
+        )
+    values = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+    if len(values) == 2 and whole_numbers(values) is None:
+        return (frame[name].cast(pl.String) == values[1]).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return numeric(frame, [name], "--model")[:, 0]
+
+
+def _design(
+    frame: pl.DataFrame,
+    terms: Sequence[str],
+    keys: dict[str, int],
+    table: KeyTable,
+    node: Node,
+    hidden: NDArray[np.bool_],
+    exact: bool,
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Intercept, numbers, and an indicator of each published category but the first of a key."""
+    names, columns = ["(intercept)"], [np.ones(frame.height)]
+    for term in terms:
+        q = table.names.index(term) if term in table.names else None
+        if q is not None and node[q] == table.heights[q]:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a term of the regression is left out of the protected file",
+                where=f"--model, {term}",
+                remedy="give it a level with --levels, more importance, or leave it out of the model",
+            )
+        if q is None or term in keys:
+            # The original is as it was; of the protected file a group is the middle of its values.
+            own_node = (0,) * len(node) if exact else node
+            names.append(term)
+            columns.append(_number(frame, term, keys, table, own_node, hidden))
+            continue
+        h = table.hierarchies[q]
+        gone = hidden[:, q] | (table.codes[:, q] < 0)
+        own = h.groups[node[q]][table.codes[:, q]]
+        for g, label in enumerate(h.labels[node[q]][1:], start=1):
+            names.append(f"{term}: {label}")
+            columns.append(np.where(gone, np.nan, own == g))
+    return names, np.stack(columns, axis=1)
