@@ -34,9 +34,7 @@ def protect(
         Path | None,
         typer.Option(help="Where to write the log: by default beside --out, .log.json.", rich_help_panel=_FILES),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Where to write the report, HTML.", rich_help_panel=_FILES)
-    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write the report.", rich_help_panel=_FILES)] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", help="Where to write the report as JSON.", rich_help_panel=_FILES)
     ] = None,
@@ -72,9 +70,7 @@ def protect(
     ] = None,
     quantiles: Annotated[
         list[str] | None,
-        typer.Option(
-            help="KEY=8,4: numbers of intervals of as many records; may be repeated.", rich_help_panel=_LEVELS
-        ),
+        typer.Option(help="KEY=8,4: intervals that hold as many records; may be repeated.", rich_help_panel=_LEVELS),
     ] = None,
     bottom: Annotated[
         str | None, typer.Option(help="KEY=VALUE,...: values at most this are one group.", rich_help_panel=_LEVELS)

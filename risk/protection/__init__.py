@@ -3,7 +3,8 @@
 `protect` does all of it for a `Request`. By themselves: `hierarchies` (levels of detail of a key), `lattice` and
 `minimal_change` (which levels), `local_suppression` (which values), `perturbation` (PRAM, swapping), `numbers`
 (microaggregation, noise, rounding), `policy` (limits, and the measures that they limit), `information` and `utility`
-(what it costs), `log` (what was done, and whether a file is still that). Numbers only, but for `reader` and the command.
+(what it costs), `log` (what was done, and whether a file is still that). Numbers only, but for `reader` and the
+command.
 """
 
 from tryst.risk.protection.hierarchies import Hierarchy

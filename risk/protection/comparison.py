@@ -63,9 +63,14 @@ def utility_of(
         ],
         "tables": [asdict(t) for t in two_way_distances(original, table, chosen.node, chosen.suppressed)],
         "coefficients": [],
+        "terms_left_out": [],
     }
     if request.model is not None:
-        outcome, terms = request.model
+        outcome, given = request.model
+        gone = {h.name for h, level in zip(table.hierarchies, chosen.node, strict=True) if level == h.height}
+        terms = [t for t in given if t not in gone]
+        found["terms_left_out"] = [t for t in (outcome, *given) if t in gone]
+    if request.model is not None and outcome not in gone and terms:
         fitted, labels = [], list[str]()
         for source, own, node, hidden in (
             (frame, original, chosen.node, np.zeros_like(chosen.suppressed)),
@@ -109,7 +114,8 @@ def _outcome(
         )
     values = frame[name].cast(pl.String).drop_nulls().unique().sort().to_list()
     if len(values) == 2 and whole_numbers(values) is None:
-        return (frame[name].cast(pl.String) == values[1]).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        second = (frame[name].cast(pl.String) == values[1]).cast(pl.Float64).fill_null(float("nan"))
+        return np.asarray(second.to_numpy(), dtype=np.float64)
     return numeric(frame, [name], "--model")[:, 0]
 
 
@@ -126,13 +132,6 @@ def _design(
     names, columns = ["(intercept)"], [np.ones(frame.height)]
     for term in terms:
         q = table.names.index(term) if term in table.names else None
-        if q is not None and node[q] == table.heights[q]:
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                "a term of the regression is left out of the protected file",
-                where=f"--model, {term}",
-                remedy="give it a level with --levels, more importance, or leave it out of the model",
-            )
         if q is None or term in keys:
             # The original is as it was; of the protected file a group is the middle of its values.
             own_node = (0,) * len(node) if exact else node

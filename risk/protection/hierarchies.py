@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -44,7 +45,7 @@ class Hierarchy:
     levels: tuple[tuple[str, ...], ...] = field(repr=False)
 
     def __post_init__(self) -> None:
-        for number, (fine, coarse) in enumerate(zip(self.levels, self.levels[1:], strict=False)):
+        for number, (fine, coarse) in enumerate(pairwise(self.levels)):
             parent: dict[str, str] = {}
             for own, above in zip(fine, coarse, strict=True):
                 if parent.setdefault(own, above) != above:
@@ -138,7 +139,7 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
         if row[0] in place:
             raise _wrong("a value is in two rows", f"{where}, line {line}", f"it is also in line {place[row[0]]}")
         place[row[0]] = line
-        for own, above in zip(row, row[1:], strict=False):
+        for own, above in pairwise(row):
             if own != above:
                 if graph.has_node(own) and any(other != above for other in graph.successors(own)):
                     raise _wrong("a value or group is in two groups", f"{where}, line {line}", "a second group for it")
@@ -184,7 +185,7 @@ def number_hierarchy(
             where=where,
             remedy="give a hierarchy file for this key",
         )
-    if any(w < 2 for w in widths) or any(b % a or b == a for a, b in zip(widths, widths[1:], strict=False)):
+    if any(w < 2 for w in widths) or any(b % a or b == a for a, b in pairwise(widths)):
         raise TrystError(
             ErrorCode.PARAMETER,
             "widths are above 1, and each a multiple of the one before",
@@ -221,7 +222,7 @@ def quantile_hierarchy(name: str, values: Sequence[str], counts: NDArray[np.int6
         Number of intervals of each level, each a divisor of the one before.
     """
     numbers = whole_numbers(values)
-    if numbers is None or any(a % b or a == b for a, b in zip(groups, groups[1:], strict=False)) or min(groups) < 2:
+    if numbers is None or any(a % b or a == b for a, b in pairwise(groups)) or min(groups) < 2:
         raise TrystError(
             ErrorCode.PARAMETER,
             "quantiles need whole numbers, and numbers of groups above 1 that divide the ones before",

@@ -55,13 +55,18 @@ def _series(f: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float6
     return found
 
 
-def required_frequency(risk: float, pi: float, maximum: int) -> int:
+def required_frequencies(risk: ArrayLike, pi: ArrayLike, maximum: int) -> NDArray[np.int64]:
     """The smallest f at which E[1/F | f] is at most `risk`; `maximum` + 1 where none up to it is."""
-    low, high = 1, maximum + 1
-    while low < high:
+    limit, p = np.broadcast_arrays(np.asarray(risk, dtype=np.float64), np.asarray(pi, dtype=np.float64))
+    low, high = np.ones(p.shape, dtype=np.int64), np.full(p.shape, maximum + 1, dtype=np.int64)
+    while (low < high).any():
         middle = (low + high) // 2
-        if individual_risk(middle, pi) <= risk:
-            high = middle
-        else:
-            low = middle + 1
+        enough = individual_risk(middle, p) <= limit
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, np.minimum(middle + 1, high))
     return low
+
+
+def required_frequency(risk: float, pi: float, maximum: int) -> int:
+    """`required_frequencies` of one risk and fraction."""
+    return int(required_frequencies(risk, pi, maximum))

@@ -88,25 +88,7 @@ def suppress(
         return _by_level(codes, sizes, int(k.max()), weights)
     mask = np.zeros(codes.shape, dtype=bool)
     _by_any(codes, sizes, k, weights, mask)
-    return restore(codes, sizes, k, mask, costs=costs) if give_back else mask
-
-
-def restore(
-    codes: Codes,
-    sizes: Sequence[int] | Counts,
-    needed: int | NDArray[np.int64],
-    suppressed: NDArray[np.bool_],
-    *,
-    costs: Sequence[float] | None = None,
-) -> NDArray[np.bool_]:
-    """Give suppressed values back, the costliest first, as long as each record agrees with `needed` (``any``).
-
-    Parameters as of `suppress`; what is returned is a part of `suppressed`, and no value of it can be restored alone.
-    """
-    mask = suppressed.copy()
-    k = np.broadcast_to(np.asarray(needed, dtype=np.int64), (len(codes),))
-    weights = np.ones(codes.shape[1]) if costs is None else np.asarray(costs, dtype=np.float64)
-    if len(codes) * int(mask.sum()) <= _GIVEN_BACK:
+    if give_back and n * int(mask.sum()) <= _GIVEN_BACK:
         _give_back(codes, sizes, k, weights, mask)
     return mask
 
@@ -149,8 +131,9 @@ def _by_any(
         if not len(chosen):
             continue
         before = now[chosen].copy()
-        now[np.ix_(chosen, subset)] = -1
-        mask[np.ix_(chosen, subset)] = True
+        place = np.ix_(chosen, np.array(subset))
+        now[place] = -1
+        mask[place] = True
         left = np.setdiff1d(left, chosen, assume_unique=True)
         if len(left):
             own, at = _distinct_index(now[left], levels)

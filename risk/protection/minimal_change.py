@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.individual_risk import individual_risk, required_frequency
+from tryst.risk.protection.individual_risk import individual_risk, required_frequencies, required_frequency
 from tryst.risk.protection.information import level_losses, suppression_losses
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.lattice import minimal_node
-from tryst.risk.protection.local_suppression import restore, suppress
+from tryst.risk.protection.local_suppression import suppress
 from tryst.risk.protection.policy import FileRisk, Policy, agreeing_weight, file_risk, record_risks
 
 SHARES = (0.0, 0.01, 0.1, 1.0)
@@ -32,7 +32,7 @@ SHARES = (0.0, 0.01, 0.1, 1.0)
 _WEIGHTED_ROUNDS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A protection of the keys, and what it does.
 
@@ -41,6 +41,8 @@ class Candidate:
     node
         Level of each key.
     suppressed : ndarray of bool, shape (n_records, n_keys)
+    needed
+        With how many records each was made to agree.
     file
         The keys as published.
     risk
@@ -57,6 +59,7 @@ class Candidate:
 
     node: Node
     suppressed: NDArray[np.bool_] = field(repr=False)
+    needed: int
     file: KeyFile = field(repr=False)
     risk: FileRisk
     lost: tuple[float, ...]
@@ -70,7 +73,7 @@ class Candidate:
         return float(self.suppressed.mean())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """What a search needs beside the keys.
 
@@ -100,7 +103,13 @@ class Setting:
 
 
 def measured(
-    table: KeyTable, node: Node, suppressed: NDArray[np.bool_], setting: Setting, exact: bool = True
+    table: KeyTable,
+    node: Node,
+    suppressed: NDArray[np.bool_],
+    setting: Setting,
+    needed: int = 1,
+    *,
+    exact: bool = True,
 ) -> Candidate:
     """A candidate, with its risk measured on the values that are published."""
     file = KeyFile.from_columns(
@@ -112,7 +121,7 @@ def measured(
     lost = tuple(a + b for a, b in zip(recoded, suppression_losses(table, node, suppressed), strict=True))
     loss = float(sum(w * bits for w, bits in zip(setting.importance, lost, strict=True)))
     breaches = tuple(setting.policy.breaches(risk, float(suppressed.mean())))
-    return Candidate(node, suppressed, file, risk, lost, loss, breaches, exact)
+    return Candidate(node, suppressed, needed, file, risk, lost, loss, breaches, exact)
 
 
 def candidates(
@@ -148,7 +157,7 @@ def candidates(
         node = None if at.node is None else _levels(levels, at.node)
         if node is not None and (node, needed) not in found:
             mask = _suppression(table, node, setting, aim, needed, give_back=False)
-            found[node, needed] = measured(table, node, mask, setting, exact=at.exact)
+            found[node, needed] = measured(table, node, mask, setting, needed, exact=at.exact)
     return list(found.values())
 
 
@@ -165,17 +174,24 @@ def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[tuple[Polic
 
 
 def refined(table: KeyTable, setting: Setting, candidate: Candidate) -> Candidate:
-    """A candidate with suppressed values given back where the policy is still met; else as it was."""
-    needed = _needed(setting, setting.policy, len(table.codes))
-    if table.missing == "level" or not candidate.suppressed.any() or setting.weights is not None or setting.unchanged:
+    """A candidate that meets the policy, at the same node with fewer suppressed values.
+
+    Values that are not needed are given back, and between what the policy asks of every record and what the candidate
+    was made for, the smallest frequency with which the policy is met is taken.
+    """
+    if not candidate.suppressed.any():
         return candidate
-    codes, sizes = table.at(candidate.node), table.sizes(candidate.node)
-    for f in sorted({needed, max(needed, candidate.risk.k)}):
-        mask = restore(codes, sizes, f, candidate.suppressed, costs=setting.importance)
-        fewer = measured(table, candidate.node, mask, setting, candidate.exact)
-        if not fewer.breaches:
-            return fewer
-    return candidate
+    best, low, high = candidate, _needed(setting, setting.policy, len(table.codes)), candidate.needed
+    while low <= high:
+        middle = (low + high) // 2
+        mask = _suppression(table, candidate.node, setting, setting.policy, middle, give_back=True)
+        made = measured(table, candidate.node, mask, setting, middle, exact=candidate.exact)
+        if made.breaches:
+            low = middle + 1
+        else:
+            high = middle - 1
+            best = min(best, made, key=lambda c: c.loss)
+    return best
 
 
 def _levels(levels: Sequence[Sequence[int]], at: Node) -> Node:
@@ -281,12 +297,11 @@ def _suppression(
         above = record_risks(file, setting.weights, unchanged) > limit
         if not above.any():
             break
-        pi = setting.fraction
+        pi: float | NDArray[np.float64] = setting.fraction
         if setting.weights is not None:
             pi = np.minimum(1.0, file.frequency / agreeing_weight(file, setting.weights))
         kept = np.ones(len(codes)) if unchanged is None else unchanged
-        for i in np.flatnonzero(above).tolist():
-            rate = float(np.broadcast_to(pi, own.shape)[i])
-            more = required_frequency(limit / max(float(kept[i]), limit, 1e-12), rate, len(codes) - 1)
-            own[i] = min(len(codes), max(int(own[i]) + 1, more))
+        rate = np.broadcast_to(np.asarray(pi, dtype=np.float64), own.shape)[above]
+        more = required_frequencies(limit / np.maximum(kept[above], max(limit, 1e-12)), rate, len(codes) - 1)
+        own[above] = np.minimum(len(codes), np.maximum(own[above] + 1, more))
     return mask

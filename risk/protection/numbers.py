@@ -88,8 +88,8 @@ def _mdav(points: Numbers, k: int) -> NDArray[np.int64]:  # pragma: no cover
             if side == 0 and both == 2:
                 start = farthest
         left = left[group[left] < 0]
-    for i in left:
-        group[i] = number
+    for rest in left:
+        group[rest] = number
     return group
 
 

@@ -1,4 +1,4 @@
-"""Protect a file and look again: one call from the records to what is published, with risk and utility on both sides."""
+"""Protect a file and look again: from the records to what is published, with risk and utility on both sides."""
 
 from __future__ import annotations
 

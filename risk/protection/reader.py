@@ -1,4 +1,4 @@
-"""Files of a protection: records in and out, hierarchies, a policy, a log. The only part of this package that opens any."""
+"""Files of a protection, which only this module opens: records in and out, hierarchies, a policy, a log."""
 
 from __future__ import annotations
 

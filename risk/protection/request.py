@@ -118,9 +118,9 @@ class Request:
 
     keys: tuple[str, ...]
     fraction: float
-    policy: Policy = Policy()
-    levels: Levels = Levels()
-    methods: Methods = Methods()
+    policy: Policy = field(default_factory=Policy)
+    levels: Levels = field(default_factory=Levels)
+    methods: Methods = field(default_factory=Methods)
     missing: Missing = "any"
     missing_values: tuple[str, ...] = ("", "NA")
     importance: Mapping[str, float] = field(default_factory=dict)
@@ -252,9 +252,8 @@ class Request:
         if self.levels.found is None:
             return {}
         file = KeyFile.from_columns({k: frame[k] for k in self.keys}, self.fraction, missing_values=self.missing_values)
-        groups = minimal_recoding(
-            bayesian_matching(file, fit_models(file, rng=np.random.default_rng(1))), self.levels.found
-        ).recoding.groups
+        models = fit_models(file, rng=np.random.default_rng(1))  # a search alone: nothing random is published
+        groups = minimal_recoding(bayesian_matching(file, models), self.levels.found).recoding.groups
         hierarchies = {}
         for name, labels, own in zip(file.names, file.labels, groups, strict=True):
             # A missing value is a level there, and stays missing here.
