@@ -94,7 +94,8 @@ def protect(
         typer.Option(help="KEY=NUMBER,...: what a key is worth, 1 if not named.", rich_help_panel=_LEVELS),
     ] = None,
     pram: Annotated[
-        str | None, typer.Option(help="KEY=SHARE,...: redraw values, invariantly.", rich_help_panel=_METHODS)
+        str | None,
+        typer.Option(help="KEY=SHARE,...: redraw values (invariant).", rich_help_panel=_METHODS),
     ] = None,
     swap: Annotated[
         str | None, typer.Option(help="KEY=SHARE,...: swap values between records.", rich_help_panel=_METHODS)
@@ -146,7 +147,7 @@ def protect(
     import numpy as np
 
     from tryst.common.progress import stages_on_terminal
-    from tryst.risk.protection.protect import protect as protected
+    from tryst.risk.protection.protected_file import protect as protected
     from tryst.risk.protection.reader import write_records
     from tryst.risk.protection.request import Levels, Methods, Request
 

@@ -7,13 +7,13 @@
 command.
 """
 
+from tryst.risk.protection.chance_of_match import individual_risk
 from tryst.risk.protection.hierarchies import Hierarchy
-from tryst.risk.protection.individual_risk import individual_risk
 from tryst.risk.protection.key_table import KeyTable
 from tryst.risk.protection.local_suppression import suppress
 from tryst.risk.protection.log import verify
 from tryst.risk.protection.policy import FileRisk, Policy
-from tryst.risk.protection.protect import Protected, protect
+from tryst.risk.protection.protected_file import Protected, protect
 from tryst.risk.protection.request import Levels, Methods, Request
 
 __all__ = [

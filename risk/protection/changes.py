@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.coding import Codes
+from tryst.risk.protection.hierarchies import whole_numbers
 from tryst.risk.protection.key_table import KeyTable, Node, value_codes
 from tryst.risk.protection.numbers import add_noise, microaggregate, round_to
-from tryst.risk.protection.perturbation import grouped_matrix, pram, pram_matrix, swap
+from tryst.risk.protection.perturbation import (
+    grouped_matrix,
+    invariant_matrix,
+    neighbour_matrix,
+    pram,
+    pram_matrix,
+    swap,
+)
 from tryst.risk.protection.request import Methods
 
 Kept = Callable[[Node, NDArray[np.bool_]], NDArray[np.float64]]
@@ -60,9 +68,13 @@ def perturbed_keys(
     changes, parts = [], []
     for name, rate in methods.pram.items():
         q = table.names.index(name)
-        theta = pram_matrix(table.value_counts[q], rate)
+        counts = table.value_counts[q]
+        ordered = whole_numbers(table.hierarchies[q].levels[0]) is not None and len(counts) > 2
+        # A number that moves stays near; a category goes wherever others are.
+        theta = invariant_matrix(neighbour_matrix(len(counts), rate), counts) if ordered else pram_matrix(counts, rate)
         codes[:, q] = pram(table.codes[:, q], theta, generator)
-        changes.append(_change(table, codes, q, "PRAM", {"rate": rate, "invariant": True}))
+        parameter = {"rate": rate, "to": "neighbouring values" if ordered else "all values", "invariant": True}
+        changes.append(_change(table, codes, q, "PRAM", parameter))
         parts.append((q, _diagonals(table, q, theta)))
     for name, rate in methods.swap.items():
         q = table.names.index(name)

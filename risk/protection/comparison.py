@@ -16,7 +16,7 @@ from tryst.risk.protection.hierarchies import whole_numbers
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.minimal_change import Candidate
 from tryst.risk.protection.request import Request
-from tryst.risk.protection.utility import compared, correlations, least_squares, moments, two_way_distances
+from tryst.risk.protection.utility import compared, correlations, linear_regression, moments, two_way_distances
 
 
 def utility_of(
@@ -78,7 +78,7 @@ def utility_of(
         ):
             y = _outcome(source, outcome, keys, own, node, hidden)
             labels, x = _design(source, terms, keys, own, node, hidden, source is frame)
-            fitted.append(least_squares(x, y))
+            fitted.append(linear_regression(x, y))
         (b, s), (c, t) = fitted
         found["coefficients"] = [asdict(row) for row in compared(labels, (b, s), (c, t))]
     return found

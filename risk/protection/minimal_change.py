@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.individual_risk import individual_risk, required_frequencies, required_frequency
+from tryst.risk.protection.chance_of_match import individual_risk, required_frequencies, required_frequency
 from tryst.risk.protection.information import level_losses, suppression_losses
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.lattice import minimal_node

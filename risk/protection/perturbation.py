@@ -33,6 +33,17 @@ def pram_matrix(counts: ArrayLike, rate: float) -> NDArray[np.float64]:
     return np.asarray((1.0 - rate) * np.eye(len(n)) + rate * p[:, None])
 
 
+def neighbour_matrix(values: int, rate: float) -> NDArray[np.float64]:
+    """A matrix by which one of ordered values moves to a neighbour with probability `rate`, half to each side."""
+    if not 0.0 <= rate <= 1.0:
+        raise TrystError(ErrorCode.PARAMETER, "a rate lies from 0 to 1", where="--pram", got=f"{rate:g}")
+    theta = np.eye(values) * (1.0 - rate)
+    for k in range(values):
+        around = [j for j in (k - 1, k + 1) if 0 <= j < values]
+        theta[around, k] += rate / len(around)
+    return theta
+
+
 def invariant_matrix(theta: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
     r"""A matrix made of `theta` that leaves the expected counts as they are: theta, then its reversal by Bayes' rule.
 

@@ -14,7 +14,7 @@ from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.missing_agreement import agreeing
 from tryst.risk.identification.suda import minimal_uniques
-from tryst.risk.protection.individual_risk import individual_risk
+from tryst.risk.protection.chance_of_match import individual_risk
 
 _ALL_SIZES = 10  # keys up to which minimal sample uniques of all sizes are counted, as in the assessment
 
@@ -108,8 +108,8 @@ class FileRisk:
     record_risk
         The largest.
     correct_matches_strict
-        `correct_matches` for an intruder who is sure that a missing or suppressed value is not that of the person
-        looked for: missing values then agree with missing values only.
+        `correct_matches` if missing and suppressed values agreed with missing values only: how much rests on what a
+        missing value means.
     dis, dis_low, dis_high
         DIS, the chance that a unique match is right, with its interval; 0 without sample uniques.
     minimal_uniques

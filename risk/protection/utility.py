@@ -112,7 +112,7 @@ def two_way_distances(
     return found
 
 
-def least_squares(
+def linear_regression(
     design: NDArray[np.float64], outcome: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Coefficients and standard errors, over the rows without a missing number."""

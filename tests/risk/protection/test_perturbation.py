@@ -7,7 +7,14 @@ import pytest
 
 from tryst.common.errors import TrystError
 from tryst.risk.protection.numbers import add_noise, microaggregate, round_to
-from tryst.risk.protection.perturbation import grouped_matrix, invariant_matrix, pram, pram_matrix, swap
+from tryst.risk.protection.perturbation import (
+    grouped_matrix,
+    invariant_matrix,
+    neighbour_matrix,
+    pram,
+    pram_matrix,
+    swap,
+)
 
 COUNTS = np.array([50, 30, 0, 20])
 
@@ -22,6 +29,9 @@ def test_matrices_of_pram_keep_the_expected_counts() -> None:
     np.testing.assert_allclose(own.sum(axis=0), 1.0)
     np.testing.assert_allclose(own @ COUNTS, COUNTS, atol=1e-12)
     assert not np.allclose(any_matrix @ COUNTS, COUNTS)
+    near = neighbour_matrix(4, 0.2)
+    np.testing.assert_allclose(near, [[0.8, 0.1, 0, 0], [0.2, 0.8, 0.1, 0], [0, 0.1, 0.8, 0.2], [0, 0, 0.1, 0.8]])
+    np.testing.assert_allclose(invariant_matrix(near, COUNTS) @ COUNTS, COUNTS, atol=1e-12)
 
 
 def test_values_are_redrawn_by_their_columns() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import nbinom
 
 from tryst.common.errors import TrystError
-from tryst.risk.protection.individual_risk import individual_risk, required_frequency
+from tryst.risk.protection.chance_of_match import individual_risk, required_frequency
 
 
 @pytest.mark.parametrize("pi", [0.02, 0.3, 0.5, 0.9, 1.0])
