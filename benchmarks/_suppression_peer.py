@@ -1,4 +1,4 @@
-"""Local suppression as sdcMicro documents it (`localSuppression`, `kAnon`), written anew for comparison.
+"""Local suppression as sdcMicro documents it (`localSuppression`, `kAnon`), written again for comparison.
 
 sdcMicro itself needs R, which is not among the packages of this project. Its manual and the notes of its code describe:
 keys with more categories are less important; records of which more than k are alike are left aside but for k; the

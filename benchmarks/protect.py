@@ -2,8 +2,8 @@
 
 The policy: every record agrees with at least 3, and expected correct matches are at most .5 % of the records. Two
 readings of it: the file is a sample of 5 %, and an intruder knows who is in the file (fraction 1). sdcMicro's route is
-its documented algorithm (`_suppression_peer`), for k = 3, and with k raised until the file meets the policy. All rows are
-measured by the same functions.
+its documented algorithm (`_suppression_peer`), for k = 3, and with k raised until the file meets the policy. The same
+functions measure all rows.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def row(name: str, frame: pl.DataFrame, request: Request, table: KeyTable, candi
     found = utility_of(frame, frame, request, table, table, candidate)
     hellinger = np.mean([t["hellinger"] for t in found["tables"]])
     overlap = np.mean([c["overlap"] for c in found["coefficients"]]) if found["coefficients"] else float("nan")
-    risk = candidate.risk
+    risk, meets = candidate.risk, "no" if candidate.breaches else "yes"
     return (
         f"{name:44s} {risk.k:4d} {risk.correct_matches:8.4f} {candidate.suppressed.sum():8,d} "
-        f"{sum(candidate.lost):6.2f} {hellinger:9.3f} {overlap:8.2f}  {'no' if candidate.breaches else 'yes':>4s} {seconds:6.1f}"
+        f"{sum(candidate.lost):6.2f} {hellinger:9.3f} {overlap:8.2f}   {meets:>4s} {seconds:6.1f}"
     )
 
 
@@ -85,9 +85,7 @@ def adult(fraction: float, *, peer: bool, raised: bool) -> None:
     bottom = (0,) * len(keys)
     codes, sizes = table.at(bottom), [int(s) for s in table.sizes(bottom)]
     print(f"\nAdult, {frame.height:,} records, 8 keys, fraction {fraction:g}: k >= 3, correct matches <= .005\n")
-    print(
-        f"{'':44s} {'k':>4s} {'matches':>8s} {'values':>8s} {'bits':>6s} {'Hellinger':>9s} {'overlap':>8s}  meets {'s':>5s}"
-    )
+    print(" " * 47 + "k  matches   values   bits Hellinger  overlap  meets      s")
     nothing = measured(table, bottom, np.zeros(codes.shape, dtype=bool), setting)
     print(row("as it is", frame, request, table, nothing, 0.0))
     ks = range(3, 12) if raised else (3,)
