@@ -62,6 +62,26 @@ def test_every_recipe_runs(folder: Path) -> None:
 
 
 def test_parquet_keeps_its_types(folder: Path) -> None:
+    output = run(
+        "tryst risk protect people.parquet --keys age,sex,town --fraction 0.1 --k 2 --levels age=0 --out p.parquet"
+    )
+    made = pl.read_parquet("p.parquet")
+    assert made.schema["age"] == people().schema["age"]
+    assert made["wage"].equals(people()["wage"])
+    assert "a value of its own in id" in output
+    assert "is the file that" in run("tryst risk protect p.parquet --verify p.log.json")
+
+
+def test_a_changed_file_is_noticed(folder: Path) -> None:
+    run(
+        "tryst risk protect people.csv --keys age,sex --fraction 0.1 --k 2 --intervals age=5 --levels age=1 --out p.csv"
+    )
+    with pytest.raises(TrystError, match="not in its codebook") as refused:
+        run("tryst risk protect people.csv --verify p.log.json")
+    assert "is not what p.log.json describes" in str(refused.value)
+
+
+def test_the_log_of_random_changes_has_no_seed(folder: Path) -> None:
     options = "--keys age,sex --fraction 0.1 --levels age=0,sex=0 --pram sex=0.2 --seed 3 --out p.csv"
     output = run(f"tryst risk protect people.csv {options}")
     assert "can undo" in output
