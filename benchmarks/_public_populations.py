@@ -22,11 +22,14 @@ class PublicPopulation:
         Names of sets of keys, and their columns.
     tuned
         Whether a method was ever chosen by looking at results on it.
+    unit
+        Column of the unit that surveys sample whole: a household, an enterprise.
     """
 
     name: str
     keys: dict[str, tuple[str, ...]]
     tuned: bool
+    unit: str | None = None
 
     def records(self) -> pl.DataFrame:
         """Every record with every variable; missing text values stay null."""
@@ -58,10 +61,13 @@ ADULT = PublicPopulation(
 EUSILC_P = PublicPopulation(
     "eusilcP", {"6 keys": ("region", "gender", "ageg", "ecoStat", "citizenship", "hs")}, tuned=True
 )
-EUSILC = PublicPopulation("eusilc", {"6 keys": ("db040", "rb090", "age", "pl030", "pb220a", "hsize")}, tuned=False)
+EUSILC = PublicPopulation(
+    "eusilc", {"6 keys": ("db040", "rb090", "age", "pl030", "pb220a", "hsize")}, tuned=False, unit="db030"
+)
 SES = PublicPopulation(
     "ses",
     {"7 keys": ("location", "NACE1", "size", "sex", "age", "education", "occupation")},
     tuned=False,
+    unit="IDunit",
 )
 PUBLIC_POPULATIONS = (EUSILC_P, ADULT, EUSILC, SES)

@@ -2,7 +2,8 @@
 
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
 known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
-`suda_scores` a score for each record, `choose_model` and `log_linear_risk` its chance of being one of few,
+`suda_scores` a score for each record, `calibrated_risk` its chance of being one of few as the file itself bears it out,
+`choose_model` and `log_linear_risk` that chance by a model,
 `misclassification_risk` the same where key values are wrong; `logit_rank_plot` and `auc` compare scores. Numbers only,
 but for `reader` and the commands.
 
@@ -10,6 +11,7 @@ but for `reader` and the commands.
 `relative_risk`, `recoding_search`) what would lower it.
 """
 
+from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
@@ -22,6 +24,7 @@ from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 __all__ = [
     "Attack",
+    "CalibratedRisk",
     "Dis",
     "FileMeasures",
     "Frequencies",
@@ -34,6 +37,7 @@ __all__ = [
     "SudaScores",
     "attack",
     "attacks",
+    "calibrated_risk",
     "choose_model",
     "dis",
     "file_dis",

@@ -19,7 +19,8 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
 from tryst.risk.identification.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
-from tryst.risk.identification.file_level import FileMeasures, file_measures
+from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
 from tryst.risk.identification.misclassification import misclassification_risk
@@ -94,6 +95,8 @@ def assess(
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
     suda = suda_scores(file, max_size=maximum)
     found["suda"] = _suda(file, suda)
+    progress("calibrated risk", 0.0)
+    calibrated = _attempt(found, "calibrated risk", lambda: _calibrated(file, found, weights, seed))
     progress("log-linear models", 0.0)
     loglinear = _attempt(found, "log-linear risk", lambda: _log_linear(file, found, weights))
     progress("decomposable models", 0.0)
@@ -104,7 +107,7 @@ def assess(
     if swapped:
         progress("misclassification", 0.0)
         _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
-    own = chances(file, loglinear, matching)
+    own = chances(file, calibrated, loglinear, matching)
     found["histogram"] = histogram(own)
     found["highest_risk_records"] = highest_risk_records(file, suda, loglinear, own) if records else []
     found["records_listed"] = records
@@ -182,6 +185,15 @@ def _suda(file: KeyFile, suda: SudaScores) -> dict[str, Any]:
         "by_variable": [{"variable": n, "share": float(v)} for n, v in zip(file.names, suda.by_variable, strict=True)],
         "by_category": by_category[:20],
     }
+
+
+def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
+    risk = calibrated_risk(file, weights=weights, seed=seed)
+    found["calibrated"] = risk.summary()
+    found["warnings"] += risk.warnings(file_dis(file))
+    for words, e in ((wording.CALIBRATED_TAU1, risk.tau1), (wording.CALIBRATED_TAU2, risk.tau2)):
+        found["measures"].append(_entry(words, e.value, e.low, e.high))
+    return risk
 
 
 def _log_linear(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> LogLinearRisk:

@@ -98,8 +98,16 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
 
 
 def file_dis(file: KeyFile, level: float = 0.95) -> Dis:
-    """DIS of a file. Where missing values agree with everything, n_r is a rth of the records with frequency r."""
-    n1, n2, n3 = (float(file.counts[file.sizes == r].sum()) / r for r in (1, 2, 3))
+    """DIS of a file.
+
+    Where missing values agree with everything, n_r is a rth of the records with frequency r. Where units were sampled
+    whole it is a rth of the records that are alone of their unit in a combination of r units.
+    """
+    if file.units is not None:
+        n1, n2, n3 = (float(file.lone[file.units_of_cells == r].sum()) / r for r in (1, 2, 3))
+        n1 = float(len(file.uniques))
+    else:
+        n1, n2, n3 = (float(file.counts[file.sizes == r].sum()) / r for r in (1, 2, 3))
     return dis(n1, n2, n3, file.fraction, level)
 
 

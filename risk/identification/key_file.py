@@ -52,6 +52,9 @@ class KeyFile:
     perturbed
         The records' key values were changed, the population's were not: a combination may then be commoner in the
         sample, and measures that take each record's combination for true do without the population.
+    units : ndarray of int64, shape (n_records,), optional
+        Which household, enterprise or other unit each record belongs to, where units were sampled whole: those of one
+        unit come into the sample together, and say nothing of how many others there are.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class KeyFile:
     population_counts: Counts | None = field(default=None, repr=False)
     missing: Missing = "level"
     perturbed: bool = False
+    units: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_shape(self)
@@ -205,6 +209,22 @@ class KeyFile:
         return np.flatnonzero(self.frequency == 1)
 
     @cached_property
+    def units_of_cells(self) -> Counts:
+        """Different units among the records of each cell, shape (n_cells,); its records, where none are known."""
+        if self.units is None:
+            return self.counts
+        own = np.unique(np.stack([self.of_record, self.units], axis=1), axis=0)
+        return np.bincount(own[:, 0], minlength=len(self.cells))
+
+    @cached_property
+    def lone(self) -> Counts:
+        """Records of each cell with no other of their unit in it, shape (n_cells,)."""
+        if self.units is None:
+            return self.counts
+        own, number = np.unique(np.stack([self.of_record, self.units], axis=1), axis=0, return_counts=True)
+        return np.bincount(own[number == 1, 0], minlength=len(self.cells))
+
+    @cached_property
     def people_alike(self) -> Counts | None:
         """People of the population whose true values agree with each sample cell, shape (n_cells,)."""
         if self.population_cells is None or self.population_counts is None:
@@ -263,7 +283,15 @@ class KeyFile:
         if cells is not None and counts is not None:
             cells, counts, _ = tally(cells[:, kept], labels, counts)
         return KeyFile(
-            tuple(names), labels, self.codes[:, kept], self.fraction, cells, counts, self.missing, self.perturbed
+            tuple(names),
+            labels,
+            self.codes[:, kept],
+            self.fraction,
+            cells,
+            counts,
+            self.missing,
+            self.perturbed,
+            self.units,
         )
 
     def require_disjoint_cells(self, what: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.risk.identification.bayesian_matching import BayesianMatching
+from tryst.risk.identification.calibrated_risk import CalibratedRisk
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk
 from tryst.risk.identification.population_law import expected_reciprocal
@@ -18,10 +19,15 @@ _BINS = 20
 
 
 def chances(
-    file: KeyFile, loglinear: LogLinearRisk | None, matching: BayesianMatching | None
+    file: KeyFile,
+    calibrated: CalibratedRisk | None,
+    loglinear: LogLinearRisk | None,
+    matching: BayesianMatching | None,
 ) -> dict[str, NDArray[np.float64]]:
     """Chance of a correct match of each record, by every way there is."""
     found = {}
+    if calibrated is not None:
+        found["calibrated"] = calibrated.of_records
     if matching is not None:
         found["modelled"] = matching.of_records
     if loglinear is not None:
@@ -49,10 +55,14 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
 def highest_risk_records(
     file: KeyFile, suda: SudaScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
 ) -> list[dict[str, Any]]:
-    """The sample uniques most likely to be matched correctly, and what makes them stand out."""
+    """The sample uniques most likely to be matched correctly, and what makes them stand out.
+
+    Where the population is known the truth ranks them, and what is claimed ranks those of equal truth.
+    """
     uniques = file.uniques
-    ranked = next((by_way[k] for k in ("modelled", "log-linear") if k in by_way), suda.dis_scores)
-    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques]))][:_SHOWN]
+    ranked = next((by_way[k] for k in ("calibrated", "modelled", "log-linear") if k in by_way), suda.dis_scores)
+    true = by_way.get("true", np.zeros(file.n_records))
+    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques], -true[uniques]))][:_SHOWN]
     own = {int(r): k for k, r in enumerate(uniques)}
     F = file.population_sizes
     listed = []
@@ -67,6 +77,7 @@ def highest_risk_records(
                 "minimal_uniques": len(suda.minimal_uniques.of_record(record)),
                 "suda": float(suda.scores[record]),
                 "dis_suda": float(suda.dis_scores[record]),
+                "calibrated": float(by_way["calibrated"][record]) if "calibrated" in by_way else None,
                 "modelled": float(by_way["modelled"][record]) if "modelled" in by_way else None,
                 "log_linear": float(loglinear.correct[own[record]]) if loglinear is not None else None,
                 "population": int(F[file.of_record[record]]) if F is not None else None,

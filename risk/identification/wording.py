@@ -61,6 +61,19 @@ TAU2 = Words(
     "Tries every unique record once, against a register of the population.",
     _COARSER,
 )
+CALIBRATED_TAU1 = Words(
+    "tau1, calibrated",
+    "Expected number of unique records whose person is unique in the population, calibrated on the file itself.",
+    "Finds which unique records are certain to be right.",
+    _COARSER,
+)
+CALIBRATED_TAU2 = Words(
+    "tau2, calibrated",
+    "Expected number of correct matches if every unique record were matched to someone at random who fits it,"
+    " calibrated on the file itself.",
+    "Tries every unique record once, against a register of the population.",
+    _COARSER,
+)
 BAYESIAN = Words(
     "Pr(CM), modelled",
     "Mean chance of a correct match of a record taken at random, averaged over decomposable models.",

@@ -117,6 +117,20 @@ IDENTIFICATION = (
         remedy="Do not rely on measures of this model (tau1, tau2); use fewer key variables, or merge categories.",
     ),
     WarningCode(
+        code="calibration_not_converged",
+        severity="serious",
+        meaning="The law that calibrates the risk of single records was not fitted.",
+        text="The calibration of single records' risk has not converged.",
+        remedy="Rely on DIS and its interval; use fewer key variables, or merge categories.",
+    ),
+    WarningCode(
+        code="calibration_contradicts_dis",
+        severity="warning",
+        meaning="The calibrated risk of the file lies outside the interval of DIS.",
+        text="The calibrated Pr(CM | UM) is {own:.3g}, outside the interval of DIS, {low:.3g} to {high:.3g}.",
+        remedy="Rely on DIS and its interval; read the risk of single records as an order, not as chances.",
+    ),
+    WarningCode(
         code="chains_not_converged",
         severity="warning",
         meaning="The Markov chains over decomposable models disagree.",

@@ -9,9 +9,9 @@ import altair as alt
 from markupsafe import Markup
 
 from tryst.risk.report import draw
-from tryst.risk.report.palette import OCHRE, RUST, SOFT, TEAL
+from tryst.risk.report.palette import INK, OCHRE, RUST, SOFT, TEAL
 
-_COLOURS = {"modelled": TEAL, "log-linear": OCHRE, "true": RUST}
+_COLOURS = {"calibrated": INK, "modelled": TEAL, "log-linear": OCHRE, "true": RUST}
 _MINIMUM = 1e-5  # share of the records from which a bar is drawn, on a scale of logarithms
 
 

@@ -77,7 +77,7 @@ def test_riskiest_records_are_uniques_with_what_makes_them_stand_out(files):
     file = read_key_file(files / "sample.csv", KEYS, population=files / "population.csv")
     found = assess(file)
     listed = found["highest_risk_records"]
-    assert [r["modelled"] for r in listed] == sorted((r["modelled"] for r in listed), reverse=True)
+    assert listed == sorted(listed, key=lambda r: (r["population"], -r["calibrated"]))
     uniques = {int(u) + 1 for u in file.uniques}
     rows = pl.read_csv(files / "sample.csv", infer_schema=False)
     for r in listed:
@@ -160,7 +160,7 @@ def test_where_missing_agrees_with_all_what_needs_cells_is_left_out_with_a_reaso
     rng = np.random.default_rng(1)
     columns = {n: [None if rng.random() < 0.1 else int(v) for v in rng.integers(0, 20, 200)] for n in "abc"}
     found = assess(KeyFile.from_columns(columns, 0.1, missing="any"))
-    assert {left["what"] for left in found["left_out"]} == {"log-linear risk", "modelled matching"}
+    assert {left["what"] for left in found["left_out"]} == {"calibrated risk", "log-linear risk", "modelled matching"}
     assert found["suda"]["minimal_uniques"] > 0
     assert "agree with every value" in render(found)
 
@@ -171,7 +171,7 @@ def test_numbers_with_many_decimals_as_keys():
     assert "income has 3,000 values in 3,000 records" in found["warnings"][0]["text"]
     assert found["file"]["uniques"] == 3_000
     assert found["measures"][0]["value"] == 1
-    assert {left["what"] for left in found["left_out"]} == {"recoding"}
+    assert {left["what"] for left in found["left_out"]} == {"calibrated risk", "recoding"}
     assert render(found).count("<svg") == 4
 
 

@@ -1,0 +1,231 @@
+"""What is claimed of records and files, and what is true: ``python -m benchmarks claimed_risk``.
+
+Samples are drawn from populations that others made (benchmarks/populations), and the calibrated risk of each is
+compared with what everybody's records say. Section *records*: the mean chance of a correct match claimed for the 50 and
+for the ten sample uniques of highest risk and for fifths of all sample uniques, beside the true mean of 1/F. Section
+*files*: tau1, tau2 and Pr(CM | UM), their bias as a share of the truth, and how often the 95 % interval holds it, with
+the exact 95 % interval of that. Section *units*: the same where whole households or enterprises are drawn. Populations
+marked *kept out* played no part in choosing any constant.
+``--write`` puts the tables into docs/claimed-risk.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from benchmarks import DOCS
+from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
+from tryst.common.errors import TrystError
+from tryst.risk.identification.calibrated_risk import calibrated_risk
+from tryst.risk.identification.file_level import file_dis
+from tryst.risk.identification.key_file import KeyFile
+
+DOCUMENT = DOCS / "claimed-risk.md"
+SECTIONS = ("records", "files", "units")
+STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
+    (EUSILC_P, "6 keys", (0.01, 0.02, 0.05, 0.1)),
+    (ADULT, "5 keys", (0.02, 0.05, 0.1)),
+    (ADULT, "6 keys", (0.02, 0.05, 0.1)),
+    (ADULT, "8 keys", (0.02, 0.05, 0.1)),
+    (EUSILC, "6 keys", (0.05, 0.1, 0.2)),
+    (SES, "7 keys", (0.05, 0.1, 0.2)),
+)
+_FILES = (
+    "| population, keys, sample | tau1 | bias | interval holds | tau2 | bias | interval holds | Pr(CM given UM) | bias"
+    " | interval holds | DIS holds |",
+    "|---|---|---|---|---|---|---|---|---|---|---|",
+)
+_HEADS = {
+    "records": (
+        "| population, keys, sample | sample uniques | 50 riskiest: claimed, true | ten riskiest | claimed less true,"
+        " by fifths |",
+        "|---|---|---|---|---|",
+    ),
+    "files": _FILES,
+    "units": _FILES,
+}
+MEASURES = ("tau1", "tau2", "Pr(CM given UM)")
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """One sample: what was claimed, and what was true.
+
+    Parameters
+    ----------
+    highest : ndarray of float64, shape (2, 2)
+        Of the 50 and of the ten riskiest sample uniques: claimed and true mean chance.
+    fifths : ndarray of float64, shape (5, 2)
+        Of fifths of the sample uniques in the order of what is claimed, from the least.
+    measures : ndarray of float64, shape (3, 4)
+        Of `MEASURES`: estimate, ends of the interval, truth.
+    uniques
+        Sample uniques.
+    dis_holds
+        Whether the interval of DIS holds the true Pr(CM | UM).
+    """
+
+    highest: NDArray[np.float64]
+    fifths: NDArray[np.float64]
+    measures: NDArray[np.float64]
+    uniques: int
+    dis_holds: bool
+
+
+def claimed(
+    everyone: dict[str, object],
+    n_people: int,
+    fraction: float,
+    seed: tuple[int, ...],
+    units: NDArray[np.int64] | None = None,
+    *,
+    told: bool = False,
+) -> Claimed | None:
+    """Draw a sample and compare; with the unit of each person, whole units are drawn, and `told` of or not.
+
+    None where a sample has too few pairs to be calibrated.
+    """
+    rng = np.random.default_rng(seed)
+    if units is None:
+        chosen = rng.choice(n_people, round(fraction * n_people), replace=False)
+    else:
+        number = int(units.max()) + 1
+        drawn = rng.choice(number, round(fraction * number), replace=False)
+        chosen = np.flatnonzero(np.isin(units, drawn))
+    columns = {name: np.asarray(values)[chosen] for name, values in everyone.items()}
+    file = KeyFile.from_columns(columns, population=everyone)
+    if told:
+        file = replace(file, units=None if units is None else units[chosen])
+    try:
+        risk = calibrated_risk(file, seed=seed[-1])
+    except TrystError:
+        return None
+    sizes = file.population_sizes
+    assert sizes is not None
+    F = sizes[file.of_record[risk.uniques]]
+    true = 1.0 / F
+    order = np.argsort(-risk.correct, kind="stable")
+    highest = np.array([[own[order[:m]].mean() for own in (risk.correct, true)] for m in (50, 10)])
+    fifths = np.array([[own[part].mean() for own in (risk.correct, true)] for part in np.array_split(order[::-1], 5)])
+    truth = (float((F == 1).sum()), float(true.sum()), len(F) / float(F.sum()))
+    measures = np.array(
+        [[e.value, e.low, e.high, t] for e, t in zip((risk.tau1, risk.tau2, risk.cm_given_um), truth, strict=True)]
+    )
+    dis = file_dis(file)
+    return Claimed(highest, fifths, measures, len(F), dis.low <= truth[2] <= dis.high)
+
+
+def records_row(name: str, found: list[Claimed]) -> str:
+    """Claims of single records beside the truth."""
+    highest = np.mean([c.highest for c in found], axis=0)
+    fifths = np.mean([c.fifths for c in found], axis=0)
+    off = " ".join(f"{own - true:+.3f}" for own, true in fifths)
+    uniques = np.mean([c.uniques for c in found])
+    return (
+        f"| {name} | {uniques:,.0f} | {highest[0, 0]:.3f}, {highest[0, 1]:.3f} |"
+        f" {highest[1, 0]:.3f}, {highest[1, 1]:.3f} | {off} |"
+    )
+
+
+def files_row(name: str, found: list[Claimed]) -> str:
+    """Estimates of files beside the truth."""
+    measures = np.array([c.measures for c in found])
+    parts = []
+    for q in range(len(MEASURES)):
+        value, low, high, true = measures[:, q].T
+        ratio = value / np.maximum(true, 1e-9) if q else value / np.mean(true)
+        bias = float(value.mean() / true.mean()) - 1.0
+        error = float(np.std(ratio, ddof=1)) / np.sqrt(len(found)) if len(found) > 1 else float("nan")
+        parts.append(
+            f"{true.mean():.4g} | {100 * bias:+.1f} ± {100 * error:.1f} % | {held((low <= true) & (true <= high))}"
+        )
+    dis = held(np.array([c.dis_holds for c in found]))
+    return f"| {name} | {' | '.join(parts)} | {dis} |"
+
+
+def pooled_row(name: str, found: list[Claimed]) -> str:
+    """How often the intervals hold over samples of different populations, which have no common truth."""
+    measures = np.array([c.measures for c in found])
+    parts = [f" | | {held((m[:, 1] <= m[:, 3]) & (m[:, 3] <= m[:, 2]))}" for m in measures.transpose(1, 0, 2)]
+    return f"| {name} |{' |'.join(parts)} | {held(np.array([c.dis_holds for c in found]))} |"
+
+
+def held(inside: NDArray[np.bool_]) -> str:
+    """How often an interval holds the truth, with the exact 95 % interval of that share."""
+    k, n = int(inside.sum()), len(inside)
+    low = beta.ppf(0.025, k, n - k + 1) if k else 0.0
+    high = beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
+    return f"{k} of {n} ({low:.2f} to {high:.2f})"
+
+
+def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[PublicPopulation, str, list[Claimed]]]:
+    """Each study with its name and its samples; `by_unit`: of whole units, told of them and not."""
+    for population, keys, fractions in STUDIES:
+        unit = population.unit
+        if by_unit and unit is None:
+            continue
+        frame = population.key_columns(keys)
+        everyone: dict[str, object] = {c: frame[c].to_numpy() for c in frame.columns}
+        units = np.unique(population.records()[unit].to_numpy(), return_inverse=True)[1] if by_unit and unit else None
+        for fraction, told in product(fractions, (False, True) if by_unit else (False,)):
+            share = f"{100 * fraction:g} %"
+            if by_unit:
+                share += f" of {unit}" + (", told" if told else ", not told")
+            seeds = [(seed, round(1000 * fraction), r) for r in range(replicates)]
+            tried = [claimed(everyone, len(frame), fraction, own, units, told=told) for own in seeds]
+            found = [sample for sample in tried if sample is not None]
+            name = f"{population.name}, {keys}, {share}" + ("" if population.tuned else " (kept out)")
+            if len(found) < len(tried):
+                name += f"; {len(tried) - len(found)} samples with too few pairs left out"
+            yield population, name, found
+
+
+def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
+    """The tables' lines by section."""
+    lines = {section: list(_HEADS[section]) for section in sections}
+    every: dict[bool, list[Claimed]] = {True: [], False: []}
+
+    def write(section: str, row: str) -> None:
+        if section in sections:
+            lines[section].append(row)
+            print(row, flush=True)
+
+    if {"records", "files"} & set(sections):
+        for population, name, found in studied(replicates, seed, by_unit=False):
+            every[population.tuned] += found
+            write("records", records_row(name, found))
+            write("files", files_row(name, found))
+        write("files", pooled_row("all samples used in the design", every[True]))
+        write("files", pooled_row("all samples kept out", every[False]))
+    if "units" in sections:
+        for _, name, found in studied(replicates, seed, by_unit=True):
+            write("units", files_row(name, found))
+    return lines
+
+
+def main(arguments: list[str]) -> int:
+    """Print the tables, and with ``--write`` put them into the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks claimed_risk", description=__doc__)
+    parser.add_argument("--replicates", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--write", action="store_true", help=f"write the tables into docs/{DOCUMENT.name}")
+    options = parser.parse_args(arguments)
+    found = tables(options.replicates, options.seed, options.sections)
+    if options.write:
+        text = DOCUMENT.read_text(encoding="utf-8")
+        for section, lines in found.items():
+            begin, end = f"<!-- benchmark {section}: begin -->", f"<!-- benchmark {section}: end -->"
+            before, _, rest = text.partition(begin)
+            _, _, after = rest.partition(end)
+            heading = f"{options.replicates} samples each, seed {options.seed}."
+            text = before + begin + "\n" + heading + "\n\n" + "\n".join(lines) + "\n" + end + after
+        DOCUMENT.write_text(text, encoding="utf-8")
+    return 0
