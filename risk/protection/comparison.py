@@ -71,17 +71,35 @@ def utility_of(
         terms = [t for t in given if t not in gone]
         found["terms_left_out"] = [t for t in (outcome, *given) if t in gone]
     if request.model is not None and outcome not in gone and terms:
-        fitted, labels = [], list[str]()
+        ends, designs, labels = [], [], list[str]()
+        bases = dict(zip(original.names, original.value_counts, strict=True))
         for source, own, node, hidden in (
             (frame, original, chosen.node, np.zeros_like(chosen.suppressed)),
             (changed, table, chosen.node, chosen.suppressed),
         ):
-            y = _outcome(source, outcome, keys, own, node, hidden)
-            labels, x = _design(source, terms, keys, own, node, hidden, source is frame)
-            fitted.append(linear_regression(x, y))
-        (b, s), (c, t) = fitted
-        found["coefficients"] = [asdict(row) for row in compared(labels, (b, s), (c, t))]
+            ends.append(_outcome(source, outcome, keys, own, node, hidden))
+            labels, x = _design(source, terms, keys, own, node, hidden, source is frame, bases)
+            designs.append(x)
+        absent = _absent(designs)
+        found["terms_left_out"] += [label for label, gone_too in zip(labels, absent, strict=True) if gone_too]
+        labels = [label for label, gone_too in zip(labels, absent, strict=True) if not gone_too]
+        try:
+            (b, s), (c, t) = (linear_regression(x[:, ~absent], y) for x, y in zip(designs, ends, strict=True))
+        except TrystError:  # the file is protected all the same
+            found["terms_left_out"] = [outcome, *given]
+        else:
+            found["coefficients"] = [asdict(row) for row in compared(labels, (b, s), (c, t))]
     return found
+
+
+def _absent(designs: list[NDArray[np.float64]]) -> NDArray[np.bool_]:
+    """Terms that no complete record of one file has: their records are left out of both."""
+    absent = np.zeros(designs[0].shape[1], dtype=bool)
+    for x in designs:
+        absent |= ~(x[~np.isnan(x).any(axis=1)] != 0).any(axis=0)
+    for x in designs:
+        x[(np.nan_to_num(x[:, absent]) != 0).any(axis=1)] = np.nan
+    return absent
 
 
 def _number(
@@ -127,8 +145,9 @@ def _design(
     node: Node,
     hidden: NDArray[np.bool_],
     exact: bool,
+    bases: dict[str, NDArray[np.int64]],
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Intercept, numbers, and an indicator of each published category but the first of a key."""
+    """Intercept, numbers, and an indicator of each published category but the original's commonest."""
     names, columns = ["(intercept)"], [np.ones(frame.height)]
     for term in terms:
         q = table.names.index(term) if term in table.names else None
@@ -141,7 +160,10 @@ def _design(
         h = table.hierarchies[q]
         gone = hidden[:, q] | (table.codes[:, q] < 0)
         own = h.groups[node[q]][table.codes[:, q]]
-        for g, label in enumerate(h.labels[node[q]][1:], start=1):
+        commonest = int(np.bincount(h.groups[node[q]], weights=bases[term]).argmax())
+        for g, label in enumerate(h.labels[node[q]]):
+            if g == commonest:
+                continue
             names.append(f"{term}: {label}")
             columns.append(np.where(gone, np.nan, own == g))
     return names, np.stack(columns, axis=1)

@@ -159,7 +159,9 @@ def test_utility_by_hand() -> None:
     pair = next(c for c in found["correlations"] if c["names"] == ["wage", "bonus"])
     assert pair["after"] == pytest.approx(np.corrcoef(made.frame["wage"], made.frame["bonus"])[0, 1])
     x = np.stack([np.ones(400), records["age"].to_numpy(), (records["sex"] == "m").to_numpy()], axis=1)
-    assert [c["name"] for c in found["coefficients"]] == ["(intercept)", "age", "sex: m"]
+    commonest = records["sex"].mode()[0]
+    x[:, 2] = records["sex"] != commonest
+    assert [c["name"] for c in found["coefficients"]][:2] == ["(intercept)", "age"]
     beta = np.linalg.lstsq(x, records["wage"].to_numpy(), rcond=None)[0]
     assert [c["value"][0] for c in found["coefficients"]] == pytest.approx(beta)
     assert all(c["overlap"] <= 1.0 + 1e-12 for c in found["coefficients"])
@@ -171,6 +173,20 @@ def test_a_term_that_is_left_out_is_not_compared() -> None:
     found = protect(people(), request, generator(), frontier=False).report["utility"]
     assert found["terms_left_out"] == ["sex"]
     assert [c["name"] for c in found["coefficients"]] == ["(intercept)", "bonus"]
+
+
+def test_a_category_that_is_suppressed_wholly_is_left_out_on_both_sides() -> None:
+    town = pl.when(pl.arange(0, 400) == 5).then(pl.lit("ayr")).otherwise(pl.col("town").fill_null("leeds"))
+    records = people().with_columns(town=town)
+    request = Request(("sex", "town"), 0.1, Policy(k=2), Levels(fixed={"sex": 0, "town": 0}), model=("wage", ("town",)))
+    made = protect(records, request, generator(), frontier=False)
+    assert made.frame["town"][5] is None
+    found = made.report["utility"]
+    assert found["terms_left_out"] == ["town: ayr"]
+    assert [c["name"] for c in found["coefficients"]] == ["(intercept)", "town: dover", "town: kent", "town: york"]
+    assert all(c["overlap"] == pytest.approx(1.0) for c in found["coefficients"])
+    nothing = protect(records, replace(request, model=("wage", ("wage", "bonus", "wage"))), generator(), frontier=False)
+    assert nothing.report["utility"]["terms_left_out"] == ["wage", "wage", "bonus", "wage"]
 
 
 def test_nothing_changed_costs_nothing() -> None:
