@@ -4,8 +4,8 @@ Samples are drawn from populations that others made (benchmarks/populations), an
 compared with what everybody's records say. Section *records*: the mean chance of a correct match claimed for the 50 and
 for the ten sample uniques of highest risk and for fifths of all sample uniques, beside the true mean of 1/F. Section
 *files*: tau1, tau2 and Pr(CM | UM), their bias as a share of the truth, and how often the 95 % interval holds it, with
-the exact 95 % interval of that. Section *units*: the same where whole households or enterprises are drawn. Populations
-marked *kept out* played no part in choosing any constant.
+the exact 95 % interval of that. Section *dis*: the interval of DIS over many samples. Section *units*: as *files*,
+where whole households or enterprises are drawn. Populations marked *kept out* played no part in choosing any constant.
 ``--write`` puts the tables into docs/claimed-risk.md.
 """
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from benchmarks import DOCS
+from benchmarks._claimed_dis import SAMPLES, dis_coverages, dis_table
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
 from tryst.risk.identification.calibrated_risk import calibrated_risk
@@ -28,7 +29,7 @@ from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 
 DOCUMENT = DOCS / "claimed-risk.md"
-SECTIONS = ("records", "files", "units")
+SECTIONS = ("records", "files", "dis", "units")
 STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (EUSILC_P, "6 keys", (0.01, 0.02, 0.05, 0.1)),
     (ADULT, "5 keys", (0.02, 0.05, 0.1)),
@@ -86,9 +87,9 @@ def claimed(
     seed: tuple[int, ...],
     units: NDArray[np.int64] | None = None,
     *,
-    told: bool = False,
+    given: bool = False,
 ) -> Claimed | None:
-    """Draw a sample and compare; with the unit of each person, whole units are drawn, and `told` of or not.
+    """Draw a sample and compare; with the unit of each person, whole units are drawn, and `given` to the file or not.
 
     None where a sample has too few pairs to be calibrated.
     """
@@ -101,7 +102,7 @@ def claimed(
         chosen = np.flatnonzero(np.isin(units, drawn))
     columns = {name: np.asarray(values)[chosen] for name, values in everyone.items()}
     file = KeyFile.from_columns(columns, population=everyone)
-    if told:
+    if given:
         file = replace(file, units=None if units is None else units[chosen])
     try:
         risk = calibrated_risk(file, seed=seed[-1])
@@ -166,7 +167,7 @@ def held(inside: NDArray[np.bool_]) -> str:
 
 
 def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[PublicPopulation, str, list[Claimed]]]:
-    """Each study with its name and its samples; `by_unit`: of whole units, told of them and not."""
+    """Each study with its name and its samples; `by_unit`: of whole units, with the units given and not."""
     for population, keys, fractions in STUDIES:
         unit = population.unit
         if by_unit and unit is None:
@@ -174,12 +175,12 @@ def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[Publ
         frame = population.key_columns(keys)
         everyone: dict[str, object] = {c: frame[c].to_numpy() for c in frame.columns}
         units = np.unique(population.records()[unit].to_numpy(), return_inverse=True)[1] if by_unit and unit else None
-        for fraction, told in product(fractions, (False, True) if by_unit else (False,)):
+        for fraction, given in product(fractions, (False, True) if by_unit else (False,)):
             share = f"{100 * fraction:g} %"
             if by_unit:
-                share += f" of {unit}" + (", told" if told else ", not told")
+                share += f" of {unit}" + (", given" if given else ", not given")
             seeds = [(seed, round(1000 * fraction), r) for r in range(replicates)]
-            tried = [claimed(everyone, len(frame), fraction, own, units, told=told) for own in seeds]
+            tried = [claimed(everyone, len(frame), fraction, own, units, given=given) for own in seeds]
             found = [sample for sample in tried if sample is not None]
             name = f"{population.name}, {keys}, {share}" + ("" if population.tuned else " (kept out)")
             if len(found) < len(tried):
@@ -189,7 +190,7 @@ def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[Publ
 
 def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
     """The tables' lines by section."""
-    lines = {section: list(_HEADS[section]) for section in sections}
+    lines = {section: list(_HEADS.get(section, ())) for section in sections}
     every: dict[bool, list[Claimed]] = {True: [], False: []}
 
     def write(section: str, row: str) -> None:
@@ -204,6 +205,9 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
             write("files", files_row(name, found))
         write("files", pooled_row("all samples used in the design", every[True]))
         write("files", pooled_row("all samples kept out", every[False]))
+    if "dis" in sections:
+        lines["dis"] = dis_table(list(dis_coverages((EUSILC_P, ADULT, EUSILC, SES), seed=seed)))
+        print("\n".join(lines["dis"]), flush=True)
     if "units" in sections:
         for _, name, found in studied(replicates, seed, by_unit=True):
             write("units", files_row(name, found))
@@ -225,7 +229,8 @@ def main(arguments: list[str]) -> int:
             begin, end = f"<!-- benchmark {section}: begin -->", f"<!-- benchmark {section}: end -->"
             before, _, rest = text.partition(begin)
             _, _, after = rest.partition(end)
-            heading = f"{options.replicates} samples each, seed {options.seed}."
+            number = SAMPLES if section == "dis" else options.replicates
+            heading = f"{number:,} samples each, seed {options.seed}."
             text = before + begin + "\n" + heading + "\n\n" + "\n".join(lines) + "\n" + end + after
         DOCUMENT.write_text(text, encoding="utf-8")
     return 0

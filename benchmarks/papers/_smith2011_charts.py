@@ -1,4 +1,4 @@
-"""The figures of the thesis's chapters 5, 7 and 8."""
+"""The figures of the thesis's chapters 7 and 8."""
 
 from __future__ import annotations
 
@@ -11,20 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers._rank_plots import logit_rank_plot
-from benchmarks.papers.smith2011 import METHODS, SERIES, Chapter5, Scored, interval
+from benchmarks.papers.smith2011 import METHODS, SERIES, Scored, interval
 from tryst.risk.report.drawing import draw
 from tryst.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
 
-STRATEGIES = (
-    "1 any record to population",
-    "2 any person to sample",
-    "3 sampled cells, to sample",
-    "4 unique to population (CM given SU)",
-    "5 uniques, to sample (CM given UM)",
-    "6 triples to population",
-    "7 triples, to sample",
-)
-_SEVEN = (INK, GREY, SOFT, RUST, TEAL, OCHRE, "#8fb8a8")
 _LAYERS = 10  # paths that a panel's dots are drawn as
 # A dot as vl-convert draws it.
 _DOT = re.compile(
@@ -42,29 +32,6 @@ def _on_paper(chart: alt.TopLevelMixin, name: str, text: str) -> str:
 
 def _colours(names: Sequence[str], colours: Sequence[str]) -> alt.Color:
     return alt.Color("series:N", sort=list(names), scale=alt.Scale(domain=list(names), range=list(colours)))
-
-
-def strategies_figure(five: Chapter5) -> str:
-    """Figures 31 and 32."""
-    panels = []
-    for k, title in ((1, "no one is met twice"), (2, "people are met again and again")):
-        rows = [
-            {"series": STRATEGIES[s], "chance": round(float(run[s, 0]), 4), "cost": round(float(run[s, k]), 2)}
-            for run in five.found
-            for s in range(7)
-            if np.isfinite(run[s, k])
-        ]
-        panels.append(
-            alt.Chart(alt.InlineData(values=rows), title=title)
-            .mark_point(filled=True, size=22, opacity=0.75)
-            .encode(
-                x=alt.X("cost:Q", title="people looked at, expected", scale=alt.Scale(type="log")),
-                y=alt.Y("chance:Q", title="Pr(correct match)", scale=alt.Scale(domain=[0, 0.6])),
-                color=_colours(STRATEGIES, _SEVEN).legend(columns=4, labelLimit=260),
-            )
-            .properties(width=430, height=280)
-        )
-    return _on_paper(alt.hconcat(*panels), "strategies", "Chance of a correct match against cost for seven strategies.")
 
 
 def _curves(

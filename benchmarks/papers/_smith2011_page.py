@@ -1,4 +1,4 @@
-"""The page of the thesis's chapters 5, 7 and 8."""
+"""The page of the thesis's chapters 7 and 8."""
 
 from __future__ import annotations
 
@@ -9,29 +9,22 @@ from numpy.typing import NDArray
 
 from benchmarks.papers._rank_plots import auc, logit_rank_plot
 from benchmarks.papers._smith2011_charts import (
-    STRATEGIES,
     Eight,
     costs_figure,
     logit_rank_figure,
     matching_figure,
     prediction_figure,
-    strategies_figure,
 )
 from benchmarks.papers.smith2011 import (
-    COUNT_BANDS,
     METHODS,
     NORTH_WEST,
     NOTIONAL,
     SERIES,
-    Chapter5,
-    Scored,
     interval,
-    joint_table,
 )
 
 
 def written(
-    five: Chapter5,
     fractions: Sequence[float],
     seven: NDArray[np.float64],
     chains: Sequence[tuple[float, float, float]],
@@ -41,14 +34,13 @@ def written(
 ) -> tuple[str, dict[str, str]]:
     """The page in Markdown, and the figures as SVG by name."""
     figures = {
-        "smith-2011-strategies": strategies_figure(five),
         "smith-2011-matching": matching_figure(fractions, seven),
         "smith-2011-costs": costs_figure(fractions, seven),
         "smith-2011-prediction": prediction_figure([eight[12, 0.01], eight[12, 0.05]], seed),
         "smith-2011-logit-rank": logit_rank_figure(eight),
     }
     lines = [
-        "# Smith's thesis, chapters 5, 7 and 8",
+        "# Smith's thesis, chapters 7 and 8",
         "",
         f"`python -m benchmarks smith2011 --write` makes this page and its figures (seed {seed}); "
         "`tests/reproductions/test_smith_2011.py` checks what it claims on fewer samples.",
@@ -58,42 +50,15 @@ def written(
         "thesis's key variables and numbers of levels, and about as sparse. Numbers therefore compare in kind and not "
         "digit by digit; where they differ, the last section gives the reason.",
         "",
-        *_chapter_5(five),
+        "Chapter 5, on the same population, is in [smith-2011-strategies.md](smith-2011-strategies.md). The models "
+        "that chapter 8 finds, with figures 50, 51 and 56, the prior on their precision, and tables 2 and 3 are in "
+        "[smith-2011-models.md](smith-2011-models.md), which also states what was fitted in making the population.",
+        "",
         *_chapter_7(fractions, seven, chains),
         *_chapter_8(eight, ranked),
-        *_differences(five, fractions, seven, eight),
+        *_differences(fractions, seven, eight),
     ]
     return "\n".join(lines), figures
-
-
-def _chapter_5(five: Chapter5) -> list[str]:
-    lines = [
-        f"## Chapter 5: strategies on {len(five.found)} samples of 3 %",
-        "",
-        f"{NOTIONAL:,} people, five key variables, 564,000 combinations, {five.population_uniques:,} population "
-        "uniques (thesis: 3,036). Means over the samples; in brackets how many had combinations to try.",
-        "",
-        "![Chance of a correct match against cost](smith-2011-strategies.svg)",
-        "",
-        "| strategy | Pr(cm) | people looked at, none twice | with replacement |",
-        "|---|---|---|---|",
-    ]
-    for s, name in enumerate(STRATEGIES):
-        own = np.isfinite(five.found[:, s, 1])
-        chance, cost, replaced = five.found[own][:, s].mean(axis=0)
-        lines.append(f"| {name} ({int(own.sum())}) | {chance:.3f} | {cost:,.1f} | {replaced:,.1f} |")
-    four, one = five.found[:, 3], five.found[:, 0]
-    on_line = np.abs(one[:, 0] - one[:, 2] / NOTIONAL).max()
-    dominated = int((four[:, 0] < five.found[:, 4, 0]).sum())
-    return [
-        *lines,
-        "",
-        f"Strategy 4 is below strategy 5 in {dominated} samples, as the dominance relation demands; with replacement "
-        f"the strategies from sample to population lie on Pr(cm) = cost / {NOTIONAL:,} (to {on_line:.0e}).",
-        "",
-        "[smith-2011-strategies.md](smith-2011-strategies.md) has the same where the thesis's means come out.",
-        "",
-    ]
 
 
 def _chapter_7(
@@ -103,9 +68,9 @@ def _chapter_7(
     lines = [
         "## Chapter 7: the Bayesian match",
         "",
-        f"The same population; {samples} samples at each fraction (the thesis has one). With five variables the "
-        "posterior over the 822 decomposable models is exact. The ten combinations with the greatest Pr(cm) are "
-        "attacked; what the model claims stands beside what is true.",
+        f"{NOTIONAL:,} people, five key variables, 564,000 combinations; {samples} samples at each fraction (the "
+        "thesis has one). With five variables the posterior over the 822 decomposable models is exact. The ten "
+        "combinations with the greatest Pr(cm) are attacked; what the model claims stands beside what is true.",
         "",
         "![Chance of a correct match against the sampling fraction](smith-2011-matching.svg)",
         "",
@@ -159,8 +124,6 @@ def _chapter_8(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> lis
         *_ranking(eight, ranked),
         "",
     ]
-    for fraction, number in ((0.01, 2), (0.05, 3)):
-        lines += [*_table(eight[12, fraction], number), ""]
     lines += [
         "### Running times (figures 63 to 65), seconds",
         "",
@@ -207,21 +170,6 @@ _THESIS_SECONDS = {
 }
 
 
-def _table(sample: Scored, number: int) -> list[str]:
-    names = ["0", *(str(a) if a == b else (f"{a}-{b}" if b < 10**9 else f"{a}+") for a, b in COUNT_BANDS)]
-    table = joint_table(sample.file)
-    lines = [
-        f"### Table {number}: combinations by sample and population count, {sample.file.fraction:.0%}",
-        "",
-        f"| sample | {' | '.join(names)} | total |",
-        "|---|" + "---|" * (len(names) + 1),
-    ]
-    for name, row in zip(names, table, strict=True):
-        lines.append(f"| {name} | {' | '.join(f'{int(x):,}' for x in row)} | {int(row.sum()):,} |")
-    lines.append(f"| total | {' | '.join(f'{int(x):,}' for x in table.sum(axis=0))} | {int(table.sum()):,} |")
-    return lines
-
-
 def _ranking(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> list[str]:
     lines = [
         "### Which score finds population uniques",
@@ -264,7 +212,7 @@ def _ranking(eight: Eight, ranked: Mapping[float, NDArray[np.float64]]) -> list[
     return lines
 
 
-def _differences(five: Chapter5, fractions: Sequence[float], seven: NDArray[np.float64], eight: Eight) -> list[str]:
+def _differences(fractions: Sequence[float], seven: NDArray[np.float64], eight: Eight) -> list[str]:
     place = {name: k for k, name in enumerate(SERIES)}
     claimed = seven[:, :, place["ten best, claimed"]]
     true = seven[:, :, place["ten best, true"]]
@@ -297,9 +245,7 @@ def _differences(five: Chapter5, fractions: Sequence[float], seven: NDArray[np.f
         f"at {fractions[gain]:.0%}. Matching the cost by expected counts loses up to {-fall:.3f} ({-fall_high:.3f} to "
         f"{-fall_low:.3f}), at {fractions[lowest]:.0%}: expected counts are too small, so too many combinations are "
         "taken. The thesis saw an abrupt fall near 15 % in its sparser population.",
-        f"- DIS follows CM given UM, as the thesis found. Strategy 4 here has {five.found[:, 3, 0].mean():.3f} "
-        f"(thesis .571), strategy 1 {five.found[:, 0, 0].mean():.3f} (.444, which the text gives to strategy 4 as "
-        f"well), strategy 5 {five.found[:, 4, 0].mean():.3f} (.159).",
+        "- DIS follows CM given UM, as the thesis found.",
         f"- In the {len(eight)} samples of the figures MC3 finds population uniques better than both SUDA and IS in "
         f"{above['MC3']}, annealing in {above['annealing']}. The thesis saw MC3 fall below both in its 5 % sample with "
         "eight variables.",

@@ -1,8 +1,9 @@
-"""Smith's thesis (2011), chapters 5, 7 and 8: strategies, the Bayesian match, and scores for sample uniques.
+"""Smith's thesis (2011), chapters 7 and 8: the Bayesian match, and scores for sample uniques.
 
 The population is generated (`benchmarks/papers/_census.py`); sampling fractions and settings of searches are the
 thesis's, or stated where it gives none. ``python -m benchmarks smith2011 --write`` makes page and
-figures; `--quick` is for a look.
+figures; `--quick` is for a look. Chapter 5 is `smith2011_strategies`, on the same population; the models behind chapter
+8's scores, and tables 2 and 3, are `smith2011_models`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from tryst.risk.identification.bayesian_matching import (
     fit_models,
 )
 from tryst.risk.identification.model_attacks import best_cells, cost_matched
-from tryst.risk.identification.strategies import Frequencies, attacks
 
 THESIS_CHAPTER_7: Mapping[str, Any] = {
     "moves": 1_000_000,
@@ -66,28 +66,6 @@ SERIES = (
 
 METHODS = ("SUDA", "IS", "MC3", "annealing")
 """The scores of figures 49 and 55."""
-
-COUNT_BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 10), (11, 20), (21, 10**9))
-
-
-@dataclass(frozen=True)
-class Chapter5:
-    """Probability, cost without and with replacement, of strategies 1 to 7 on each sample."""
-
-    found: NDArray[np.float64]
-    population_uniques: int
-
-
-def chapter_5(samples: int, seed: int, fraction: float = 0.03) -> Chapter5:
-    """Figures 31 and 32: strategies 1 to 7 (r = 3) on samples of 3 %."""
-    rng = np.random.default_rng(seed)
-    people = census(NOTIONAL, rng)
-    rows = []
-    for _ in range(samples):
-        file = people.sample(FIVE, fraction, rng)
-        rows.append([[a.probability, a.cost, a.cost_replaced] for a in attacks(Frequencies.of(file)).values()])
-    assert file.population_counts is not None
-    return Chapter5(np.array(rows), int((file.population_counts == 1).sum()))
 
 
 def measured(file: KeyFile, rng: np.random.Generator) -> list[float]:
@@ -213,20 +191,6 @@ def _found(matching: BayesianMatching) -> tuple[int, float, int]:
     return search.visited, search.best.log_score, len(search.best.graph.edges)
 
 
-def joint_table(file: KeyFile) -> NDArray[np.int64]:
-    """Tables 2 and 3: combinations by sample count (rows) and population count (columns), 0 first."""
-    counts = Frequencies.of(file)
-    table = np.zeros((len(COUNT_BANDS) + 1, len(COUNT_BANDS) + 1), dtype=np.int64)
-    np.add.at(table, (_band(counts.f), _band(counts.F)), 1)
-    table[0, 0] = int(np.prod([int(n) for n in file.levels], dtype=object)) - len(counts.F)
-    return table
-
-
-def _band(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    lowest = np.array([low for low, _ in COUNT_BANDS])
-    return np.asarray(np.searchsorted(lowest, counts, side="right"), dtype=np.int64)
-
-
 def interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
     """Mean and its 95 % interval."""
     mean = float(values.mean())
@@ -245,7 +209,6 @@ def main(arguments: list[str]) -> int:
     from benchmarks.papers import _smith2011_page as page
 
     quick = options.quick
-    five = chapter_5(10 if quick else 40, options.seed)
     fractions = (0.02, 0.1, 0.5) if quick else FRACTIONS
     seven = chapter_7(fractions, 3 if quick else options.samples, options.seed)
     chains = thesis_chain((0.1,) if quick else (0.01, 0.05, 0.2, 0.5), options.seed)
@@ -257,7 +220,7 @@ def main(arguments: list[str]) -> int:
         for fraction in (0.01, 0.05)
     }
     ranked = {fraction: areas(people, TWELVE, fraction, 3 if quick else 20, options.seed) for fraction in (0.01, 0.05)}
-    text, figures = page.written(five, fractions, seven, chains, eight, ranked, options.seed)
+    text, figures = page.written(fractions, seven, chains, eight, ranked, options.seed)
     if not options.write:
         print(text)
         return 0

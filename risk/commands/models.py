@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from tryst.risk.attribution.inference import Beliefs
-    from tryst.risk.models import SearchResult
+    from tryst.risk.models import GammaPrior, SearchResult
 
 
 def models(
@@ -24,6 +24,13 @@ def models(
     tree: Annotated[Path | None, typer.Option(help="Where to draw it as a junction tree: SVG.")] = None,
     moves: Annotated[int, typer.Option(help="Moves of each chain, for more than six variables.")] = 250_000,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    precision_prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE,RATE",
+            help="Of a gamma prior on the models' total prior precision, e.g. 1,1; without it the precision is 1.",
+        ),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
 ) -> None:
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
@@ -33,7 +40,15 @@ def models(
     from tryst.risk.attribution.inference import beliefs
     from tryst.risk.attribution.microdata import encode
     from tryst.risk.attribution.reader import read_columns
-    from tryst.risk.models import HyperDirichlet, SparseCounts, draw_junction_tree, draw_result, fit, search
+    from tryst.risk.models import (
+        HyperDirichlet,
+        SparseCounts,
+        draw_junction_tree,
+        draw_result,
+        fit,
+        search,
+        search_precision,
+    )
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
@@ -46,8 +61,25 @@ def models(
         )
     codes, levels = encode(read_columns(records, names))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
-    found = search(HyperDirichlet(counts), np.random.default_rng(seed), moves=moves)
-    figures = _of_search(found, len(codes))
+    rng = np.random.default_rng(seed)
+    if precision_prior is None:
+        found = search(HyperDirichlet(counts), rng, moves=moves)
+        figures = _of_search(found, len(codes))
+    else:
+        joint = search_precision(counts, rng, _gamma_prior(precision_prior), moves=moves)
+        found = joint.search
+        low, high = joint.interval()
+        figures = _of_search(found, len(codes)) | {
+            "precision": float(f"{joint.mean:.4g}"),
+            "precision_from": float(f"{low:.4g}"),
+            "precision_to": float(f"{high:.4g}"),
+        }
+        if joint.grid_too_short:
+            typer.echo(
+                f"warning: the precision has posterior probability at the end of its grid, {joint.precisions[0]:g} or "
+                f"{joint.precisions[-1]:g}; give --precision-prior a mean (shape / rate) between",
+                err=True,
+            )
     if sensitive is not None:
         at = names.index(sensitive)
         keys = [name for name in names if name != sensitive]
@@ -64,6 +96,24 @@ def models(
         _write(tree, draw_junction_tree(found.best.graph))
     if json_file is not None:
         _write(json_file, json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+
+
+def _gamma_prior(text: str) -> GammaPrior:
+    """The prior that an option names."""
+    from tryst.common.errors import ErrorCode, TrystError
+    from tryst.risk.models import GammaPrior
+
+    try:
+        shape, rate = (float(part) for part in text.split(","))
+    except ValueError:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "expected two numbers with a comma between, the gamma's shape and rate",
+            where="--precision-prior",
+            got=text,
+            remedy="for a mean of 1 and the spread of an exponential distribution give 1,1",
+        ) from None
+    return GammaPrior(shape, rate)
 
 
 def _write(path: Path, text: str) -> None:

@@ -24,14 +24,20 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.population_law import expected_reciprocal
 from tryst.risk.models import (
+    GammaPrior,
     HyperDirichlet,
     ModelAverage,
+    PrecisionSearch,
     SearchResult,
+    SparseCounts,
     anneal,
     enumerate_models,
+    enumerate_with_precision,
     mc3,
+    mc3_with_precision,
     occam_window,
     search,
+    search_precision,
 )
 from tryst.risk.models.fitted import Estimate
 
@@ -52,18 +58,21 @@ class FittedModels:
         The search's own diagnostics.
     estimate
         How the models' probabilities were estimated.
+    precision
+        The posterior of the total prior precision, where it had a prior.
     """
 
     average: ModelAverage
     search: SearchResult
     estimate: Estimate
+    precision: PrecisionSearch | None = None
 
     def heaviest(self, number: int) -> FittedModels:
         """The same with no more than `number` models, their weights made to sum to 1."""
         models, weights = self.average.models, self.average.weights
         order = np.argsort(-weights, kind="stable")[:number]
         kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
-        return FittedModels(kept, self.search, self.estimate)
+        return FittedModels(kept, self.search, self.estimate, self.precision)
 
     def warnings(self) -> tuple[ResultWarning, ...]:
         """What to know before relying on these models."""
@@ -84,7 +93,7 @@ def fit_models(
     rng: np.random.Generator | None = None,
     *,
     estimate: Estimate = "maximum likelihood",
-    precision: float = 1.0,
+    precision: float | GammaPrior = 1.0,
     share: float = 0.99,
     at_most: int = 200,
     **settings: Any,
@@ -101,7 +110,8 @@ def fit_models(
     rng
         For ``mc3``, ``annealing`` and ``default``.
     estimate, precision
-        Of the cells' probabilities, and the total prior precision of the scores (and of posterior means).
+        Of the cells' probabilities, and the total prior precision of the scores (and of posterior means): a number,
+        or a gamma prior, for ``default``, ``exact`` and ``mc3``; posterior means are then by its posterior mean.
     share, at_most
         The heaviest models that hold this share of the weight are kept, and no more than so many.
     settings
@@ -116,8 +126,12 @@ def fit_models(
             ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="method", got=repr(str(method))
         )
     counts = file.table()
-    scores = HyperDirichlet(counts, precision)
     drawn = np.random.default_rng(1) if rng is None else rng
+    if isinstance(precision, GammaPrior):
+        joint = _with_prior(counts, method, drawn, precision, settings)
+        average = ModelAverage.of(joint.search, counts, estimate, precision=joint.mean, share=share, at_most=at_most)
+        return FittedModels(average, joint.search, estimate, joint)
+    scores = HyperDirichlet(counts, precision)
     if method == "exact":
         found = enumerate_models(scores)
     elif method == "mc3":
@@ -130,6 +144,24 @@ def fit_models(
         found = search(scores, drawn, **settings)
     average = ModelAverage.of(found, counts, estimate, precision=precision, share=share, at_most=at_most)
     return FittedModels(average, found, estimate)
+
+
+def _with_prior(
+    counts: SparseCounts, method: Method, rng: np.random.Generator, prior: GammaPrior, settings: dict[str, Any]
+) -> PrecisionSearch:
+    if method == "default":
+        return search_precision(counts, rng, prior, **settings)
+    if method == "exact":
+        return enumerate_with_precision(counts, prior)
+    if method == "mc3":
+        return mc3_with_precision(counts, rng, prior, **settings)
+    raise TrystError(
+        ErrorCode.PARAMETER,
+        "a prior on the precision is for default, exact and mc3",
+        where="precision",
+        got=f"a gamma prior with method {method}",
+        remedy="give the precision as a number, or choose one of these methods",
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 graphs, triangulation, junction_trees: the structures. tree_kernels: legal moves, compiled.
 counts, scores (and score_kernels): sparse contingency tables and their marginal likelihoods.
 enumeration, greedy, mc3, annealing, occam (on chains and chain_kernels): searches, all returning a `SearchResult`.
+precision_grid, precision_search: the same with a gamma prior on the precision of the models' prior.
 defaults: exact search where that is possible, MC3 elsewhere.
 fitted, inference (on factors), sampling, averaging, divergence: queries of a model with parameters.
 bayesian_networks: sampled, and made decomposable. incomplete: EM for records with missing values. pictures: SVG.
@@ -26,6 +27,13 @@ from tryst.risk.models.junction_trees import JunctionTree
 from tryst.risk.models.mc3_search import mc3
 from tryst.risk.models.occam import occam_window
 from tryst.risk.models.pictures import draw_graph, draw_junction_tree, draw_result
+from tryst.risk.models.precision_grid import GammaPrior
+from tryst.risk.models.precision_search import (
+    PrecisionSearch,
+    enumerate_with_precision,
+    mc3_with_precision,
+    search_precision,
+)
 from tryst.risk.models.result import SearchResult, WeightedModel
 from tryst.risk.models.sampling import sample
 from tryst.risk.models.scores import HyperDirichlet
@@ -35,6 +43,7 @@ __all__ = [
     "BayesianNetwork",
     "Divergence",
     "FittedModel",
+    "GammaPrior",
     "Graph",
     "HyperDirichlet",
     "IncompleteCounts",
@@ -43,6 +52,7 @@ __all__ = [
     "JointVariable",
     "JunctionTree",
     "ModelAverage",
+    "PrecisionSearch",
     "SearchResult",
     "SparseCounts",
     "WeightedModel",
@@ -53,15 +63,18 @@ __all__ = [
     "draw_result",
     "empty_graph",
     "enumerate_models",
+    "enumerate_with_precision",
     "fit",
     "fit_incomplete",
     "greedy",
     "jensen_shannon",
     "mc3",
+    "mc3_with_precision",
     "minimal_triangulation",
     "moralise",
     "occam_window",
     "sample",
     "search",
+    "search_precision",
     "triangulated",
 ]

@@ -94,6 +94,13 @@ def decomposable_keys(n: int) -> NDArray[np.int64]:
     return keys[: int(_decomposable(n, keys))]
 
 
+def score_all(n: int, keys: NDArray[np.int64], table_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log scores of decomposable graphs, shape (n_keys,), from those of all 2**n tables."""
+    log_scores = np.zeros(len(keys))
+    _score_all(n, keys, table_scores, log_scores)
+    return log_scores
+
+
 def enumerate_models(scores: HyperDirichlet) -> SearchResult:
     """The exact posterior over all decomposable models, under the uniform prior over graphs.
 
@@ -105,8 +112,7 @@ def enumerate_models(scores: HyperDirichlet) -> SearchResult:
     n = len(scores)
     keys = decomposable_keys(n)
     table_scores = np.array([scores.table(variables) for variables in range(1 << n)])
-    log_scores = np.zeros(len(keys))
-    _score_all(n, keys, table_scores, log_scores)
+    log_scores = score_all(n, keys, table_scores)
     return make_result(
         "exact enumeration",
         "posterior probabilities",

@@ -21,6 +21,7 @@ from tryst.risk.models.result import SearchResult
 WIDTH, HEIGHT, MARGIN = 720, 540, 70
 THINNEST, THICKEST = 0.5, 7.0
 LINE = 17
+SINGLE_IN_A_ROW, SINGLE_ROW = 5, 50
 SMALL = ' class="small"'
 _STYLE = (
     "text{font:13px system-ui,sans-serif;text-anchor:middle;dominant-baseline:central;fill:#1b1b1b}"
@@ -147,23 +148,33 @@ def _rows_and_columns(forest: nx.Graph) -> dict[int, tuple[float, int]]:
 
 
 def _layout(graph: nx.Graph) -> dict[int, tuple[float, float]]:
-    """Positions on the page: by springs within a component, components side by side."""
+    """Positions on the page: by springs within a component, components side by side, single nodes in rows below."""
     unweighted = nx.Graph(graph.edges)
     unweighted.add_nodes_from(graph.nodes)
-    components = [sorted(component) for component in nx.connected_components(unweighted)]
-    wide = max(1, round(float(np.sqrt(len(components)))))
+    components = sorted((sorted(found) for found in nx.connected_components(unweighted)), key=lambda c: (-len(c), c))
+    joined = [component for component in components if len(component) > 1]
+    single = [component[0] for component in components if len(component) == 1]
+    rows_below = -(-len(single) // SINGLE_IN_A_ROW)
+    above = HEIGHT - 2 * MARGIN - rows_below * SINGLE_ROW if joined else 0
     found: dict[int, tuple[float, float]] = {}
-    rows = -(-len(components) // wide)
-    for i, component in enumerate(sorted(components, key=lambda component: (-len(component), component))):
-        inside = unweighted.subgraph(component)
+    wide = max(1, round(float(np.sqrt(len(joined)))))
+    rows = -(-len(joined) // wide)
+    for i, component in enumerate(joined):
         start = nx.circular_layout(component)
-        local = nx.kamada_kawai_layout(inside, pos=start) if len(component) > 2 else start
+        local = nx.kamada_kawai_layout(unweighted.subgraph(component), pos=start) if len(component) > 2 else start
+        places = np.array([local[v] for v in component])
+        # Each axis fills its room, so that boxes of long names do not lie on each other.
+        low, span = places.min(axis=0), np.ptp(places, axis=0)
+        filled = np.where(span > 1e-3, (places - low) / np.maximum(span, 1e-3), 0.5)
         column, row = i % wide, i // wide
-        for v, (x, y) in local.items():
-            share = 0.85 if len(component) > 1 else 0.0
-            across = (column + 0.5 + share * float(x) / 2) / wide
-            down = (row + 0.5 + share * float(y) / 2) / rows
-            found[v] = MARGIN + across * (WIDTH - 2 * MARGIN), MARGIN + down * (HEIGHT - 2 * MARGIN)
+        for v, (x, y) in zip(component, filled.tolist(), strict=True):
+            across, down = (column + 0.5 + 0.85 * (x - 0.5)) / wide, (row + 0.5 + 0.85 * (y - 0.5)) / rows
+            found[v] = MARGIN + across * (WIDTH - 2 * MARGIN), MARGIN + down * above
+    height = SINGLE_ROW if joined else (HEIGHT - 2 * MARGIN) / max(1, rows_below)
+    for i, v in enumerate(single):
+        row, column = divmod(i, SINGLE_IN_A_ROW)
+        in_row = min(SINGLE_IN_A_ROW, len(single) - row * SINGLE_IN_A_ROW)
+        found[v] = MARGIN + (column + 0.5) / in_row * (WIDTH - 2 * MARGIN), MARGIN + above + (row + 0.5) * height
     return found
 
 

@@ -1,4 +1,4 @@
-"""Smith 2011, chapters 5, 7 and 8, on a generated population with the thesis's variables and settings.
+"""Smith 2011, chapters 7 and 8, on a generated population with the thesis's variables and settings.
 
 The thesis's file may not be passed on, so its relations are reproduced, not its digits: what dominates is asserted for
 every sample, what is better on average outside the 95 % interval of the paired difference over the samples (a
@@ -16,13 +16,10 @@ from benchmarks.papers._rank_plots import logit_rank_plot
 from benchmarks.papers.smith2011 import (
     METHODS,
     NORTH_WEST,
-    NOTIONAL,
     SERIES,
     areas,
-    chapter_5,
     chapter_7,
     interval,
-    joint_table,
     scored,
     thesis_chain,
 )
@@ -44,28 +41,6 @@ def people():
 
 def series(matched, name):
     return matched[:, :, SERIES.index(name)]
-
-
-def test_the_population_is_about_as_sparse_as_the_thesis_s(people):
-    """26,884 population uniques in 3,639,680,000 combinations there; a quarter more or less is required here."""
-    table = joint_table(people.sample(TWELVE, 0.01, np.random.default_rng(1)))
-    assert table.sum() == 3_639_680_000
-    assert table[:, 1].sum() == pytest.approx(26_884, rel=0.25)
-    assert not np.tril(table, -1).any()  # no combination is rarer in the population than in the sample
-
-
-def test_strategies_of_figures_31_and_32():
-    found = chapter_5(20, SEED).found
-    chance, cost, replaced = found[:, :, 0], found[:, :, 1], found[:, :, 2]
-    assert (chance[:, 3] >= chance[:, 4]).all()  # strategy 4 dominates 5, and 3 dominates 2
-    assert (chance[:, 2] >= chance[:, 1]).all()
-    np.testing.assert_allclose(chance[:, [0, 3]], replaced[:, [0, 3]] / NOTIONAL)
-    assert (cost <= replaced).all(where=np.isfinite(cost))
-    # The highest chance at the highest cost, and a low chance for next to nothing.
-    assert (chance.argmax(axis=1) == 3).all()
-    assert cost[:, 3].mean() > 2_000
-    assert cost[:, 4].mean() < 12
-    assert 0.1 < chance[:, 4].mean() < 0.25
 
 
 def test_the_ten_best_beat_every_sample_unique(matched):

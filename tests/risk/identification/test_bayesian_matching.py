@@ -14,7 +14,16 @@ from tryst.common.errors import TrystError
 from tryst.risk.identification import KeyFile, dis
 from tryst.risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
 from tryst.risk.identification.model_attacks import attack_on, best_cells, cost_matched
-from tryst.risk.models import HyperDirichlet, ModelAverage, complete_graph, empty_graph, enumerate_models, fit
+from tryst.risk.models import (
+    GammaPrior,
+    HyperDirichlet,
+    ModelAverage,
+    complete_graph,
+    empty_graph,
+    enumerate_models,
+    enumerate_with_precision,
+    fit,
+)
 
 FILE = sampled_file(250, 4_000, 5)
 
@@ -160,3 +169,19 @@ def test_a_variable_with_one_level_changes_nothing():
     wider = KeyFile.from_columns(columns | {"country": ["here"] * FILE.n_records}, 0.1)
     one, other = (bayesian_matching(x, fit_models(x)) for x in (plain, wider))
     np.testing.assert_allclose(one.of_records, other.of_records)
+
+
+def test_models_with_a_prior_on_their_precision():
+    """The posterior over models is that of the joint search, and methods that have no such search refuse."""
+    rng = np.random.default_rng(4)
+    file = KeyFile.from_columns({name: rng.integers(0, n, 300) for name, n in (("a", 3), ("b", 4), ("c", 2))}, 0.1)
+    prior = GammaPrior(2.0, 1.0, per_decade=10)
+    fitted = fit_models(file, precision=prior, share=1.0)
+    exact = enumerate_with_precision(file.table(), prior)
+    np.testing.assert_allclose(fitted.search.weights, exact.search.weights)
+    assert fitted.precision is not None
+    assert fitted.heaviest(1).precision is fitted.precision
+    assert 0 < bayesian_matching(file, fitted).correct_match.max() <= 1
+    with pytest.raises(TrystError) as raised:
+        fit_models(file, "annealing", precision=prior)
+    assert raised.value.where == "precision"

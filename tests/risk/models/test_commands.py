@@ -66,3 +66,16 @@ def test_more_variables_are_searched_by_a_chain_and_drawn(records: Path, tmp_pat
 def test_the_sensitive_variable_is_one_of_the_models(records: Path) -> None:
     with pytest.raises(TrystError, match="must be one of the model's, got ill"):
         run(records, "--variables", "area,sex", "--sensitive", "ill")
+
+
+def test_a_prior_on_the_precision(records: Path, tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    run(records, "--variables", "area,sex,ill", "--precision-prior", "1,1", "--json", out)
+    figures = json.loads(out.read_text())
+    assert figures["precision_from"] < figures["precision"] < figures["precision_to"]
+    assert [edge["variables"] for edge in figures["edges"]] == [["area", "ill"]]
+    strong = run(records, "--variables", "area,sex,ill", "--precision-prior", "90000,1")
+    assert "end of its grid" in strong.stderr
+    with pytest.raises(TrystError, match="shape and rate") as raised:
+        run(records, "--variables", "area,sex,ill", "--precision-prior", "1")
+    assert raised.value.where == "--precision-prior"

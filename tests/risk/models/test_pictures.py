@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +14,7 @@ from tryst.common.errors import TrystError
 from tryst.risk.models.enumeration import enumerate_models
 from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
 from tryst.risk.models.junction_trees import JunctionTree
-from tryst.risk.models.pictures import THICKEST, THINNEST, draw_graph, draw_junction_tree, draw_result
+from tryst.risk.models.pictures import HEIGHT, THICKEST, THINNEST, WIDTH, draw_graph, draw_junction_tree, draw_result
 from tryst.risk.models.scores import HyperDirichlet
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -66,3 +67,17 @@ def test_results_and_extremes() -> None:
         assert len(parts(draw_junction_tree(graph), "rect", "node")) == len(graph.cliques)
     with pytest.raises(TrystError, match="edge inclusion must be probabilities"):
         draw_graph(empty_graph(3), np.full((3, 3), 1.5))
+
+
+def test_single_variables_stand_in_rows_below_and_the_rest_has_the_page() -> None:
+    names = [f"variable {k}" for k in range(13)]
+    drawn = draw_graph(Graph.from_edges(names, pairwise(names[:6])))
+    places = {
+        name: (float(x), float(y))
+        for x, y, name in re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)">(variable \d+)</text>', drawn)
+    }
+    assert len(set(places.values())) == 13
+    joined, single = ([places[name][1] for name in group] for group in (names[:6], names[6:]))
+    assert max(joined) < min(single)
+    assert max(joined) - min(joined) > HEIGHT / 3
+    assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in places.values())

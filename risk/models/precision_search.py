@@ -1,0 +1,307 @@
+r"""Decomposable models under a gamma prior on the precision of their hyper-Dirichlet prior (Tarantola 2004).
+
+The thesis tried this to help MC3 mix and gave it up: it "negates the speed ups that can be achieved by caching".
+On a grid of precisions caches stay: every precision that the chain is at has its own. The chain alternates moves
+between graphs at a fixed precision with a draw of the precision given the graph, from its exact conditional
+distribution
+
+.. math:: P(\alpha_k | G, x) \propto P(\alpha_k) \, P(x | G, \alpha_k),
+
+so its target is the uniform prior over graphs times the gamma prior times the marginal likelihood.
+
+References
+----------
+.. [1] Tarantola, MCMC model determination for discrete graphical models, Statistical Modelling 4, 2004.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.models import chain_kernels as kernels
+from tryst.risk.models.chains import Chain
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.defaults import EXACT_TO
+from tryst.risk.models.enumeration import decomposable_keys, score_all
+from tryst.risk.models.graphs import empty_graph
+from tryst.risk.models.precision_grid import GammaPrior, GridScores
+from tryst.risk.models.result import (
+    SearchResult,
+    graph_of_key,
+    inclusion_counts,
+    inclusion_matrix,
+    make_result,
+    split_r_hat,
+)
+from tryst.risk.models.scores import HyperDirichlet
+
+END_SHARE = 1e-3
+"""Posterior probability at an end of the grid from which the grid is too short."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrecisionSearch:
+    """Models and precisions by their joint posterior.
+
+    Attributes
+    ----------
+    search
+        The models, their weights summed over the precision; log scores are of the likelihood averaged over its prior.
+    prior
+        The prior asked for.
+    precisions, posterior : ndarray of float64, shape (n_points,)
+        The grid, ascending, and its posterior probabilities.
+    """
+
+    search: SearchResult
+    prior: GammaPrior
+    precisions: NDArray[np.float64] = field(repr=False)
+    posterior: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def mean(self) -> float:
+        """Posterior mean of the precision."""
+        return float(self.precisions @ self.posterior)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Points of the grid between which the precision lies with at least this posterior probability."""
+        tail = (1 - level) / 2
+        below = np.cumsum(self.posterior)
+        low = int(np.searchsorted(below, tail, side="right"))
+        high = int(np.searchsorted(below, 1 - tail - 1e-12))
+        return float(self.precisions[low]), float(self.precisions[min(high, len(below) - 1)])
+
+    @property
+    def grid_too_short(self) -> bool:
+        """Whether an end of the grid has posterior probability."""
+        return bool(max(self.posterior[0], self.posterior[-1]) > END_SHARE)
+
+
+def search_precision(
+    counts: SparseCounts,
+    rng: np.random.Generator,
+    prior: GammaPrior | None = None,
+    *,
+    moves: int = 250_000,
+    chains: int = 4,
+) -> PrecisionSearch:
+    """The joint posterior of models and precision: exact to six variables, by MC3 above (`moves`, `chains`)."""
+    prior = GammaPrior() if prior is None else prior
+    if len(counts.names) <= EXACT_TO:
+        return enumerate_with_precision(counts, prior)
+    return mc3_with_precision(counts, rng, prior, moves=moves, chains=chains)
+
+
+def enumerate_with_precision(counts: SparseCounts, prior: GammaPrior) -> PrecisionSearch:
+    """The exact joint posterior over all decomposable models (to 7 variables) and the grid.
+
+    Notes
+    -----
+    Each of 2**n tables is counted once, and every graph scored at every point of the grid.
+    """
+    n = len(counts.names)
+    keys = decomposable_keys(n)
+    precisions, log_prior = prior.grid()
+    scores = GridScores(counts, precisions)
+    tables = np.array([scores.table(variables) for variables in range(1 << n)])
+    joint = np.array([score_all(n, keys, tables[:, k].copy()) for k in range(len(precisions))]) + log_prior[:, None]
+    log_scores = logsumexp(joint, axis=0)
+    weights = np.exp(log_scores - logsumexp(log_scores))
+    posterior = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))
+    found = make_result(
+        "exact enumeration",
+        "posterior probabilities",
+        counts.names,
+        keys[:, None],
+        weights / weights.sum(),
+        log_scores,
+        visited=len(keys),
+        tables_counted=1 << n,
+    )
+    return PrecisionSearch(found, prior, precisions, posterior / posterior.sum())
+
+
+def mc3_with_precision(
+    counts: SparseCounts,
+    rng: np.random.Generator,
+    prior: GammaPrior,
+    *,
+    moves: int = 250_000,
+    chains: int = 4,
+    burn_in: int | None = None,
+    thin: int = 1,
+    stretch: int = 100,
+    double_share: float = 0.3,
+    model_limit: int = 1 << 20,
+) -> PrecisionSearch:
+    """Sample models and precisions from their joint posterior.
+
+    Parameters
+    ----------
+    counts
+        The data.
+    rng
+        Source of all random numbers.
+    prior
+        On the precision.
+    moves, burn_in, thin
+        Metropolis-Hastings steps of each chain, steps before sampling (by default a tenth of them), and which steps are
+        samples; all are rounded up to whole stretches.
+    chains
+        Independent chains, from the graph without edges; all but the first first walk without regard to the data.
+    stretch
+        Steps between draws of the precision; a multiple of `thin`.
+    double_share
+        Share of the moves that change two edges at one node; 0 for the thesis's single-edge moves.
+    model_limit
+        Bounds the record of models of each chain at each precision.
+
+    Returns
+    -------
+    PrecisionSearch
+        Weights are visit frequencies over all chains; the trace is the log of prior times likelihood at each draw.
+    """
+    burn_in = moves // 10 if burn_in is None else burn_in
+    for name, value, minimum in (
+        ("moves", moves, 1),
+        ("chains", chains, 1),
+        ("burn_in", burn_in, 0),
+        ("thin", thin, 1),
+    ):
+        if value < minimum:
+            raise TrystError(ErrorCode.PARAMETER, f"must be at least {minimum}", where=name, got=str(value))
+    if stretch < 1 or stretch % thin:
+        raise TrystError(ErrorCode.PARAMETER, f"must be a multiple of thin, {thin}", where="stretch", got=str(stretch))
+    grid = _Grid(counts, prior)
+    ran = []
+    for number in range(chains):
+        chain = _PrecisionChain(grid, rng, double_share, model_limit, disperse=number > 0)
+        for _ in range(-(-burn_in // stretch)):
+            chain.turn(stretch, thin, recording=False)
+        chain.begin()
+        for _ in range(-(-moves // stretch)):
+            chain.turn(stretch, thin, recording=True)
+        ran.append(chain)
+    return _pooled(grid, prior, ran)
+
+
+class _Grid:
+    """What chains share: the prior's grid and the scores of tables at each of its points."""
+
+    def __init__(self, counts: SparseCounts, prior: GammaPrior) -> None:
+        self.counts = counts
+        self.precisions, self.log_prior = prior.grid()
+        self.vectors = GridScores(counts, self.precisions)
+        self._scores: dict[int, HyperDirichlet] = {}
+        self.start = int(np.argmin(np.abs(np.log(self.precisions * prior.rate / prior.shape))))
+
+    def scores(self, k: int) -> HyperDirichlet:
+        """The compiled scores at one point, with a cache of their own."""
+        if k not in self._scores:
+            self._scores[k] = HyperDirichlet(self.counts, float(self.precisions[k]))
+        return self._scores[k]
+
+    @property
+    def tables_counted(self) -> int:
+        return sum(scores.tables_counted for scores in self._scores.values())
+
+
+class _PrecisionChain:
+    """One chain: a compiled one for each precision it was at, of which one at a time has the graph."""
+
+    def __init__(
+        self, grid: _Grid, rng: np.random.Generator, double_share: float, model_limit: int, disperse: bool
+    ) -> None:
+        self.grid, self.rng, self.k = grid, rng, grid.start
+        self.double_share, self.model_limit = double_share, model_limit
+        self.at: dict[int, Chain] = {}
+        self.drawn = np.zeros(len(grid.precisions))
+        self.trace: list[float] = []
+        if disperse:
+            self._chain(self.k).disperse(2 * len(grid.counts.names))
+
+    def _chain(self, k: int) -> Chain:
+        if k not in self.at:
+            self.at[k] = Chain(
+                self.grid.scores(k),
+                empty_graph(self.grid.counts.names),
+                self.rng,
+                double_share=self.double_share,
+                model_limit=self.model_limit,
+            )
+        return self.at[k]
+
+    def begin(self) -> None:
+        """Forget what burn-in tallied."""
+        self.drawn[:] = 0
+        self.trace.clear()
+        for chain in self.at.values():
+            chain.ladder.tally[:] = 0
+
+    def turn(self, moves: int, thin: int, recording: bool) -> None:
+        """Move between graphs at the present precision, then draw another given the graph."""
+        grid, chain = self.grid, self._chain(self.k)
+        chain.run(moves, thin=thin, recording=recording)
+        self.drawn[self.k] += moves
+        vector = grid.vectors.graph(chain.graph)
+        joint = grid.log_prior + vector
+        if recording:
+            self.trace.append(float(joint[self.k]))
+        chances = np.exp(joint - joint.max())
+        k = int(self.rng.choice(len(chances), p=chances / chances.sum()))
+        if k != self.k:
+            later = self._chain(k)
+            later.ladder.trees[0] = chain.ladder.trees[0]
+            kernels.renew(later.record, later.ladder.trees[0])
+            self.k, chain = k, later
+        chain.ladder.scores[0] = vector[k]
+
+
+def _pooled(grid: _Grid, prior: GammaPrior, chains: list[_PrecisionChain]) -> PrecisionSearch:
+    n = len(grid.counts.names)
+    all_chains = [chain for ran in chains for chain in ran.at.values()]
+    found = [chain.visited() for chain in all_chains]
+    keys, inverse = np.unique(np.concatenate([keys for keys, _, _ in found]), axis=0, return_inverse=True)
+    visits = np.bincount(inverse.ravel(), weights=np.concatenate([visits for _, visits, _ in found]))
+    log_scores = np.array(
+        [logsumexp(grid.log_prior + grid.vectors.graph(graph_of_key(key, grid.counts.names))) for key in keys]
+    )
+    by_chain = [_inclusion(ran, n) for ran in chains]
+    samples = sum(int(chain.record.state[kernels.SAMPLES]) for chain in all_chains)
+    tally: NDArray[np.int64] = np.sum([chain.ladder.tally[0] for chain in all_chains], axis=0)
+    trace = np.array([ran.trace for ran in chains])
+    drawn = np.sum([ran.drawn for ran in chains], axis=0)
+    search = make_result(
+        "MC3",
+        "visit frequencies",
+        grid.counts.names,
+        keys,
+        visits / visits.sum(),
+        log_scores,
+        visited=len(keys),
+        edge_inclusion=inclusion_matrix(np.mean(by_chain, axis=0), n),
+        unrecorded=sum(int(chain.record.state[kernels.UNRECORDED]) for chain in all_chains) / samples,
+        proposed=int(tally[kernels.PROPOSED]),
+        accepted=int(tally[kernels.ACCEPTED]),
+        refused=int(tally[kernels.REFUSED]),
+        trace=trace,
+        r_hat=split_r_hat(trace),
+        edge_spread=float(np.ptp(by_chain, axis=0).max()) if len(chains) > 1 else float("nan"),
+        tables_counted=grid.tables_counted,
+    )
+    return PrecisionSearch(search, prior, grid.precisions, drawn / drawn.sum())
+
+
+def _inclusion(ran: _PrecisionChain, n: int) -> NDArray[np.float64]:
+    """Share of a chain's samples with each pair joined, over all precisions it was at."""
+    joined, samples = np.zeros(n * (n - 1) // 2), 0
+    for chain in ran.at.values():
+        keys, visits, _ = chain.visited()
+        joined += inclusion_counts(keys, visits.astype(np.float64), n) + chain.record.lost_edges
+        samples += int(chain.record.state[kernels.SAMPLES])
+    return np.asarray(joined / samples)
