@@ -44,7 +44,7 @@ quality: .venv/dev .venv-peers
 # Every module imported, what decides the encoding, the store, the packaging, a demonstration; of it what may differ from
 # one Python to another.
 PORTABLE := tests/packaging tests/common/wire tests/common/specification
-QUICK := $(PORTABLE) tests/common/encoding tests/common/keys tests/carole/store
+QUICK := $(PORTABLE) tests/common/encoding tests/common/keys tests/carole/store tests/risk/records
 
 oldest: .venv-oldest/made
 	.venv-oldest/bin/python -m pytest -q $(QUICK)
@@ -52,7 +52,7 @@ oldest: .venv-oldest/made
 .venv-oldest/made: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints-oldest.txt \
-	    --editable '.[cluster,objects,pkcs11,postgres,report,test,vault]'
+	    --editable '.[cluster,objects,pkcs11,postgres,records,report,test,vault]'
 	touch $@
 
 # A command of pyenv's may be there without its Python: each is tried.

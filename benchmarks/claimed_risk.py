@@ -24,7 +24,7 @@ from benchmarks import DOCS
 from benchmarks._claimed_dis import SAMPLES, dis_coverages, dis_table
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
-from tryst.risk.identification.calibrated_risk import calibrated_risk
+from tryst.risk.identification.calibration import calibrated_risk
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 

@@ -13,6 +13,7 @@ EXTRAS = {
     "obstore": "objects",
     "pkcs11": "pkcs11",
     "psycopg": "postgres",
+    "pyreadstat": "records",
     "vl_convert": "report",
 }
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""

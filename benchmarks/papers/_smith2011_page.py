@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers._rank_plots import auc, logit_rank_plot
 from benchmarks.papers._smith2011_charts import (
     Eight,
     costs_figure,
@@ -22,6 +21,7 @@ from benchmarks.papers.smith2011 import (
     SERIES,
     interval,
 )
+from tryst.risk.identification.rank_plots import auc, logit_rank_plot
 
 
 def written(

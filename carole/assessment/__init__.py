@@ -4,7 +4,8 @@
 the assessment as a document, and the policy decision. `measures`: the entry of a measure. `keys` and `cell_risk`:
 combinations of key values and the probability of a correct match; `identification`, `attribution`, `publication`,
 `membership`: the four kinds of risk; `invented_records`: what a custodian may have made up; `options`: what would lower
-the risks; `accumulated`: what earlier releases add. Codes only, never labels.
+the risks; `accumulated`: what earlier releases add. `protected`: what is coarsened where a limit is breached, by the
+search of `coarsening_search` over the `ladders` that the specification allows. Codes only, never labels.
 """
 
 from tryst.carole.assessment.combined import Combined, combine, combine_coded

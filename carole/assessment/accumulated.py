@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
@@ -31,6 +31,10 @@ class Accumulated:
     largest: Mapping[str, float]
     tables: tuple[PublishedTable, ...]
     warnings: tuple[ResultWarning, ...]
+
+    def over(self, variables: Sequence[str]) -> Accumulated:
+        """The same with only the tables that some variables have."""
+        return replace(self, tables=tuple(table for table in self.tables if set(table.variables) <= set(variables)))
 
 
 def accumulated(reports: Sequence[Mapping[str, Any]], variables: Sequence[str]) -> Accumulated:

@@ -20,6 +20,7 @@ from tryst.carole.assessment.false_links import false_links
 from tryst.carole.assessment.identification import identification
 from tryst.carole.assessment.invented_records import invented_records
 from tryst.carole.assessment.joint_model import joint_model
+from tryst.carole.assessment.ladders import Ladder, ladders_of
 from tryst.carole.assessment.measures import entry
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.memory import left_for_uniques
@@ -87,6 +88,9 @@ def assess(
     copies: tuple[NearCopies, NearCopies] | None = None,
     former: tuple[int, int] = (0, 0),
     joint: JointDistribution | None = None,
+    attacked: Combined | None = None,
+    ladders: Sequence[Ladder] | None = None,
+    advise: bool = True,
 ) -> Assessment:
     """Assess a combined output.
 
@@ -116,6 +120,13 @@ def assess(
         Other projects of the same custodians that were released within a year, and their links.
     joint
         The run's joint distribution in codes, wherever the extended latent step was; None: it has none.
+    attacked
+        The output as finely as tables of earlier releases have it, where what is assessed is coarser: all tables are
+        attacked at that detail. None: the output itself.
+    ladders
+        The coarsenings by which earlier releases may be coarser or finer than this one; None: the specification's.
+    advise
+        Whether the document has options that would lower the risk, for each of which measures are computed again.
 
     Raises
     ------
@@ -130,16 +141,16 @@ def assess(
     policy = spec.assessment
     if policy is None:
         raise TrystError(ErrorCode.PARAMETER, "the specification requests no assessment", where="assessment")
-    names = [variable.name for variable in combined.variables]
-    before = accumulated([json.loads(report) for report in earlier], names)
+    attacked = combined if attacked is None else attacked
+    before = accumulated([json.loads(report) for report in earlier], [v.name for v in attacked.variables])
     left = left_for_uniques(combined, policy, resources, modelled=spec.latent is not None)
     progress("assess", 0.0)
     found = identification(combined, policy.fractions, left)
     progress("assess", 0.5)
     learnt = attribution(combined, policy)
-    tables = publication(combined, policy.tables, before.tables, policy.known_people)
+    tables = publication(attacked, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, codes)
-    differ = differences(combined.variables, counts, released)
+    differ = differences(combined.variables, counts, released, ladders_of(spec) if ladders is None else ladders)
     members = membership(combined, spec.release, policy.doubt)
     progress("assess", 0.6)
     model = joint_model(combined, spec, joint, linkage)
@@ -155,7 +166,12 @@ def assess(
     }
     judged = {name: float(value["judged"]) for name, value in measures.items()}
     values = by_variable(combined, combined.with_role("key"), policy)
-    ways = options(combined, found.model, found.trust, policy, judged, values, members.document, before, model)
+    past = before.over([variable.name for variable in combined.variables])
+    ways = (
+        options(combined, found.model, found.trust, policy, judged, values, members.document, past, model)
+        if advise
+        else []
+    )
     progress("assess", 1.0)
     breaches = [name for name, value in measures.items() if value["breached"]]
     document: dict[str, Any] = {

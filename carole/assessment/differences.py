@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment.comparable_tables import WORK, categories, common, gaps, ordered, padded, ranges
+from tryst.carole.assessment.ladders import Ladder, alike
 from tryst.carole.assessment.measures import Measure
 from tryst.carole.assessment.released_counts import CountedTable, ReleasedCounts
 from tryst.common.documents.result_warning import ResultWarning, result_warning
@@ -118,7 +119,10 @@ class _Compared:
 
 
 def differences(
-    variables: Sequence[VariableSpec], now: ReleasedCounts, earlier: Iterable[EarlierRelease]
+    variables: Sequence[VariableSpec],
+    now: ReleasedCounts,
+    earlier: Iterable[EarlierRelease],
+    ladders: Sequence[Ladder] = (),
 ) -> Differences:
     """Compare a release with earlier ones.
 
@@ -130,6 +134,9 @@ def differences(
         The counts of what is to be released.
     earlier
         Releases of the same custodians, newest first; each is looked at once, and then not kept.
+    ladders
+        The coarsenings that either release may have, where both have one coding: they are compared at the coarser of
+        their details.
     """
     roles = {variable.name: variable.role for variable in variables}
     compared: list[_Compared] = []
@@ -146,14 +153,14 @@ def differences(
             unseen.append((release, f"more than {MAX_COMPARISONS} pairs of tables would be compared"))
             continue
         left += pairs
-        found, reasons = _against(now, release, release.counts, roles)
+        found, reasons = _against(now, release, release.counts, roles, ladders)
         compared += found
         seen += bool(found)
         unseen += [(release, reason) for reason in reasons]
         summed += [
             (release, table, release.counts.coding) for table in release.counts.tables if table.protection == "none"
         ]
-    compared += _sums(now, summed, roles)
+    compared += _sums(now, summed, roles, ladders)
     compared.sort(key=lambda one: (-one.found.share, -one.found.disclosed, one.found.people))
     reason = compared[0].words() if compared and compared[0].found.disclosed else ""
     measures = {}
@@ -184,7 +191,11 @@ def _warnings(now: ReleasedCounts, blind: int) -> tuple[ResultWarning, ...]:
 
 
 def _against(
-    now: ReleasedCounts, release: EarlierRelease, before: ReleasedCounts, roles: Mapping[str, str]
+    now: ReleasedCounts,
+    release: EarlierRelease,
+    before: ReleasedCounts,
+    roles: Mapping[str, str],
+    ladders: Sequence[Ladder],
 ) -> tuple[list[_Compared], list[str]]:
     """The differences from one release, and why tables of it could not be compared."""
     same = before.coding == now.coding
@@ -192,9 +203,10 @@ def _against(
     reasons: list[str] = []
     if not before.tables:
         reasons.append("it published no table")
-    for former in before.tables:
+    for table in before.tables:
         reached = False
-        for latter in now.tables:
+        for own in now.tables:
+            former, latter = alike(table, own, ladders) if same else (table, own)
             names = common(former, latter)
             if not names:
                 continue
@@ -215,7 +227,7 @@ def _against(
             if names not in worst or one.found.share > worst[names].found.share:
                 worst[names] = one
         if now.tables and not reached:
-            what = ", ".join(former.names)
+            what = ", ".join(table.names)
             reasons.append(f"its table over {what} has no variable in common with this release, in equal categories")
     if before.left_out:
         reasons.append(f"{len(before.left_out)} of its tables had too many cells to be kept")
@@ -223,26 +235,29 @@ def _against(
 
 
 def _sums(
-    now: ReleasedCounts, earlier: Sequence[tuple[EarlierRelease, CountedTable, str]], roles: Mapping[str, str]
+    now: ReleasedCounts,
+    earlier: Sequence[tuple[EarlierRelease, CountedTable, str]],
+    roles: Mapping[str, str],
+    ladders: Sequence[Ladder],
 ) -> Iterator[_Compared]:
     """Tables that are, but for a few people, the sum of two others, one of the three being published now."""
-    for table in now.tables:
+    for table, others in _at_each_detail(now, earlier, ladders):
         if table.protection != "none" or table.counts.size > _SUMMED_CELLS:
             continue
         names = table.names
         alike = [
-            (release, former, codes) for release, former, codes in earlier if set(common(former, table)) == set(names)
+            (release, former, codes) for release, former, codes in others if set(common(former, table)) == set(names)
         ][:MAX_SUMMED]
         levels = np.any([gaps(former, names) for _, former, _ in alike] + [gaps(table, names)], axis=0)
         targets = [q for q, name in enumerate(names) if roles.get(name) == "sensitive"]
         own = padded(ranges(table, names), gaps(table, names), levels).counts, now.coding
-        for (one, first, its), (other, second, others) in combinations(alike, 2):
+        for (one, first, its), (other, second, theirs) in combinations(alike, 2):
             if one.run == other.run:
                 continue
             made = [
                 own,
                 (padded(ranges(first, names), gaps(first, names), levels).counts, its),
-                (padded(ranges(second, names), gaps(second, names), levels).counts, others),
+                (padded(ranges(second, names), gaps(second, names), levels).counts, theirs),
             ]
             for whole in range(3):
                 found = _left_of(
@@ -250,6 +265,26 @@ def _sums(
                 )
                 if found is not None:
                     yield _Compared((one, other), names, len({codes for _, codes in made}) > 1, found)
+
+
+def _at_each_detail(
+    now: ReleasedCounts, earlier: Sequence[tuple[EarlierRelease, CountedTable, str]], ladders: Sequence[Ladder]
+) -> Iterator[tuple[CountedTable, list[tuple[EarlierRelease, CountedTable, str]]]]:
+    """Each table as it is published and as coarse as an earlier one is, with the earlier ones brought to that."""
+    for own in now.tables:
+        details = {tuple(v.categories for v in own.variables): own}
+        for _, former, codes in earlier if ladders else ():
+            if codes == now.coding:
+                coarser = alike(former, own, ladders)[1]
+                details.setdefault(tuple(v.categories for v in coarser.variables), coarser)
+        for table in details.values():
+            yield (
+                table,
+                [
+                    (release, alike(former, table, ladders)[0] if codes == now.coding else former, codes)
+                    for release, former, codes in earlier
+                ],
+            )
 
 
 def _left_of(

@@ -237,7 +237,7 @@ def _special(model: CellRisk, left: Resources) -> tuple[dict[str, Any], tuple[Re
     ]
     document = {
         "highest_risk_records": highest_risk_records,
-        "suda": {
+        "special_uniques": {
             "max_size": own.max_size,
             "complete": own.complete,
             "by_size": own.by_size.tolist(),

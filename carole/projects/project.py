@@ -125,6 +125,10 @@ class PolicyDecision:
         be compared with.
     reason
         What a breach consists in, where there is more to say than the measure; it names no value.
+    coarsened
+        By variable the step of `assessment.protect` by which it is released coarsened; the measures are of that.
+    breached_before
+        The measures that were above their limits before it was coarsened.
     """
 
     measures: Mapping[str, float]
@@ -133,6 +137,8 @@ class PolicyDecision:
     compared: int = 0
     unseen: int = 0
     reason: str = ""
+    coarsened: Mapping[str, str] = field(default_factory=dict)
+    breached_before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tryst.carole.assessment import Combined, assess
 from tryst.carole.assessment.combined_assessment import Assessment
 from tryst.carole.assessment.differences import EarlierRelease
+from tryst.carole.assessment.ladders import Ladder
+from tryst.carole.assessment.protected import Protected, protected
 from tryst.carole.assessment.released_counts import coding, unpack
 from tryst.carole.engine.near_copies import NearCopies
 from tryst.carole.engine.resources import Resources
@@ -17,6 +19,7 @@ from tryst.carole.store.release_record import COUNTS
 from tryst.carole.store.releases import Kept, ReleaseTrace
 from tryst.carole.store.results import REPORT
 from tryst.carole.store.runs import Lease, OvertakenError
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.logging_setup import log
 from tryst.common.progress import Progress
@@ -30,7 +33,7 @@ def end_run(
     spec: Specification,
     document: StatisticsDocument,
     combined: Combined | None,
-    make_shares: Callable[[], dict[str, Iterable[bytes]]],
+    make_shares: Callable[[StatisticsDocument, JointDistribution | None], dict[str, Iterable[bytes]]],
     held_bytes: int,
     resources: Resources,
     progress: Progress,
@@ -38,6 +41,9 @@ def end_run(
     joint: JointDistribution | None = None,
 ) -> int:
     """Assess a run's output, seal the shares, and release, hold or refuse them according to the policy.
+
+    Where a limit is breached and the specification allows coarsenings, the least with which every limit holds is what
+    is assessed and released.
 
     The report and the policy decision are stored in the transaction that ends the run: no result exists without them.
     What another worker releases of the same custodians while this run is assessed is not in its report; then it is
@@ -50,7 +56,7 @@ def end_run(
     combined
         The linked records' codes, where the specification requests an assessment.
     make_shares
-        Gives every recipient's share, by role.
+        Gives every recipient's share, by role, with the statistics and the joint distribution as they are released.
     held_bytes
         Memory of what the shares are made of.
     resources
@@ -73,41 +79,120 @@ def end_run(
     links = document.linkage.links
     if combined is None:
         progress("seal", 0.0)
-        store.runs.finish(lease, links, make_shares())
+        store.runs.finish(lease, links, make_shares(document, joint))
         return links
     left = replace(resources, memory_bytes=max(0, resources.memory_bytes - held_bytes))
     while True:
-        former = store.projects.former()(lease.project)
-        project = store.projects.get(lease.project)
-        earlier = store.releases.earlier(project.name)
-        assessed = assess(
-            combined,
-            spec,
-            lease.run,
-            store.results.reports(lease.project),
-            left,
-            progress,
-            document.linkage,
-            _released(store, project, earlier),
-            coding(project.name, project.encoding_digest, project.epoch),
-            copies,
-            (former.projects, former.links),
-            joint,
-        )
+        beside = _Beside.now(store, lease, document.linkage, copies, combined, left, progress)
+        found = protected(combined, spec, joint, beside, beside.reports, beside.released)
         progress("seal", 0.0)
-        sealed = {**make_shares(), REPORT: (assessed.report,), COUNTS: (assessed.counts,)}
+        assessment = found.assessment
+        shares = make_shares(_stated(document, found), found.joint)
+        sealed = {**shares, REPORT: (assessment.report,), COUNTS: (assessment.counts,)}
         try:
-            store.runs.finish(lease, links, sealed, _decision(assessed), {trace.run for trace in earlier})
+            store.runs.finish(lease, links, sealed, _decision(found), beside.runs)
         except OvertakenError:
             log.info("released meanwhile: assessed again", project=lease.project)
         else:
             return links
 
 
-def _decision(assessed: Assessment) -> PolicyDecision:
-    differ = assessed.differences
+@dataclass(frozen=True)
+class _Beside:
+    """What a run's output is assessed beside, as it is now: the same for the output and for what is made of it."""
+
+    store: Store
+    lease: Lease
+    project: Project
+    linkage: LinkageDocument
+    copies: tuple[NearCopies, NearCopies] | None
+    combined: Combined
+    resources: Resources
+    progress: Progress
+    former: tuple[int, int]
+    earlier: tuple[ReleaseTrace, ...]
+    reports: tuple[bytes, ...]
+
+    @classmethod
+    def now(
+        cls,
+        store: Store,
+        lease: Lease,
+        linkage: LinkageDocument,
+        copies: tuple[NearCopies, NearCopies] | None,
+        combined: Combined,
+        resources: Resources,
+        progress: Progress,
+    ) -> _Beside:
+        former = store.projects.former()(lease.project)
+        project = store.projects.get(lease.project)
+        earlier = tuple(store.releases.earlier(project.name))
+        reports = tuple(store.results.reports(lease.project))
+        numbers = former.projects, former.links
+        return cls(store, lease, project, linkage, copies, combined, resources, progress, numbers, earlier, reports)
+
+    @property
+    def runs(self) -> set[str]:
+        """The runs whose releases it is assessed beside."""
+        return {trace.run for trace in self.earlier}
+
+    def released(self) -> Iterator[EarlierRelease]:
+        """The releases of the project's custodians, newest first."""
+        return _released(self.store, self.project, self.earlier)
+
+    def __call__(
+        self,
+        combined: Combined,
+        spec: Specification,
+        joint: JointDistribution | None,
+        *,
+        attacked: Combined | None = None,
+        ladders: Sequence[Ladder] | None = None,
+        advise: bool = True,
+    ) -> Assessment:
+        """Assess the output, or one that was made of it, which takes memory beside it."""
+        more = 0 if combined is self.combined else self.combined.n_bytes
+        more += 0 if attacked is None else attacked.n_bytes
+        return assess(
+            combined,
+            spec,
+            self.lease.run,
+            self.reports,
+            replace(self.resources, memory_bytes=max(0, self.resources.memory_bytes - more)),
+            self.progress,
+            self.linkage,
+            self.released(),
+            coding(self.project.name, self.project.encoding_digest, self.project.epoch),
+            self.copies,
+            self.former,
+            joint,
+            attacked,
+            ladders,
+            advise,
+        )
+
+
+def _decision(found: Protected) -> PolicyDecision:
+    assessed, differ = found.assessment, found.assessment.differences
     reason = differ.reason if "differences" in assessed.breaches else ""
-    return PolicyDecision(assessed.judged, assessed.breaches, assessed.digest, differ.compared, differ.unseen, reason)
+    return PolicyDecision(
+        assessed.judged,
+        assessed.breaches,
+        assessed.digest,
+        differ.compared,
+        differ.unseen,
+        reason,
+        found.changes,
+        found.breached,
+    )
+
+
+def _stated(document: StatisticsDocument, found: Protected) -> StatisticsDocument:
+    """The statistics with how the variables are released."""
+    if not found.changes:
+        return document
+    changed = [{"variable": name, "coarsening": step} for name, step in found.changes.items()]
+    return StatisticsDocument.of({**document.plain(), "coarsened": changed}, "statistics")
 
 
 def _released(store: Store, project: Project, earlier: Sequence[ReleaseTrace]) -> Iterator[EarlierRelease]:

@@ -29,6 +29,7 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
     # Here and not above: the assessment brings all of Carole's numbers along, more than the rest of her service
     # together. She starts and serves without them; her worker has them.
     from tryst.carole.assessment.differences import EarlierRelease, differences
+    from tryst.carole.assessment.ladders import ladders_of
     from tryst.carole.assessment.released_counts import unpack
 
     def since() -> Iterator[EarlierRelease]:
@@ -37,7 +38,7 @@ def refuse_unassessed(store: Store, name: str, run: str) -> None:
             if found is not None:
                 yield EarlierRelease(trace.run, trace.project, None, unpack(found))
 
-    found = differences(spec.variables, unpack(content), since())
+    found = differences(spec.variables, unpack(content), since(), ladders_of(spec))
     measure = found.measures.get("differences")
     if measure is not None and measure.value > spec.assessment.judged_limits["differences"]:
         raise TrystError(

@@ -22,11 +22,13 @@ from tryst.carole.service.shares import granted_joint, shares
 from tryst.carole.service.stages import Note, no_note
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
+from tryst.risk.models import JointDistribution
 
 
 def carry_out(
@@ -79,8 +81,8 @@ def carry_out(
 
     joint = None if linkage.latent is None else linkage.latent.joint
 
-    def sealed() -> dict[str, Iterable[bytes]]:
-        return shares(spec, lease.run, linkage, document, reader.members, granted_joint(joint, spec))
+    def sealed(stated: StatisticsDocument, own: JointDistribution | None) -> dict[str, Iterable[bytes]]:
+        return shares(spec, lease.run, linkage, stated, reader.members, granted_joint(own, spec))
 
     held_bytes = linkage.pairs.n_bytes
     return end_run(store, lease, spec, document, combined, sealed, held_bytes, resources, progress, copies, joint)

@@ -36,10 +36,12 @@ from tryst.carole.store import Store
 from tryst.carole.store.artifacts import RESOLUTION_REQUEST, RESOLUTION_RESULT, handles_of, rows_of
 from tryst.carole.store.runs import Lease
 from tryst.common.documents.result_warning import result_warning
+from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
+from tryst.risk.models import JointDistribution
 
 
 def resolve_or_release(
@@ -82,9 +84,9 @@ def resolve_or_release(
         # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
         copies = near_copies(_parts(store, lease, progress), plan, padded=spec.padding is not None)
 
-    def sealed() -> dict[str, Iterable[bytes]]:
-        joint = granted_joint(decided.joint, spec)
-        return relayed_shares(spec, lease.run, decided.shares, rows, decided.document, reader.members, joint)
+    def sealed(stated: StatisticsDocument, own: JointDistribution | None) -> dict[str, Iterable[bytes]]:
+        joint = granted_joint(own, spec)
+        return relayed_shares(spec, lease.run, decided.shares, rows, stated, reader.members, joint)
 
     held_bytes = sum(map(len, (*decided.shares.values(), *rows.values())))
     return end_run(

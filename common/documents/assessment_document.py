@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
 
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.document import Count, Document, Part, Share, one_length
@@ -113,7 +113,10 @@ class IdentificationPart(Part):
     own_file: dict[str, OwnFileMatches] | None = None
     """By custodian."""
     highest_risk_records: list[KeySet] | None = None
-    suda: SpecialUniques | None = None
+    special_uniques: SpecialUniques | None = Field(
+        default=None, validation_alias=AliasChoices("special_uniques", "suda")
+    )
+    """Of documents of before, also `suda`, which is the name of a score."""
 
 
 class SensitiveVariable(Part):
@@ -256,6 +259,77 @@ class Option(Part):
     effect: dict[str, float]
 
 
+class CoarsenedVariable(Part):
+    """A variable and the step by which it is coarsened."""
+
+    variable: str
+    coarsening: str
+    """The step's name in the specification, or drop."""
+
+
+class CoarsenedDetail(CoarsenedVariable):
+    """A variable that is released coarsened, with what it has lost."""
+
+    categories_before: Count
+    categories: Count
+    """Groups that are left; 0 where it is dropped."""
+    bits_before: float
+    """Entropy among the linked records, as the custodians sent it."""
+    bits: float
+    """The same as it is released."""
+
+
+class TriedCoarsening(Part):
+    """A coarsening that was assessed."""
+
+    changes: list[CoarsenedVariable]
+    cost: float
+    """Information lost: 1 for a variable that is dropped, less for one that keeps a part of its entropy, summed."""
+    excess: float
+    """By how much measures were above their limits, summed; 0 where every limit held."""
+    breaches: list[str]
+
+
+class BeforeCoarsening(Part):
+    """The assessment of the output as it was linked."""
+
+    measures: dict[str, float]
+    """By measure what was judged."""
+    breaches: list[str]
+
+
+class UtilityPart(Part):
+    """What a coarsening has left of the linked records' information."""
+
+    cost: float
+    """As in `tried`."""
+    dependence_before: float
+    """Mutual information of every two variables among the linked records, summed, in bits."""
+    dependence: float
+    """The same of what is released."""
+
+
+class ProtectionPart(Part):
+    """What was done instead of withholding a result that breached a limit, as `assessment.protect` allows."""
+
+    outcome: Literal["coarsened", "none"]
+    """coarsened: the rest of the document is of the coarsened output; none: of the output as it is."""
+    reason: str
+    possible: Count | None
+    """Coarsenings that are allowed; null where none could be enough, so that none was looked for."""
+    assessed: Count
+    exact: bool
+    """Whether no allowed coarsening that was not assessed costs less."""
+    tried: list[TriedCoarsening]
+    """Those that came closest to the limits first; at most 20."""
+    changes: list[CoarsenedDetail]
+    """What is released coarsened."""
+    before: BeforeCoarsening | None
+    """Null where nothing was coarsened."""
+    utility: UtilityPart | None
+    """Null where nothing was coarsened."""
+
+
 class SupposedFractions(Part):
     """Sampling fractions."""
 
@@ -304,6 +378,8 @@ class AssessmentDocument(Document):
     contributions: dict[str, ContributionPart] | None = None
     """By custodian; absent in documents of former releases."""
     tables: list[TableEntry]
+    protection: ProtectionPart | None = None
+    """Absent where no limit was breached or nothing may be coarsened, and in documents of former releases."""
     options: list[Option]
     supposed: Supposed
     records: Count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tryst.common.documents.assessment_document import CoarsenedVariable
 from tryst.common.documents.document import Count, Document, Part
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.model_document import ModelDocument
@@ -30,5 +31,8 @@ class StatisticsDocument(Document):
     model: ModelDocument
     linkage: LinkageDocument
     timings: Timings
+    coarsened: list[CoarsenedVariable] | None = None
+    """How the variables of the linked records are released, where not as they were sent: whoever combines the linked
+    records or publishes tables of them uses them so. Absent where nothing was coarsened."""
     warnings: list[ResultWarning]
     """Warnings of the model and of the linkage, each once, the most serious first."""

@@ -16,11 +16,21 @@ def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
             interval = f" ({found['lower']:.3g} to {found['upper']:.3g})"
         judged = "ABOVE" if found["breached"] else "within"
         yield f"{name} {_number(found['value'])}{interval}: {judged} its limit of {found['limit']:g}"
+    protection = document.get("protection")
+    if protection is not None and protection["outcome"] == "coarsened":
+        above = ", ".join(protection["before"]["breaches"])
+        yield f"Coarsened ({_changes(protection)}): as it was linked, the policy was breached ({above})."
+    elif protection is not None:
+        yield f"Not coarsened, as the specification allows: {protection['reason']}."
     if document["verdict"] == "within":
         yield "Verdict: every limit of the policy holds."
     else:
         names = ", ".join(breach["measure"] for breach in document["breaches"])
         yield f"Verdict: the policy is breached ({names})."
+
+
+def _changes(protection: Mapping[str, Any]) -> str:
+    return "; ".join(f"{change['variable']}: {change['coarsening']}" for change in protection["changes"])
 
 
 def _number(value: float | None) -> str:

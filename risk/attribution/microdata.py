@@ -78,47 +78,73 @@ def k_anonymity(groups: Classes) -> int:
     return int(groups.sizes.min())
 
 
-def l_diversity(
-    groups: Classes, kind: Literal["distinct", "entropy", "recursive"] = "distinct", c: float = 1.0
-) -> float:
-    """The largest l for which the file is l-diverse.
+Diversity = Literal["distinct", "entropy", "recursive"]
 
-    ``distinct``: least number of sensitive levels in a class. ``entropy``: least exp(entropy). ``recursive``: the
-    largest l such that in every class the commonest level has fewer records than `c` times those of the l-th commonest
-    and rarer ones together (0 when not even l = 1 holds).
+
+def l_diversity(groups: Classes, kind: Diversity = "distinct", c: float = 1.0) -> float:
+    """The largest l for which the file is l-diverse: the smallest of `diversities`."""
+    return float(diversities(groups.sensitive, kind, c).min())
+
+
+def diversities(sensitive: Codes, kind: Diversity = "distinct", c: float = 1.0) -> NDArray[np.float64]:
+    """The largest l for which each class is l-diverse.
+
+    ``distinct``: number of sensitive levels in the class. ``entropy``: exp(entropy). ``recursive``: the largest l such
+    that the commonest level has fewer records than `c` times those of the l-th commonest and rarer ones together (0
+    when not even l = 1 holds).
+
+    Parameters
+    ----------
+    sensitive : ndarray of int64, shape (n_classes, n_levels)
+        Records of each class with each level; no class is empty.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_classes,)
 
     References
     ----------
     .. [1] Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006.
     """
     if kind == "distinct":
-        return float((groups.sensitive > 0).sum(axis=1).min())
+        return np.asarray((sensitive > 0).sum(axis=1), dtype=np.float64)
     if kind == "entropy":
-        shares = groups.sensitive / groups.sizes[:, None]
+        shares = sensitive / sensitive.sum(axis=1, keepdims=True)
         logs = np.log(np.where(shares > 0, shares, 1.0))
-        return float(np.exp(-(shares * logs).sum(axis=1)).min())
-    ordered = -np.sort(-groups.sensitive, axis=1)
+        return np.asarray(np.exp(-(shares * logs).sum(axis=1)))
+    ordered = -np.sort(-sensitive, axis=1)
     tails = np.cumsum(ordered[:, ::-1], axis=1)[:, ::-1]  # records of the l-th commonest level and all rarer
     holds = ordered[:, :1] < c * tails
-    return float(np.cumprod(holds, axis=1).sum(axis=1).min())
+    return np.asarray(np.cumprod(holds, axis=1).sum(axis=1), dtype=np.float64)
 
 
 def t_closeness(groups: Classes, *, ordered: bool = False) -> float:
-    """Largest distance of a class's sensitive distribution from the whole file's.
+    """Largest distance of a class's sensitive distribution from the whole file's: the greatest of `distances`."""
+    return float(distances(groups.sensitive, groups.sensitive.sum(axis=0), ordered=ordered).max())
 
-    Earth mover's distance: with all levels equally far apart, half the sum of absolute differences; with `ordered`
-    levels 1/(m-1) apart, the mean absolute cumulative difference.
+
+def distances(sensitive: Codes, whole: Codes, *, ordered: bool = False) -> NDArray[np.float64]:
+    """Earth mover's distance of each class's sensitive distribution from the file's, shape (n_classes,).
+
+    With all levels equally far apart, half the sum of absolute differences; with `ordered` levels 1/(m-1) apart, the
+    mean absolute cumulative difference.
+
+    Parameters
+    ----------
+    sensitive : ndarray of int64, shape (n_classes, n_levels)
+        Records of each class with each level; no class is empty.
+    whole : ndarray of int64, shape (n_levels,)
+        Records of the file with each level.
 
     References
     ----------
     .. [1] Li, Li and Venkatasubramanian, t-closeness, 2007.
     """
-    whole = groups.sensitive.sum(axis=0) / groups.sizes.sum()
-    difference = groups.sensitive / groups.sizes[:, None] - whole
+    difference = sensitive / sensitive.sum(axis=1, keepdims=True) - whole / whole.sum()
     if not ordered:
-        return float(np.abs(difference).sum(axis=1).max() / 2.0)
-    steps = groups.sensitive.shape[1] - 1
-    return float(np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1).max() / steps) if steps else 0.0
+        return np.asarray(np.abs(difference).sum(axis=1) / 2.0)
+    steps = sensitive.shape[1] - 1
+    return np.asarray(np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1) / max(steps, 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.attribution.documents import release_of
 from tryst.risk.attribution.files import tables_of_csv
 from tryst.risk.attribution.release import Release
+from tryst.risk.records import Values, is_text, read_records
 
 
 def read_release(path: Path, total: str = "Total") -> Release:
-    """Read a release: JSON as `documents` describes it, or a CSV file that is one exact table, with or without margins.
+    """Read a release: JSON as `documents` describes it, or a file that is one exact table, with or without margins.
+
+    A table is a CSV file, or one of the other kinds that `read_records` reads, with the columns its CSV would have.
 
     In JSON, a table may name a CSV file beside it, ``{"csv": "ages.csv", "protection": ...}``; its variables are then
     the file's columns, and what the release declares of their levels holds.
     """
-    text = _text(path)
-    if path.suffix.lower() == ".csv":
+    text = _text(path) if is_text(path) else read_records(path).write_csv()
+    if path.suffix.lower() == ".csv" or not is_text(path):
         variables, tables = tables_of_csv(text, path.stem, None, total)
         return release_of({"name": path.stem, "variables": variables, "tables": tables})
     try:
@@ -57,19 +61,12 @@ def _expanded(document: dict[str, Any], folder: Path, total: str) -> dict[str, A
     return {**document, "variables": variables, "tables": tables}
 
 
-def read_columns(path: Path, names: list[str]) -> list[list[str]]:
-    """Some columns of a CSV file of records, as text."""
-    rows = list(csv.DictReader(_text(path).splitlines()))
-    header = list(rows[0]) if rows else []
-    missing = [n for n in names if n not in header]
-    if missing or not rows:
-        raise TrystError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {', '.join(missing)}" if rows else "the file has no records",
-            where=str(path),
-            remedy=f"its columns are: {', '.join(header)}" if rows else "",
-        )
-    return [[row[n] or "" for row in rows] for n in names]
+def read_columns(path: Path, names: list[str], values: Values = "codes") -> list[list[str]]:
+    """Some columns of a file of records, as text; a missing value is the empty text. See `read_records`."""
+    table = read_records(path, names, values)
+    if not len(table):
+        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where=str(path))
+    return [table[name].cast(pl.String).fill_null("").to_list() for name in names]
 
 
 def _text(path: Path) -> str:

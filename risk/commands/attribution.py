@@ -14,7 +14,8 @@ app = typer.Typer(
 )
 
 ReleaseFile = Annotated[
-    Path, typer.Argument(help="The release: JSON (see docs/attribution.md), or a CSV file that is one exact table.")
+    Path,
+    typer.Argument(help="The release: JSON (see docs/attribution.md), or a file of counts that is one exact table."),
 ]
 
 
@@ -96,7 +97,7 @@ def protect(
 
 @app.command()
 def microdata(
-    records: Annotated[Path, typer.Argument(help="Records as CSV.")],
+    records: Annotated[Path, typer.Argument(help="Records: CSV, Parquet, Stata, SPSS or SAS.")],
     keys: Annotated[str, typer.Option(help="Key variables, with commas between.")],
     sensitive: Annotated[str, typer.Option(help="The sensitive variable.")],
     threshold: Annotated[
@@ -105,14 +106,18 @@ def microdata(
     ordered: Annotated[
         bool, typer.Option("--ordered", help="The sensitive levels, sorted as text, have an order (for t-closeness).")
     ] = False,
+    labels: Annotated[
+        str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
+    ] = "codes",
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
     from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from tryst.risk.attribution.reader import read_columns
+    from tryst.risk.records import chosen_values
 
     names = [k.strip() for k in keys.split(",")]
-    codes, levels = encode(read_columns(records, [*names, sensitive]))
+    codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels)))
     groups = classes(codes[:, :-1], codes[:, -1], len(levels[-1]))
     found = attributions(groups, threshold)
     figures = {

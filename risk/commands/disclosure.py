@@ -7,6 +7,7 @@ import typer
 from tryst.risk.commands.attribution import app as attribution
 from tryst.risk.commands.attribution import tables
 from tryst.risk.commands.identification import identify
+from tryst.risk.commands.magnitude import magnitude
 from tryst.risk.commands.models import models
 from tryst.risk.commands.protection import protect
 
@@ -14,5 +15,6 @@ app = typer.Typer(help="Disclosure risk of tables and records. Nothing is sent a
 app.command("identify")(identify)
 app.command("protect")(protect)
 app.command("tables")(tables)
+app.command("magnitude")(magnitude)
 app.command("models")(models)
 app.add_typer(attribution, name="attribution")

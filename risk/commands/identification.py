@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
 from tryst.common.errors import ErrorCode, TrystError
 
-if TYPE_CHECKING:
-    from tryst.risk.identification import KeyFile
-
 
 def identify(
-    records: Annotated[Path, typer.Argument(help="The records that would be released, CSV or Parquet.")],
-    keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")],
+    records: Annotated[
+        Path, typer.Argument(help="The records that would be released: CSV, Parquet, Stata, SPSS or SAS.")
+    ],
+    keys: Annotated[
+        list[str],
+        typer.Option(help="Key variables, with commas between: what an intruder may know. Again for another key set."),
+    ],
     fraction: Annotated[
-        float | None, typer.Option(help="Sampling fraction; with --population it may be left out.")
+        float | None, typer.Option(help="Sampling fraction; with --population or --weights it may be left out.")
     ] = None,
     population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
@@ -27,16 +29,41 @@ def identify(
         str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    values: Annotated[
+        str, typer.Option(help="Where a file has labels of values: take the `codes` or the `labels`.")
+    ] = "codes",
     max_msu: Annotated[
         int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of survey weights, for unequal sampling.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Column of survey weights: people each record stands for.")
+    ] = None,
+    household: Annotated[str | None, typer.Option(help="Column that states who lives together.")] = None,
+    household_keys: Annotated[
+        str | None, typer.Option(help="What an intruder may know of whole households, the same for all members.")
+    ] = None,
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
+    ] = None,
+    theta: Annotated[
+        list[str] | None,
+        typer.Option(help="Misclassification matrices: a YAML or JSON file, or KEY=FILE.csv, again for each key."),
     ] = None,
     selected: Annotated[
         float | None,
         typer.Option("--target", help="Expected correct matches, as a share of records, to aim at in recoding."),
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="Sensitive variables, with commas between, for l-diversity and t-closeness.")
+    ] = None,
+    ordinal: Annotated[
+        str | None, typer.Option(help="Sensitive variables whose values have an order: numbers, or texts that sort.")
+    ] = None,
+    numeric: Annotated[
+        str | None, typer.Option(help="Numeric variables that were perturbed, compared with those of --original.")
+    ] = None,
+    original: Annotated[
+        Path | None, typer.Option(help="The same records before protection, in the same order, for --numeric.")
     ] = None,
     models: Annotated[str, typer.Option(help="Search: default, exact, mc3, annealing or occam.")] = "default",
     listed: Annotated[bool, typer.Option("--records/--no-records", help="List the records of highest risk.")] = True,
@@ -44,9 +71,15 @@ def identify(
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
+    from tryst.risk.commands.identification_lines import result_lines
     from tryst.risk.identification.bayesian_matching import METHODS
     from tryst.risk.identification.file_assessment import assess
-    from tryst.risk.identification.reader import read_key_file, read_weights
+    from tryst.risk.identification.misclassification_matrices import Perturbation
+    from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
+    from tryst.risk.identification.scenarios import check_changed, check_key_sets, compared
+    from tryst.risk.identification.survey_weights import implied_fraction
+    from tryst.risk.identification.theta_reader import read_theta
+    from tryst.risk.records import chosen_values
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -56,53 +89,74 @@ def identify(
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
     if missing not in ("level", "any"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
-    rates = _rates(swapped)
-    file = read_key_file(
+    perturbation = Perturbation(_rates(swapped), read_theta(theta or []))
+    values_as = chosen_values(values)
+    key_sets = [_names(each) for each in keys]
+    people = None if weights is None else read_weights(records, weights)
+    fraction_from: Literal["given", "population", "weights"] = "given"
+    if fraction is None and population is not None:
+        fraction_from = "population"
+    elif fraction is None and people is not None:
+        fraction, fraction_from = implied_fraction(people, f"{records}, column {weights}"), "weights"
+    beside = read_beside(
         records,
-        [k.strip() for k in keys.split(",") if k.strip()],
-        fraction,
-        population=population,
-        missing="any" if missing == "any" else "level",
-        missing_values=[v.strip() for v in missing_values.split(",")],
-        perturbed=bool(rates),
+        sensitive=_names(sensitive),
+        ordinal=_names(ordinal),
+        household=household,
+        household_keys=_names(household_keys),
+        fraction_from=fraction_from,
+        values=values_as,
+        numeric=_names(numeric),
+        original=original,
+        labels_of=[name for names in key_sets for name in names],
     )
+    check_key_sets(key_sets)
+    check_changed(perturbation.names, key_sets)
+    files = [
+        read_key_file(
+            records,
+            names,
+            fraction,
+            population=population,
+            missing="any" if missing == "any" else "level",
+            missing_values=[v.strip() for v in missing_values.split(",")],
+            perturbed=bool(perturbation),
+            values=values_as,
+        )
+        for names in key_sets
+    ]
 
-    found = assess(
-        file,
-        max_msu=max_msu,
-        models=chosen,
-        seed=seed,
-        weights=None if weights is None else read_weights(records, weights),
-        swapped=rates,
-        selected=selected,
-        records=listed,
-        progress=stages_on_terminal(),
-    )
+    assessments = []
+    for file in files:
+        assessments.append(
+            assess(
+                beside.with_units(file),
+                max_msu=max_msu,
+                models=chosen,
+                seed=seed,
+                weights=people,
+                perturbation=perturbation.only(file.names),
+                selected=selected,
+                records=listed,
+                beside=beside,
+                progress=stages_on_terminal(),
+            )
+        )
+    found = assessments[0] if len(assessments) == 1 else compared(assessments)
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if out is not None:
         out.write_text(render(found), encoding="utf-8")
-    _print_results(file, found)
+    for line in result_lines(found):
+        typer.echo(line)
     for path in (out, json_file):
         if path is not None:
             typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
 
 
-def _print_results(file: KeyFile, found: dict[str, Any]) -> None:
-    from tryst.common.documents.result_warning import ResultWarning
-
-    typer.echo(
-        f"{file.n_records:,} records, {len(file.uniques):,} unique on {file.n_keys} keys;"
-        f" {found['suda']['minimal_uniques']:,} minimal sample uniques"
-    )
-    for measure in found["measures"]:
-        value = "not finite" if measure["value"] is None else f"{measure['value']:.4g}"
-        interval = "" if measure["low"] is None else f" ({measure['low']:.3g} to {measure['high']:.3g})"
-        typer.echo(f"{measure['name']:28s} {value}{interval}")
-    for warning in found["warnings"]:
-        typer.echo(ResultWarning.model_validate(warning).line)
-    for left in found["left_out"]:
-        typer.echo(f"not computed: {left['what']}: {left['why']}")
+def _names(text: str | None) -> list[str]:
+    """``region,age`` as a list."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _rates(text: str | None) -> dict[str, float]:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def models(
-    records: Annotated[Path, typer.Argument(help="Records as CSV, every chosen column a category.")],
+    records: Annotated[
+        Path, typer.Argument(help="Records: CSV, Parquet, Stata, SPSS or SAS; every chosen column a category.")
+    ],
     variables: Annotated[str, typer.Option(help="The variables of the model, with commas between.")],
     sensitive: Annotated[
         str | None, typer.Option(help="One of them: what the others disclose of it is computed for every record.")
@@ -24,6 +26,9 @@ def models(
     tree: Annotated[Path | None, typer.Option(help="Where to draw it as a junction tree: SVG.")] = None,
     moves: Annotated[int, typer.Option(help="Moves of each chain, for more than six variables.")] = 250_000,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    labels: Annotated[
+        str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
+    ] = "codes",
     precision_prior: Annotated[
         str | None,
         typer.Option(
@@ -49,6 +54,7 @@ def models(
         search,
         search_precision,
     )
+    from tryst.risk.records import chosen_values
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
@@ -59,7 +65,7 @@ def models(
             got=sensitive,
             remedy=f"name one of {', '.join(names)}",
         )
-    codes, levels = encode(read_columns(records, names))
+    codes, levels = encode(read_columns(records, names, chosen_values(labels)))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
     rng = np.random.default_rng(seed)
     if precision_prior is None:

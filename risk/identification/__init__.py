@@ -7,11 +7,14 @@ known. `file_measures` gives one number for the file, `attacks` what an intruder
 `misclassification_risk` the same where key values are wrong; `logit_rank_plot` and `auc` compare scores. Numbers only,
 but for `reader` and the commands.
 
+`privacy_models`, `individual_risk`, `household_risk` and `numeric_risk` are what officers also expect: k-anonymity and
+its kin, risk by survey weights, of households, of perturbed numbers; `scenarios` compares key sets.
+
 `bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
 `relative_risk`, `recoding_search`) what would lower it.
 """
 
-from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.calibration import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk

@@ -7,7 +7,7 @@ and is as confidential as the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -19,18 +19,18 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification import wording
 from tryst.risk.identification.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
-from tryst.risk.identification.calibrated_risk import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.beside_keys import BesideKeys
+from tryst.risk.identification.calibration import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.misclassification import misclassification_risk
+from tryst.risk.identification.misclassification_matrices import Perturbation, misclassification_document
 from tryst.risk.identification.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
 from tryst.risk.identification.model_choice import choose_model
-from tryst.risk.identification.perturbation import swapping_matrix
 from tryst.risk.identification.record_risk import chances, highest_risk_records, histogram
 from tryst.risk.identification.risk_reduction import reduce_risk
+from tryst.risk.identification.special_uniques import BothScores
 from tryst.risk.identification.strategies import Frequencies, attacks
-from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
 _CELLS = 2**21  # of a log-linear model
@@ -44,9 +44,10 @@ def assess(
     models: Method = "default",
     seed: int = 1,
     weights: NDArray[np.float64] | None = None,
-    swapped: Mapping[str, float] | None = None,
+    perturbation: Perturbation | None = None,
     selected: float | None = None,
     records: bool = True,
+    beside: BesideKeys | None = None,
     progress: Progress = lambda stage, fraction: None,
 ) -> dict[str, Any]:
     """Assess a file.
@@ -63,13 +64,15 @@ def assess(
         Of that search.
     weights
         Survey weights, where records were not sampled alike.
-    swapped
-        Key variables whose values were swapped, and the share of records that were.
+    perturbation
+        How key values came to be wrong, where they were swapped or misclassified.
     selected
         Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
         the search is short.
     records
         List the records of highest risk with their key values.
+    beside
+        Columns of the records that are no keys.
     progress
         Called with each stage as it begins.
 
@@ -93,8 +96,8 @@ def assess(
     _counted(file, found)
     progress("special uniques", 0.0)
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
-    suda = suda_scores(file, max_size=maximum)
-    found["suda"] = _suda(file, suda)
+    special = BothScores.of(file, maximum)
+    found["special_uniques"] = special.document(file)
     progress("calibrated risk", 0.0)
     calibrated = _attempt(found, "calibrated risk", lambda: _calibrated(file, found, weights, seed))
     progress("log-linear models", 0.0)
@@ -104,13 +107,14 @@ def assess(
     if matching is not None:
         progress("what would lower the risk", 0.0)
         _attempt(found, "recoding", lambda: reduce_risk(matching, found, selected))
-    if swapped:
+    if perturbation:
         progress("misclassification", 0.0)
-        _attempt(found, "misclassification", lambda: _perturbed(file, found, swapped, loglinear))
+        _attempt(found, "misclassification", lambda: _perturbed(file, found, perturbation, loglinear))
     own = chances(file, calibrated, loglinear, matching)
     found["histogram"] = histogram(own)
-    found["highest_risk_records"] = highest_risk_records(file, suda, loglinear, own) if records else []
+    found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
     found["records_listed"] = records
+    (beside if beside is not None else BesideKeys()).assess(file, weights, own | special.scores, found, _attempt)
     found["seed"] = seed
     found["warnings"] = [warning.plain() for warning in by_severity(found["warnings"])]
     return found
@@ -166,25 +170,6 @@ def _counted(file: KeyFile, found: dict[str, Any]) -> None:
                 }
                 for number, a in tried.items()
             ]
-
-
-def _suda(file: KeyFile, suda: SudaScores) -> dict[str, Any]:
-    own = suda.minimal_uniques
-    shares = sorted(
-        (-float(share), name, label)
-        for name, labels, own_shares in zip(file.names, file.labels, suda.by_category, strict=True)
-        for label, share in zip(labels, own_shares, strict=False)
-        if share > 0
-    )
-    by_category = [{"variable": name, "category": label, "share": -share} for share, name, label in shares]
-    return {
-        "minimal_uniques": len(own.subsets),
-        "max_size": own.max_size,
-        "complete": own.complete,
-        "by_size": own.by_size.tolist(),
-        "by_variable": [{"variable": n, "share": float(v)} for n, v in zip(file.names, suda.by_variable, strict=True)],
-        "by_category": by_category[:20],
-    }
 
 
 def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
@@ -273,23 +258,9 @@ def _model_attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
 
 
 def _perturbed(
-    file: KeyFile, found: dict[str, Any], swapped: Mapping[str, float], loglinear: LogLinearRisk | None
+    file: KeyFile, found: dict[str, Any], perturbation: Perturbation, loglinear: LogLinearRisk | None
 ) -> None:
-    """Risk when some variables were swapped; swapping keeps how many records have each level."""
-    unknown = [n for n in swapped if n not in file.names]
-    if unknown:
-        raise TrystError(ErrorCode.PARAMETER, f"there is no key variable {', '.join(unknown)}", where="swapped")
-    theta = {}
-    for name, rate in swapped.items():
-        q = file.names.index(name)
-        theta[name] = swapping_matrix(np.bincount(file.codes[:, q], minlength=file.levels[q]), rate)
-    risk = misclassification_risk(file, theta, loglinear)
-    found["misclassification"] = {
-        "swapped": dict(swapped),
-        "tau": risk.tau,
-        "tau_approximate": risk.tau_approximate,
-        "tau_estimated": risk.tau_estimated,
-    }
-    best = risk.tau if risk.tau is not None else risk.tau_estimated
+    own = found["misclassification"] = misclassification_document(file, perturbation, loglinear)
+    best = own["tau"] if own["tau"] is not None else own["tau_estimated"]
     if best is not None:
         found["measures"].append(_entry(wording.MISCLASSIFIED, best))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.risk.models.counts import distinct_rows
 
+Number = TypeVar("Number", np.int64, np.float64)
+
 
 def agreeing(
-    requested: NDArray[np.int32], cells: NDArray[np.int32], counts: NDArray[np.int64], levels: Sequence[int]
-) -> NDArray[np.int64]:
+    requested: NDArray[np.int32], cells: NDArray[np.int32], counts: NDArray[Number], levels: Sequence[int]
+) -> NDArray[Number]:
     """Sum of the counts of the cells that agree with each combination requested.
 
     Parameters
@@ -21,20 +24,20 @@ def agreeing(
         Combinations; ``-1`` agrees with every value.
     cells : ndarray of int32, shape (n_cells, n_keys)
         Distinct combinations; ``-1`` agrees with every value.
-    counts : ndarray of int64, shape (n_cells,)
+    counts : ndarray of int64 or float64, shape (n_cells,)
     levels
         Number of levels of each key variable.
 
     Returns
     -------
-    ndarray of int64, shape (n_asked,)
+    ndarray of int64 or float64, as the counts are, shape (n_asked,)
 
     Notes
     -----
     Files are cut by their patterns of missing values; each pair of patterns is one join on what both have. Without
     missing values that is one join: O((n_asked + n_cells) log).
     """
-    found = np.zeros(len(requested), dtype=np.int64)
+    found = np.zeros(len(requested), dtype=counts.dtype)
     for mine, own in _patterns(requested):
         for theirs, others in _patterns(cells):
             both = np.flatnonzero(mine & theirs)
@@ -43,7 +46,7 @@ def agreeing(
                 found[own] += counts[others].sum()
                 continue
             first, inverse = distinct_rows(rows, [levels[q] for q in both.tolist()])
-            sums = np.zeros(len(first), dtype=np.int64)
+            sums = np.zeros(len(first), dtype=counts.dtype)
             np.add.at(sums, inverse[len(own) :], counts[others])
             found[own] += sums[inverse[: len(own)]]
     return found

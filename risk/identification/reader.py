@@ -1,17 +1,21 @@
-"""Reading records and populations from files: the only part of this package that opens any."""
+"""Reading records and populations from files, by the readers of `tryst.risk.records`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Missing
+from tryst.risk.identification.beside_keys import BesideKeys
+from tryst.risk.identification.coding import Missing, coded
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.survey_weights import Weights, check_weights
+from tryst.risk.records import Values, labelled, read_records
 
 
 def read_key_file(
@@ -23,14 +27,15 @@ def read_key_file(
     missing: Missing = "level",
     missing_values: Sequence[str] = ("", "NA"),
     perturbed: bool = False,
+    values: Values = "codes",
 ) -> KeyFile:
-    """Read the key variables of a file of records (CSV or Parquet), and of its population where one is given."""
+    """Read the key variables of a file of records, and of its population where one is given; see `read_records`."""
     twice = sorted({k for k in keys if list(keys).count(k) > 1})
     if twice:
         raise TrystError(ErrorCode.PARAMETER, f"a key variable is named twice: {', '.join(twice)}", where="--keys")
-    whole = None if population is None else _columns(population, keys).to_dict()
+    whole = None if population is None else read_records(population, keys, values).to_dict()
     return KeyFile.from_columns(
-        _columns(records, keys).to_dict(),
+        read_records(records, keys, values).to_dict(),
         fraction,
         population=whole,
         missing=missing,
@@ -39,39 +44,80 @@ def read_key_file(
     )
 
 
-def read_weights(records: Path, column: str) -> NDArray[np.float64]:
-    """Survey weights: one number for each record."""
-    values = _columns(records, [column])[column].cast(pl.Float64, strict=False)
-    if values.null_count():
-        raise TrystError(
-            ErrorCode.SOURCE,
-            "survey weights must be numbers",
-            where=f"{records}, column {column}",
-            got=f"{values.null_count()} that are not",
-        )
-    return values.to_numpy()
+def read_weights(records: Path, column: str) -> Weights:
+    """Survey weights: one number above 0 for each record; anything else is an error that counts what is wrong."""
+    values = read_records(records, [column])[column].cast(pl.Float64, strict=False)
+    return check_weights(values.to_numpy(), f"{records}, column {column}")
 
 
-def _columns(path: Path, names: Sequence[str]) -> pl.DataFrame:
-    if not path.is_file():
-        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path))
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            table = pl.read_parquet(path)
-        else:
-            table = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
-    except pl.exceptions.NoDataError as error:
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file is empty", where=str(path)) from error
-    except (pl.exceptions.PolarsError, OSError) as error:
+def read_beside(
+    records: Path,
+    *,
+    sensitive: Sequence[str] = (),
+    ordinal: Sequence[str] = (),
+    household: str | None = None,
+    household_keys: Sequence[str] = (),
+    fraction_from: Literal["given", "population", "weights"] = "given",
+    values: Values = "codes",
+    labels_of: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    original: Path | None = None,
+) -> BesideKeys:
+    """Read the columns that an assessment uses beside the keys; ordinal variables are sensitive ones too.
+
+    Of `labels_of`, the keys, and of all these columns it is noted which have labels of values, and what is read.
+    """
+    if household_keys and household is None:
         raise TrystError(
-            ErrorCode.SOURCE, "could not be read as a table", where=str(path), remedy="CSV in UTF-8, or Parquet"
-        ) from error
-    absent = [n for n in names if n not in table.columns]
-    if absent:
-        raise TrystError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {', '.join(absent)}",
-            where=str(path),
-            remedy=f"its columns are: {', '.join(table.columns)}",
+            ErrorCode.PARAMETER,
+            "keys of households need the column that states who lives with whom",
+            where="--household-keys",
+            remedy="give it with --household",
         )
-    return table.select(names)
+    if bool(numeric) != (original is not None):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "numeric variables are compared with their values before protection",
+            where="--numeric, --original",
+            remedy="give both: the numeric columns, and the file as it was",
+        )
+    own = list(dict.fromkeys([*sensitive, *ordinal]))
+    before = {} if original is None else read_numbers(original, numeric)
+    after = read_numbers(records, numeric) if numeric else {}
+    names = [*own, *household_keys, *([household] if household is not None else [])]
+    with_labels = labelled(records, list(dict.fromkeys([*labels_of, *names])), values)
+    if not names:
+        return BesideKeys(fraction_from=fraction_from, labelled=with_labels, numeric=after, original=before)
+    columns = read_records(records, names, values)
+    return BesideKeys(
+        sensitive={name: columns[name] for name in own},
+        ordinal=frozenset(ordinal),
+        household=None if household is None else columns[household],
+        household_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in household_keys},
+        fraction_from=fraction_from,
+        labelled=with_labels,
+        numeric=after,
+        original=before,
+    )
+
+
+def read_numbers(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """Columns of numbers, NaN where a value is missing; texts that are no numbers are an error with their count."""
+    table = read_records(path, names)
+    found = {}
+    for name in names:
+        column = table[name]
+        numbers = column.cast(pl.Float64, strict=False)
+        wrong = numbers.null_count() - column.null_count()
+        if column.dtype == pl.String:
+            wrong -= int(column.str.strip_chars().is_in(["", "NA"]).sum())
+        if wrong > 0:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                "numeric variables must be numbers",
+                where=f"{path}, column {name}",
+                got=f"{wrong:,} that are not",
+                remedy="leave a missing value empty, or write NA",
+            )
+        found[name] = numbers.fill_null(np.nan).to_numpy()
+    return found

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.risk.identification.bayesian_matching import BayesianMatching
-from tryst.risk.identification.calibrated_risk import CalibratedRisk
+from tryst.risk.identification.calibration import CalibratedRisk
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.loglinear import LogLinearRisk
 from tryst.risk.identification.population_law import expected_reciprocal
-from tryst.risk.identification.suda_ranking import SudaScores
+from tryst.risk.identification.special_uniques import BothScores
 
 _SHOWN = 50  # records of highest risk listed
 _BINS = 20
@@ -53,30 +53,28 @@ def histogram(by_way: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
 
 
 def highest_risk_records(
-    file: KeyFile, suda: SudaScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
+    file: KeyFile, special: BothScores, loglinear: LogLinearRisk | None, by_way: dict[str, NDArray[np.float64]]
 ) -> list[dict[str, Any]]:
     """The sample uniques most likely to be matched correctly, and what makes them stand out.
 
     Where the population is known the truth ranks them, and what is claimed ranks those of equal truth.
     """
-    uniques = file.uniques
-    ranked = next((by_way[k] for k in ("calibrated", "modelled", "log-linear") if k in by_way), suda.dis_scores)
+    uniques, scores = file.uniques, special.is_scores
+    ranked = next((by_way[k] for k in ("calibrated", "modelled", "log-linear") if k in by_way), scores.dis_scores)
     true = by_way.get("true", np.zeros(file.n_records))
-    order = uniques[np.lexsort((-suda.scores[uniques], -ranked[uniques], -true[uniques]))][:_SHOWN]
+    order = uniques[np.lexsort((-scores.scores[uniques], -ranked[uniques], -true[uniques]))][:_SHOWN]
     own = {int(r): k for k, r in enumerate(uniques)}
     F = file.population_sizes
     listed = []
     for record in order.tolist():
         values = file.described(file.codes[record])
-        small = suda.minimal_uniques.of_record(record)[:5]
+        small = scores.minimal_uniques.of_record(record)[:5]
         listed.append(
             {
                 "record": record + 1,
                 "values": values,
                 "special": [{k: values[k] for k in keys} for keys in small],
-                "minimal_uniques": len(suda.minimal_uniques.of_record(record)),
-                "suda": float(suda.scores[record]),
-                "dis_suda": float(suda.dis_scores[record]),
+                **special.of_record(file, record),
                 "calibrated": float(by_way["calibrated"][record]) if "calibrated" in by_way else None,
                 "modelled": float(by_way["modelled"][record]) if "modelled" in by_way else None,
                 "log_linear": float(loglinear.correct[own[record]]) if loglinear is not None else None,

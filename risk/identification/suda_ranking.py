@@ -1,4 +1,9 @@
-"""What minimal sample uniques are worth: the SUDA score, the IS metric, and both calibrated to the file's DIS."""
+"""What minimal sample uniques are worth: the SUDA score, the IS metric, and both calibrated to the file's DIS.
+
+IS ranks by how many paths lead from a minimal unique to all keys, (ATT - s)! for a size of s of ATT keys; POL, the
+proportion of lattice, is IS over ATT!, its greatest value, and ranks alike. The SUDA score of 2002 counts the sets of
+keys that the minimal unique makes unique, over the minimal uniques of its size that there could be; it ranks otherwise.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +51,27 @@ class SudaScores:
     dis_scores: NDArray[np.float64]
     by_variable: NDArray[np.float64]
     by_category: tuple[NDArray[np.float64], ...]
+
+    @property
+    def pol(self) -> NDArray[np.float64]:
+        """Proportion of lattice of each record, IS / ATT!, shape (n_records,): from 0 to 1; of IS scores only."""
+        if self.kind != "is":
+            raise TrystError(ErrorCode.PARAMETER, "POL is a form of IS", where="kind", got=repr(self.kind))
+        return np.asarray(self.scores / factorial(self.minimal_uniques.n_keys))
+
+    def contributions(self, record: int) -> NDArray[np.float64]:
+        """Share of a record's score from minimal uniques with each key, shape (n_keys,); they sum to more than 1."""
+        own = self.minimal_uniques
+        at = int(np.searchsorted(own.uniques, record))
+        shares = np.zeros(own.n_keys)
+        if at == len(own.uniques) or own.uniques[at] != record:
+            return shares
+        part = slice(own.offsets[at], own.offsets[at + 1])
+        worth = _worth(own.n_keys, self.kind)[own.sizes[part]]
+        if worth.sum() > 0:
+            with_key = own.subsets[part, None] >> np.arange(own.n_keys) & 1 > 0
+            shares = worth @ with_key / worth.sum()
+        return np.asarray(shares)
 
 
 def _worth(n_keys: int, kind: Kind) -> NDArray[np.float64]:

@@ -6,9 +6,12 @@ file separate or join rows of different rules; the more categories, the more row
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.common.encoding.category_tree import Partition, code_groups, ordered
 from tryst.risk.leakage.recovery import Recovery, score
 
 
@@ -20,16 +23,30 @@ def unique_rows(codes: NDArray[np.int64]) -> float:
     return float((counts == 1).sum() / len(codes))
 
 
-def margin_alignment(codes: NDArray[np.int64], n_categories: int, margin: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Public category taken for each code by the rank of its count, shape (n_categories,)."""
+def margin_alignment(
+    codes: NDArray[np.int64], n_categories: int, margin: NDArray[np.float64], partitions: Sequence[Partition] = ()
+) -> NDArray[np.int64]:
+    """Public category taken for each code by the rank of its count, shape (n_categories,).
+
+    Parameters
+    ----------
+    partitions
+        The groups by which the codes are ordered, where the variable may be coarsened (`category_tree`): groups of one
+        shape are ranked by their counts, and categories in their group.
+    """
     counts = np.bincount(codes[codes >= 0], minlength=n_categories)
     guesses = np.empty(n_categories, dtype=np.int64)
-    guesses[np.argsort(-counts, kind="stable")] = np.argsort(-margin, kind="stable")
+    of_codes = [groups.tolist() for groups in code_groups(partitions, n_categories)]
+    guesses[ordered(of_codes, (-counts).tolist(), sum)] = ordered(partitions, (-margin).tolist(), sum)
     return guesses
 
 
 def code_recovery(
-    name: str, codes: NDArray[np.integer], labels: NDArray[np.int64], margin: NDArray[np.float64]
+    name: str,
+    codes: NDArray[np.integer],
+    labels: NDArray[np.int64],
+    margin: NDArray[np.float64],
+    partitions: Sequence[Partition] = (),
 ) -> Recovery:
     """What the public margin of a variable discloses of its codes.
 
@@ -43,8 +60,10 @@ def code_recovery(
         The category that each code truly is.
     margin : ndarray of float64, shape (n_categories,)
         How common each category is in public, in any unit.
+    partitions
+        As in `margin_alignment`.
     """
     held = codes[codes >= 0].astype(np.int64)
     counts = np.bincount(held, minlength=len(margin))
-    guesses = margin_alignment(held, len(margin), margin)
+    guesses = margin_alignment(held, len(margin), margin, partitions)
     return score("category codes and public margins", name, guesses, labels, counts, int(margin.argmax()))

@@ -15,6 +15,7 @@ from tryst.common.encoding.records import encode_records
 from tryst.common.keys.assessment_keys import AssessmentKeys
 from tryst.common.leakage_report import Finding
 from tryst.common.specification import Specification, encoding_digest
+from tryst.common.specification.model.protection import partitions
 from tryst.risk.leakage.across import ReadField
 from tryst.risk.leakage.category_codes import code_recovery
 from tryst.risk.leakage.frequency import frequency_alignment
@@ -87,12 +88,13 @@ def coded(
         if variable.name not in variables or variables[variable.name].is_null().all():
             continue
         places = variables[variable.name]
-        codes = category_codes(places, variable, spec.project, seed, digest, 1).codes
-        truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1)).astype(np.int64)
+        steps = spec.coarsenings(variable.name)
+        codes = category_codes(places, variable, spec.project, seed, digest, 1, steps=steps).codes
+        truth = np.argsort(relabelling(variable, spec.project, seed, digest, 1, steps=steps)).astype(np.int64)
         counts = np.bincount(places.drop_nulls().to_numpy(), minlength=len(variable.categories))
         redrawn = (rng.poisson(counts) + 0.5).astype(np.float64)
         no_one_linked = np.full(len(truth), UNKNOWN, dtype=np.int64)
         yield (
             ReadField(variable.name, codes, truth, no_one_linked, redrawn / redrawn.sum()),
-            code_recovery(variable.name, codes, truth, redrawn),
+            code_recovery(variable.name, codes, truth, redrawn, partitions(steps, variable.categories)),
         )

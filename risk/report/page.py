@@ -23,6 +23,7 @@ def rendered(
     shown: Mapping[str, Any],
     *,
     styles: tuple[str, ...] = (),
+    parts: tuple[str, ...] = (),
     filters: Mapping[str, Callable[..., Any]],
 ) -> str:
     """A page as HTML: everything escaped, nothing undefined, no script, no network.
@@ -37,10 +38,13 @@ def rendered(
         What the template places.
     styles : tuple of str
         Style sheets of the package, after the one that all pages share.
+    parts : tuple of str
+        Templates of the package that the first one includes.
     filters : mapping
         How the template writes numbers.
     """
-    loader = DictLoader({**{name: _text(_HERE, name) for name in _SHARED}, template: _text(package, template)})
+    own = {name: _text(package, name) for name in (template, *parts)}
+    loader = DictLoader({**{name: _text(_HERE, name) for name in _SHARED}, **own})
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= filters
     style = colour_rules() + _text(_HERE, "page.css") + "".join(_text(package, name) for name in styles)

@@ -67,10 +67,20 @@ def text_of(project: str, limit: str) -> str:
     return specification(project, bits=512, more=more).replace("mode: open", "mode: block_keyed")
 
 
+PROTECT = """\
+  protect:
+    Age: [{name: adults, groups: {young: [Adolescent], grown: [Adult, Senior]}}]
+    MakeModel:
+      - {name: prices, groups: {dear: [SportsCar, SuperLuxury, Luxury], others: [Economy, FamilySedan]}}
+      - drop
+  on_breach: refuse
+"""
+
 TEXTS = {
     "passes": text_of("passes", "1"),
     "refused": text_of("refused", "0"),
-    "joined": text_of("joined", "1") + "resolution: {by: carole, max_records: 300}\n",
+    "joined": text_of("joined", "0.022").replace("  on_breach: refuse\n", PROTECT)
+    + "resolution: {by: carole, max_records: 300}\n",
     "padded": text_of("padded", "1") + "padding: powers_of_two\n",
 }
 SPEC = load_specification(TEXTS["passes"])
@@ -148,7 +158,7 @@ def contribution(sent: list[tuple[str, Any]], side: Side, project: str) -> tuple
 
 @pytest.mark.parametrize("project", ["passes", "joined", "padded"])
 def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judged: Judged, project: str) -> None:
-    """Whether the coordinator's process resolves the records, or Carole joins by herself."""
+    """Whether the coordinator's process resolves the records, or Carole joins by herself; coarsened or not."""
     made, document = judged.made, judged.reports[project]
     assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
     made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
@@ -168,6 +178,15 @@ def test_what_the_policy_passes_is_released_with_the_right_records_assessed(judg
     assert 0 < differ < joined.height / 3
     assert any(warning["text"].startswith(f"In {differ} linked records") for warning in document["warnings"])
     keys = joined.select(name for name, role in ROLES.items() if role == "key")
+    coarsening = Path(made.shown(Side.ALICE, project).results) / "coarsening.csv"
+    assert coarsening.exists() == (project == "joined")
+    if project == "joined":
+        # As the custodians' own list of labels has it, Carole has joined codes.
+        groups = pl.read_csv(coarsening)
+        assert keys.is_unique().sum() / joined.height > 0.022
+        for name in set(groups["variable"]):
+            of = groups.filter(pl.col("variable") == name)
+            keys = keys.with_columns(pl.col(name).replace_strict(of["category"], of["released_as"], default=None))
     alone = keys.filter(keys.is_unique()).height / joined.height
     assert document["measures"]["sample_uniques"]["value"] == pytest.approx(alone)
     assert "codes_of_links_only" in {warning["code"] for warning in document["warnings"]}

@@ -1,6 +1,7 @@
-"""Five projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
+"""Six projects of three processes: what the policy passes is released, what it refuses is not, what it holds waits.
 
-For one steward, or for two; for its links, or for the joint distribution that it gives to Alice.
+For one steward, or for two; for its links, or for the joint distribution that it gives to Alice. What it may coarsen is
+released coarsened.
 
 The steward and Carole's operator type their commands; all else is requested over the wire.
 """
@@ -24,6 +25,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
 from tryst.coordinator.rehearsal.processes import ServiceProcess
+from tryst.risk.models import JointDistribution
 
 REASON = "used inside the secure room only, see the minutes of May"
 ROLES = {"Age": "key", "SocioEcon": "key", "MakeModel": "key", "RiskAversion": "sensitive"}
@@ -39,8 +41,9 @@ PRICE = f"\n  - {{name: Price, column: MakeModel, holder: bob, role: sensitive, 
 """Something sensitive that follows from a key: what a car costs, from its make."""
 
 
-def judged_by(project: str, limits: str, on_breach: str, joint: str = "") -> str:
-    """A specification with a policy; `joint`: who receives the joint distribution, if the latent step is taken."""
+def judged_by(project: str, limits: str, on_breach: str, joint: str = "", protect: str = "") -> str:
+    """A specification with a policy; `joint`: who receives the joint distribution, if the latent step is taken;
+    `protect`: what may be coarsened."""
     latent, to, price = ("", "", "") if not joint else ("latent: {}\n", f", joint: {joint}", PRICE)
     more = f"""\
 variables:
@@ -49,16 +52,26 @@ assessment:
   fractions: {{alice: 0.05, bob: 0.05, combined: 0.025}}
   limits: {{{limits}}}
   on_breach: {on_breach}
-{latent}release: {{assessment: policy, alice: links, bob: links, coordinator: statistics{to}}}
+{protect}{latent}release: {{assessment: policy, alice: links, bob: links, coordinator: statistics{to}}}
 """
     return specification(project, bits=512, more=more)
 
+
+PROTECT = """\
+  protect:
+    Age:
+      - {name: adults, groups: {young: [Adolescent], grown: [Adult, Senior]}}
+      - drop
+    MakeModel:
+      - {name: kinds, groups: {sports: [SportsCar, SuperLuxury], others: [Economy, FamilySedan, Luxury]}}
+"""
 
 TEXTS = {
     "passes": judged_by("passes", "sample_uniques: 1.0", "refuse"),
     "refused": judged_by("refused", "sample_uniques: 0.0", "refuse"),
     "held": judged_by("held", "sample_uniques: 0.0", "hold"),
     "twice": judged_by("twice", "sample_uniques: 0.0", "hold\n  signatures: 2"),
+    "coarsened": judged_by("coarsened", "sample_uniques: 0.11", "refuse", "alice", PROTECT),
     "joint": judged_by("joint", "sample_uniques: 1.0, joint_attribution: 0.5", "hold", "alice"),
 }
 
@@ -219,6 +232,48 @@ def test_a_joint_distribution_that_discloses_too_much_waits_for_a_steward(judged
     made.eventually(lambda: all(side.result_acknowledged for side in made.status("joint").sides))
     received = {side: (made.folders[side] / "results" / "joint").rglob("joint.json") for side in Side}
     assert {side: len(list(found)) for side, found in received.items()} == {Side.ALICE: 1, Side.BOB: 0}
+
+
+def test_what_may_be_coarsened_is_released_coarsened(judged: Judged, tmp_path: Path) -> None:
+    """The log says what was changed, the report what was before, each custodian's result how to use its variables."""
+    made = judged.made
+    assert made.status("coarsened").state == STATE.PROJECT_STATE_RELEASED
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status("coarsened").sides))
+    printed = " ".join(
+        judged.types("steward", "report", "coarsened", "--out", tmp_path, "--config", judged.steward).split()
+    )
+    document = json.loads((tmp_path / "assessment.json").read_text())
+    protection = document["protection"]
+    changes = {change["variable"]: change["coarsening"] for change in protection["changes"]}
+    assert protection["outcome"] == "coarsened"
+    assert protection["before"]["breaches"] == ["sample_uniques"]
+    assert protection["before"]["measures"]["sample_uniques"] > 0.11 >= document["measures"]["sample_uniques"]["judged"]
+    words = "; ".join(f"{name}: {step}" for name, step in changes.items())
+    assert f"Coarsened ({words}): as it was linked, the policy was breached (sample_uniques)." in printed
+    page = (tmp_path / "risk.html").read_text()
+    assert "The policy is met by a coarser result" in page
+    assert "Before and after" in page
+    entries = [
+        json.loads(line)
+        for line in judged.types("steward", "log", "coarsened", "--config", judged.steward).splitlines()
+        if line.startswith("{")
+    ]
+    details = {entry["action"]: entry["details"] for entry in entries}
+    assert details["assess"]["coarsened"] == words
+    assert (details["assess"]["breaches_before"], details["assess"]["breaches"]) == ("sample_uniques", "")
+    assert details["assess"]["report"] == hashlib.sha256((tmp_path / "assessment.json").read_bytes()).hexdigest()
+    assert details["release"]["assessment"] == f"within the limits, coarsened ({words})"
+    for side in Side:
+        (result,) = (made.folders[side] / "results" / "coarsened").iterdir()
+        stated = json.loads((result / "statistics.json").read_text())["coarsened"]
+        assert {change["variable"]: change["coarsening"] for change in stated} == changes
+        lines = (result / "coarsening.csv").read_text().splitlines()
+        assert lines[0] == "variable,category,released_as"
+        assert {line.split(",")[0] for line in lines[1:]} == set(changes)
+    (joint,) = (made.folders[Side.ALICE] / "results" / "coarsened").rglob("joint.json")
+    labels = {variable["name"]: variable.get("labels") for variable in json.loads(joint.read_text())["variables"]}
+    assert set(labels["MakeModel"]) == {"sports", "others"}
+    assert JointDistribution.from_json(joint.read_text()).table(["MakeModel"]).sum() == pytest.approx(1.0)
 
 
 def test_the_log_is_verified_with_what_the_custodians_kept(judged: Judged, tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 OF_IMAGES = (*EXTRAS["cluster"], *EXTRAS["objects"], *EXTRAS["pkcs11"], *EXTRAS["postgres"], *EXTRAS["vault"])
 """The extras that the images of services have."""
-PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *OF_IMAGES)]
+PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *EXTRAS["records"], *OF_IMAGES)]
 
 
-RARE = {"dask", "distributed", "hvac", "obstore", "psycopg", "python-pkcs11"}
+RARE = {"dask", "distributed", "hvac", "obstore", "psycopg", "pyreadstat", "python-pkcs11"}
 """Of extras that few installations have."""
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from benchmarks.papers._census import TWELVE, census
-from benchmarks.papers._rank_plots import logit_rank_plot
 from benchmarks.papers.smith2011 import (
     METHODS,
     NORTH_WEST,
@@ -23,6 +22,7 @@ from benchmarks.papers.smith2011 import (
     scored,
     thesis_chain,
 )
+from tryst.risk.identification.rank_plots import logit_rank_plot
 
 SEED = 2011
 

@@ -172,12 +172,25 @@ def finish_run(project: Project, name: str, links: int, policy_decision: PolicyD
         "releases_unseen": policy_decision.unseen,
         **policy_decision.measures,
     }
+    if policy_decision.coarsened:
+        details |= {
+            "coarsened": _changes(policy_decision),
+            "breaches_before": ", ".join(policy_decision.breached_before),
+        }
     outcome = outcome.then(move(row, outcome.project, SYSTEM, details))
     if not policy_decision.breaches:
-        return outcome.then(release_run(outcome.project, name, "within the limits"))
+        return outcome.then(release_run(outcome.project, name, _grounds(policy_decision)))
     row = permit(outcome.project, SYSTEM, Action.HOLD if project.policy is Policy.HOLD else Action.REFUSE)
     reason: dict[str, Detail] = {"reason": policy_decision.reason} if policy_decision.reason else {}
     return outcome.then(move(row, outcome.project, SYSTEM, {"run": name, **reason}))
+
+
+def _grounds(decision: PolicyDecision) -> str:
+    return f"within the limits, coarsened ({_changes(decision)})" if decision.coarsened else "within the limits"
+
+
+def _changes(decision: PolicyDecision) -> str:
+    return "; ".join(f"{variable}: {step}" for variable, step in decision.coarsened.items())
 
 
 def release_run(project: Project, name: str, assessment: str) -> Outcome:

@@ -72,7 +72,10 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
         listed = {field.name: sorted(similar_values(field) or ()) for field in fields}
         payload += [*signatures(signed, filled), canonical_json(listed)]
     relabelled = [
-        relabelling(variable, spec.project, seed, encoding, epoch, spec.suite).tobytes() for variable in spec.variables
+        relabelling(
+            variable, spec.project, seed, encoding, epoch, spec.suite, spec.coarsenings(variable.name)
+        ).tobytes()
+        for variable in spec.variables
     ]
     cleaned = [canonical_json(columns[field.name].cast(pl.String).to_list()) for field in spec.fields]
     contents = [*cleaned, b"".join(payload), b"".join(relabelled)]

@@ -6,19 +6,32 @@ added; `risk.models.joint_distribution` defines the numbers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tryst.common.custodian.steps.share import malformed
-from tryst.common.encoding.categories import labels_by_code
+from tryst.common.encoding.categories import coarsened_labels, labels_by_code
 from tryst.common.errors import TrystError
 from tryst.common.keys import Seed
 from tryst.common.specification import Specification
+from tryst.common.specification.model.protection import CoarseningStep
 
 
 def labelled(
-    document: dict[str, Any], spec: Specification, seed: Seed, encoding_digest: bytes, epoch: int
+    document: dict[str, Any],
+    spec: Specification,
+    seed: Seed,
+    encoding_digest: bytes,
+    epoch: int,
+    coarsened: Mapping[str, CoarseningStep | str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The document with the categories of each coded variable, in the order of its codes.
+
+    Parameters
+    ----------
+    coarsened
+        The steps by which variables are released coarsened (`coarsened_variables`): their labels are the groups'.
 
     Raises
     ------
@@ -35,9 +48,14 @@ def labelled(
             variables.append({key: value for key, value in item.items() if key != "labels"})
             continue
         variable = known.get(str(item.get("name")))
-        if variable is None or item.get("levels") != len(variable.categories):
+        if variable is None:
             raise _malformed("a variable that does not agree with the specification")
-        labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch, spec.suite)
+        steps, step = spec.coarsenings(variable.name), coarsened.get(variable.name)
+        labels = labels_by_code(variable, spec.project, seed, encoding_digest, epoch, spec.suite, steps)
+        if isinstance(step, CoarseningStep):
+            labels = coarsened_labels(labels, step)
+        if item.get("levels") != len(labels) or (step is not None and not isinstance(step, CoarseningStep)):
+            raise _malformed("a variable that does not agree with the specification")
         variables.append({**item, "labels": list(labels)})
     return {**document, "variables": variables}
 

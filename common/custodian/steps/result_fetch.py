@@ -14,6 +14,7 @@ import structlog
 
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Result, Upload
+from tryst.common.custodian.steps.coarsened_variables import COARSENING, coarsened_variables, coarsening_table
 from tryst.common.custodian.steps.joint_distribution import labelled
 from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
 from tryst.common.custodian.steps.resolved_tables import check_resolved, resolved_tables
@@ -136,6 +137,7 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
     """Write the share's files under another name and rename the folder into its place."""
     project = step_context.state.project(task.project)
     timings = json.loads(project.timings) if project is not None else {}
+    coarsened = coarsened_variables(share.statistics, task.spec)
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
@@ -148,9 +150,11 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
             if share.joint is not None:
                 named = labelled(
-                    share.joint, task.spec, kept_seed(step_context, task), task.encoding_digest, task.epoch
+                    share.joint, task.spec, kept_seed(step_context, task), task.encoding_digest, task.epoch, coarsened
                 )
                 (temporary / "joint.json").write_text(json.dumps(named) + "\n", encoding="utf-8")
+            if coarsened:
+                coarsening_table(coarsened, task.spec).write_csv(temporary / COARSENING)
             (temporary / "timings.json").write_text(json.dumps(timings, indent=2) + "\n", encoding="utf-8")
             for path in temporary.iterdir():
                 path.chmod(0o600)

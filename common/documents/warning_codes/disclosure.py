@@ -127,7 +127,7 @@ IDENTIFICATION = (
         code="calibration_contradicts_dis",
         severity="warning",
         meaning="The calibrated risk of the file lies outside the interval of DIS.",
-        text="The calibrated Pr(CM | UM) is {own:.3g}, outside the interval of DIS, {low:.3g} to {high:.3g}.",
+        text="The calibrated Pr(CM given UM) is {own:.3g}, outside the interval of DIS, {low:.3g} to {high:.3g}.",
         remedy="Rely on DIS and its interval; read the risk of single records as an order, not as chances.",
     ),
     WarningCode(
@@ -171,5 +171,21 @@ IDENTIFICATION = (
         text="The file is {share:.3%} of the population given, and the sampling fraction was given as {fraction:.3%}:"
         " one of them is wrong, or units were sampled unequally.",
         remedy="Check both; where units were sampled unequally, give survey weights.",
+    ),
+    WarningCode(
+        code="individual_risk_contradicted",
+        severity="warning",
+        meaning="Individual risk by survey weights lies outside the interval of the calibrated tau2.",
+        text="Individual risk claims {claimed:.3g} correct matches among the unique records;"
+        " calibrated on the file they are {low:.3g} to {high:.3g}.",
+        remedy="Rely on the calibrated figure: individual risk does not know how rare a combination is.",
+    ),
+    WarningCode(
+        code="weights_contradict_fraction",
+        severity="warning",
+        meaning="Survey weights sum to another population than the sampling fraction gives.",
+        text="The survey weights make the file {share:.3%} of its population, and the sampling fraction is"
+        " {fraction:.3%}: individual and household risk follow the weights, the other measures the fraction.",
+        remedy="Give weights that raise the file to its population, not weights scaled to a mean of 1.",
     ),
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model
 
 from tryst.common.disclosure_measures import MEASURES
+from tryst.common.specification.model.protection import CoarseningStep, Protect
 from tryst.common.specification.model.section import Name, Section
 
 MAX_TABLES = 100
@@ -104,12 +105,20 @@ class AssessmentSpec(Section):
     signatures: int = Field(default=1, ge=1, le=2)
     """With `on_breach: hold`, how many stewards must sign the release of a held result, each with a reason; a refusal
     by one is enough."""
+    protect: Protect = Field(default_factory=dict, max_length=64)
+    """By variable, the coarsenings that may be made instead where a limit is breached: groups of its categories, each
+    step coarser than the one before, and `drop` as the last if the variable may be left out. Carole takes the least
+    change with which every limit holds; where there is none, `on_breach` decides."""
     near_copies: float = Field(default=NEAR_COPIES, ge=0, le=1, allow_inf_nan=False)
     """Maximum share of either custodian's records that have four near-copies or more in the same file: a person who was
     contributed many times with one attribute changed. Where a file has several records of a person by its nature, as
     one of hospital stays has, it must be higher; 1: never a breach."""
     minimum_overlap: float = Field(default=MINIMUM_OVERLAP, ge=0, le=1, allow_inf_nan=False)
     """Minimum share of the smaller file's records that are linked; 0: any."""
+
+    def coarsenings(self, variable: str) -> tuple[CoarseningStep | str, ...]:
+        """The steps that are allowed for a variable, the finest first; none for one that stays as it is."""
+        return self.protect.get(variable, ())
 
     @property
     def judged_limits(self) -> dict[str, float]:

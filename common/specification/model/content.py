@@ -23,6 +23,7 @@ from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.padding import Padding
+from tryst.common.specification.model.protection import CoarseningStep
 from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.resolution import ResolutionSpec
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME, SCHEMES, SchemeName
@@ -342,6 +343,10 @@ class SpecificationContent(Section):
         """The variables of the value model: those of one file, and keys of the latent step that both files hold."""
         keys = () if self.latent is None else self.latent.keys
         return tuple(variable for variable in self.variables if variable.holder != "both" or variable.name in keys)
+
+    def coarsenings(self, variable: str) -> tuple[CoarseningStep | str, ...]:
+        """The steps by which a variable may be coarsened before a release, the finest first."""
+        return () if self.assessment is None else self.assessment.coarsenings(variable)
 
     def variable(self, name: str) -> VariableSpec:
         """The variable of a name; KeyError if there is none."""

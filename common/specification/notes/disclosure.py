@@ -13,6 +13,7 @@ from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.notes.hardening import hardening_notes
 from tryst.common.specification.notes.latent import latent_notes
 from tryst.common.specification.notes.modes import capped
+from tryst.common.specification.notes.protection import protection_notes
 from tryst.common.specification.notes.randomised_response import randomised_response_notes
 from tryst.common.specification.validation.specification import Specification
 
@@ -20,8 +21,8 @@ from tryst.common.specification.validation.specification import Specification
 def disclosure_notes(spec: Specification) -> Iterator[str]:
     """Notes on what each party learns, the most serious first."""
     parts = (
-        _leakage, randomised_response_notes, hardening_notes, _released, _repeated, _variables, latent_notes,
-        _harmonised,
+        _leakage, randomised_response_notes, hardening_notes, _released, protection_notes, _repeated, _variables,
+        latent_notes, _harmonised,
     )  # fmt: skip
     for part in parts:
         yield from part(spec)

@@ -18,6 +18,7 @@ from tryst.common.specification.model.blocking import BlockingRule
 from tryst.common.specification.model.categorisation import CommonCategory
 from tryst.common.specification.model.content import RELEASES_DAYS
 from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.protection import partitions
 from tryst.common.specification.model.resolution import ResolutionSpec
 from tryst.common.specification.model.variables import VariableSpec
 from tryst.common.specification.validation.specification import Specification
@@ -39,7 +40,8 @@ def encoding_digest(spec: Specification) -> bytes:
     tables of this Python: a letter that one custodian's table has and the other's does not is cleaned differently. In
     mode block_keyed the rules' order, the fields they are split by and those they withhold decide signatures too. So do
     tables of categorisation, salts, lists of similar values, the probability of randomised response, the padding of
-    blocks and the number of decoys, where there are any, the files of training records and of a known joint
+    blocks and the number of decoys, where there are any, the groups of categories that `assessment.protect` names, the
+    files of training records and of a known joint
     distribution that are sent with the signatures, and the suite of algorithms where it is not the default.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
@@ -64,7 +66,7 @@ def encoding_digest(spec: Specification) -> bytes:
     if spec.cryptography != "default":
         content["cryptography"] = spec.cryptography
     if spec.variables:
-        content["variables"] = [_coded_part(variable) for variable in spec.variables]
+        content["variables"] = [{**_coded_part(v), **_grouped_part(spec, v)} for v in spec.variables]
     if spec.latent is not None and spec.latent.files:
         # A custodian sends them with its signatures, once: other files, or other columns of them, are another encoding.
         known = {name: getattr(spec.latent, name) for name in ("training", "joint")}
@@ -90,6 +92,8 @@ def specification_digest(spec: Specification) -> bytes:
         for name, default in newer.items():
             if getattr(spec.assessment, name) == default:
                 del content["assessment"][name]
+        if not spec.assessment.protect:
+            del content["assessment"]["protect"]
         for measure in _NEWER_MEASURES - spec.assessment.limits.given.keys():
             del content["assessment"]["limits"][measure]
     if spec.retention.releases_days == RELEASES_DAYS:
@@ -160,6 +164,13 @@ def _coded_part(variable: VariableSpec) -> dict[str, Any]:
         "missing": sorted(variable.missing_codes),
         **_harmonised_part(variable),
     }
+
+
+def _grouped_part(spec: Specification, variable: VariableSpec) -> dict[str, Any]:
+    """The groups that the order of a variable's codes follows, where it may be coarsened; not their names."""
+    if not (found := partitions(spec.coarsenings(variable.name), variable.categories)):
+        return {}
+    return {"groups": [[groups.index(group) for group in groups] for groups in found]}
 
 
 def _harmonised_part(of: FieldSpec | VariableSpec) -> dict[str, Any]:

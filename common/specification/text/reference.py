@@ -79,6 +79,8 @@ def _cell(text: str) -> str:
 def _default(name: str, field: FieldInfo) -> str:
     if field.is_required():
         return "required"
+    if field.default_factory is dict:
+        return "none"
     if field.default_factory is not None:
         return _COMPUTED.get(name, "by `kind`")
     if isinstance(field.default, Section):
@@ -110,6 +112,9 @@ def _values(schema: Mapping[str, Any], headings: Mapping[str, str]) -> str:
             return f"list of {len(schema['prefixItems'])}: {_values(schema['prefixItems'][0], headings)} each"
         case "array":
             return f"list{_bounds(schema, 'minItems', 'maxItems')} of {_values(schema['items'], headings)}"
+        case "object":
+            (of,) = schema.get("patternProperties", {"": schema.get("additionalProperties")}).values()
+            return f"mapping of names to {_values(of, headings)}"
         case "boolean":
             return "`true`, `false`"
         case "string":

@@ -30,6 +30,10 @@ def json_schema() -> dict[str, Any]:
     variable = schema["$defs"]["VariableSpec"]["properties"]
     for attribute in ("categories", "missing"):
         variable[attribute]["items"]["type"] = ["string", "integer"]
+    schema["$defs"]["CoarseningStep"]["properties"]["groups"]["additionalProperties"]["items"]["type"] = [
+        "string",
+        "integer",
+    ]
     common = schema["$defs"]["CommonCategory"]["properties"]
     common["category"]["type"] = ["string", "integer"]
     for side in ("alice", "bob"):

@@ -140,13 +140,22 @@ class _Writer:
         yield "assessment:"
         for key, info in AssessmentSpec.model_fields.items():
             value = getattr(assessment, key)
-            if not info.is_required() and value == info.default and f"assessment.{key}" not in self.comments:
+            if (
+                not info.is_required()
+                and value == info.get_default(call_default_factory=True)
+                and f"assessment.{key}" not in self.comments
+            ):
                 continue
             yield from self.comment(f"assessment.{key}", 2)
             if key == "tables":
                 yield "  tables:"
                 for table in value:
                     yield f"    - {_flow(table)}"
+            elif key == "protect":
+                yield "  protect:"
+                for variable, steps in value.items():
+                    yield f"    {_scalar(variable)}:"
+                    yield from (f"      - {_flow(step)}" for step in steps)
             else:
                 yield f"  {key}: {_flow(value)}"
 
@@ -207,6 +216,8 @@ def _flow(value: object, *, all_keys: bool = False) -> str:
             if all_keys or info.is_required() or item != info.default:
                 parts.append(f"{key}: {_flow(item)}")
         return "{" + ", ".join(parts) + "}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_scalar(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, tuple):
         return "[" + ", ".join(_flow(item) for item in value) + "]"
     return _scalar(value)

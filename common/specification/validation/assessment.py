@@ -11,6 +11,7 @@ from tryst.common.specification.model.content import ReleaseSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.specification.validation.protection import protection_issues
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 
@@ -117,6 +118,7 @@ def assessment_issues(
             yield ValidationIssue((*path, "limits", measure), words, remedy=remedy)
     for place, table in enumerate(assessment.tables):
         yield from _table_issues(table, (*path, "tables", place), named)
+    yield from protection_issues(assessment.protect, (*path, "protect"), named)
 
 
 def _table_issues(

@@ -14,6 +14,7 @@ from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, wording
 from .content import card, checked, groups, highest_risk_records, options
+from .protection import protection
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
@@ -61,6 +62,7 @@ def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -
         "groups": groups(document),
         "highest_risk_records": highest_risk_records(document),
         "options": ways,
+        "protection": protection(document),
         "figures": {name: draw(c.drawing, f"risk-{name}", c.alt_text) for name, c in _charts(document, ways).items()},
     }
     return rendered(__package__, "risk.html.j2", shown, styles=("risk.css",), filters=_FILTERS)
@@ -75,7 +77,7 @@ def _charts(document: Mapping[str, Any], ways: Mapping[str, Any]) -> dict[str, C
         drawn["sizes"] = charts.sizes_chart(found["group_sizes"])
     if found.get("own_file") and "correct_matches" in document["measures"]:
         drawn["linking"] = charts.linking_chart(document)
-    shares = found.get("suda", {}).get("by_variable", [])
+    shares = found.get("special_uniques", {}).get("by_variable", [])
     if any(row["share"] > 0 for row in shares):
         drawn["variables"] = charts.variables_chart(shares)
     if ways["rows"]:

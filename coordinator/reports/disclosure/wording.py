@@ -47,7 +47,15 @@ def number(value: int) -> str:
 
 def headline(document: Mapping[str, Any]) -> str:
     """The verdict in a few words."""
-    return "The policy is met" if document["verdict"] == "within" else "The policy is breached"
+    if document["verdict"] != "within":
+        return "The policy is breached"
+    return "The policy is met by a coarser result" if coarsened(document) else "The policy is met"
+
+
+def coarsened(document: Mapping[str, Any]) -> bool:
+    """Whether what was linked was coarsened to meet the policy."""
+    found = document.get("protection")
+    return found is not None and found["outcome"] == "coarsened"
 
 
 def verdict(document: Mapping[str, Any]) -> str:
@@ -55,10 +63,13 @@ def verdict(document: Mapping[str, Any]) -> str:
     limited = sum(measure["limit"] is not None for measure in document["measures"].values())
     broken = len(document["breaches"])
     if not broken:
-        return (
-            f"{_all_of(limited)} on which the parties agreed held. The result may be released as the"
-            " specification grants."
-        )
+        held = f"{_all_of(limited)} on which the parties agreed held"
+        if coarsened(document):
+            return (
+                f"{held}, once what was linked had been coarsened as the parties had approved. The result may be"
+                " released so, as the specification grants."
+            )
+        return f"{held}. The result may be released as the specification grants."
     if broken == limited:
         what = "The only limit" if limited == 1 else f"All {number(limited)} limits"
     else:

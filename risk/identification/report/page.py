@@ -7,39 +7,65 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tryst.risk.identification.report.charts import cumulative_chart, histogram_chart, share_chart
+from tryst.risk.identification.report.charts import (
+    cumulative_chart,
+    histogram_chart,
+    logit_rank_chart,
+    share_chart,
+)
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
+_PARTS = (
+    "privacy_models.html.j2",
+    "survey_risk.html.j2",
+    "score_ranking.html.j2",
+    "comparison.html.j2",
+    "numeric_risk.html.j2",
+)
+
 
 def render(assessment: Mapping[str, Any]) -> str:
-    """The page for an assessment (the dictionary that `assessment.assess` makes)."""
-    shown = {"a": assessment, "charts": _charts(assessment)}
-    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
+    """The page for an assessment (the dictionary of `assess`), or for several (that of `scenarios.compared`)."""
+    several = assessment.get("scenarios", [assessment])
+    shown = {
+        "scenarios": [(each, _charts(each, f"s{n}-" if n else "")) for n, each in enumerate(several)],
+        "comparison": assessment.get("comparison", []),
+    }
+    return rendered(
+        __package__,
+        "page.html.j2",
+        shown,
+        parts=_PARTS,
+        filters={"share": share, "number": number, "figure": _figure},
+    )
 
 
-def _charts(assessment: Mapping[str, Any]) -> dict[str, Markup]:
+def _charts(assessment: Mapping[str, Any], prefix: str) -> dict[str, Markup]:
+    """The charts of one assessment; `prefix` sets their names apart from those of others on the page."""
     drawn = {}
     if assessment["histogram"]["series"]:
-        drawn["histogram"] = histogram_chart(assessment["histogram"])
-        drawn["cumulative"] = cumulative_chart(assessment["histogram"])
-    by_variable = assessment["suda"]["by_variable"]
-    if any(v["share"] > 0 for v in by_variable):
-        rows = sorted(((v["variable"], v["share"]) for v in by_variable), key=lambda row: -row[1])
-        drawn["suda"] = share_chart(
+        drawn["histogram"] = histogram_chart(assessment["histogram"], f"{prefix}histogram")
+        drawn["cumulative"] = cumulative_chart(assessment["histogram"], f"{prefix}cumulative")
+    by_variable = assessment["special_uniques"]["by_variable"]
+    if any(v["is_share"] > 0 for v in by_variable):
+        rows = sorted(((v["variable"], v["is_share"]) for v in by_variable), key=lambda row: -row[1])
+        drawn["special_uniques"] = share_chart(
             rows,
-            "suda",
-            "share of the file's score from special uniques with the variable",
-            "Contribution of each key variable to the file's SUDA score.",
+            f"{prefix}special-uniques",
+            "share of the file's IS from special uniques with the variable",
+            "Contribution of each key variable to the file's IS.",
         )
     if "risk_reduction" in assessment:
         rows = [(v["variable"], max(0.0, v["avoided"])) for v in assessment["risk_reduction"]["by_variable"]]
         drawn["risk_reduction"] = share_chart(
             rows,
-            "risk_reduction",
+            f"{prefix}risk-reduction",
             "share of the expected correct matches avoided by leaving it out",
             "What leaving out each key variable would avoid.",
         )
+    if "score_ranking" in assessment:
+        drawn["score_ranking"] = logit_rank_chart(assessment["score_ranking"], f"{prefix}ranking")
     return drawn
 
 

@@ -78,11 +78,11 @@ def test_where_memory_is_short_smaller_uniques_are_looked_for(population: Built,
     file = key_file(combined.codes[:, combined.columns(keys)], keys, 0.25)
     assert file is not None
     # One fewer than there are: what is found before it is known to be minimal is more.
-    selected = sum(whole["identification"]["suda"]["by_size"]) - 1
+    selected = sum(whole["identification"]["special_uniques"]["by_size"]) - 1
     extra = next(size for size in range(0, 2**24, 64) if largest_within(file, size, 1) == selected)
     resources = Resources(combined.n_bytes + needed(combined, policy_of(population)) + extra, 1)
     short = json.loads(assess(combined, population.spec, RUN, resources=resources).report)
-    special, all_sizes = (each["identification"]["suda"] for each in (short, whole))
+    special, all_sizes = (each["identification"]["special_uniques"] for each in (short, whole))
     assert all_sizes["complete"]
     assert not special["complete"]
     size = special["max_size"]

@@ -33,7 +33,7 @@ from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Role, Side
-from tryst.common.specification import encoding_digest, load_specification, specification_digest
+from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.common.wire import chunk_slices, root_digest
 
 N, COMMON = 300, 200
@@ -123,6 +123,15 @@ def contributed(
     return text
 
 
+def amended(carole: Deployment, text: str) -> Specification:
+    """The project's specification once all parties have approved another one."""
+    new = project(text)
+    carole.store.projects.amend(new, "coordinator")
+    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
+        carole.store.projects.approve("trial", role, str(role), new.specification_digest, b"s" * 64)
+    return load_specification(text)
+
+
 def lease(carole: Deployment, request: str) -> Lease:
     carole.store.runs.start("trial", "coordinator", request, request * 32)
     taken = carole.store.runs.take("worker")
@@ -181,13 +190,8 @@ def test_a_result_within_the_limits_is_released_and_the_next_is_assessed_with_it
     chunk = carole.store.results.report("trial", first.run, 0)
     assert hashlib.sha256(chunk.data).digest() == chunk.sha256
     # The same links again, to publish another table instead.
-    text = text.replace("[age, illness], protection: conventional, base: 5", "[sex, work]")
-    amended = project(text)
-    carole.store.projects.amend(amended, "coordinator")
-    for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B):
-        carole.store.projects.approve("trial", role, str(role), amended.specification_digest, b"s" * 64)
+    spec = amended(carole, text.replace("[age, illness], protection: conventional, base: 5", "[sex, work]"))
     second = lease(carole, "b")
-    spec = load_specification(text)
     carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
     again = report(carole, second.run)
     assert again["earlier_releases"] == 1
@@ -336,12 +340,15 @@ made._carry_out(lease)
 """
 
 
-def killed_at_each_point(carole: Deployment, folder: Path) -> Iterator[str]:
+POINTS = "assessed", "inside the transaction", "committed"
+
+
+def killed_at_each_point(carole: Deployment, folder: Path, points: tuple[str, ...] = POINTS) -> Iterator[str]:
     """Begin the end of the run that waits, and die: at each point in turn."""
     script = folder / "dying.py"
     script.write_text(DYING_WORKER)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    for point in ("assessed", "inside the transaction", "committed"):
+    for point in points:
         died = subprocess.run(
             [sys.executable, str(script), point, str(carole.configuration), carole.store.holder],
             env=environment,
@@ -372,3 +379,42 @@ def test_killed_anywhere_between_assessment_and_release_leaves_both_or_neither(
             assert caught.value.code is ErrorCode.NOT_FOUND
             assert not {"assess", "hold", "release"} & set(actions(carole))
     assert carole.store.runs.get("trial", run).attempt == 3
+
+
+COARSENED = """\
+  protect:
+    age: [{name: halves, groups: {low: [a, b], high: [c, d]}}, drop]
+    work: [{name: kinds, groups: {one: [a, b, c], other: [d, e]}}, drop]
+  on_breach: hold
+"""
+
+
+def test_killed_while_it_is_coarsened_a_run_leaves_nothing_and_is_coarsened_again(
+    carole: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(globals(), "TEXT", TEXT.replace("  on_breach: hold\n", COARSENED))
+    text = contributed(carole, "0.03", monkeypatch)
+    spec = load_specification(text)
+    run = carole.store.runs.start("trial", "coordinator", "a", "a" * 32).run
+    assert list(killed_at_each_point(carole, tmp_path, ("inside the transaction",)))
+    assert carole.store.runs.get("trial", run).state is RunState.QUEUED
+    assert not {"assess", "hold", "release"} & set(actions(carole))
+    taken = carole.store.runs.take("worker")
+    assert taken is not None
+    assert carry_out(carole.store, taken, spec, herself(carole), RESOURCES, lambda *_: None) == COMMON
+    assert carole.store.projects.get("trial").state is State.RELEASED
+    document = report(carole, run)
+    changes = {change["variable"]: change["coarsening"] for change in document["protection"]["changes"]}
+    assert changes
+    assert document["protection"]["before"]["breaches"] == ["correct_matches"]
+    _, entries = carole.store.audit.proven("trial", 0, 200)
+    (details,) = [entry.details for entry, _ in entries if entry.action == "assess"]
+    assert details["coarsened"] == "; ".join(f"{name}: {step}" for name, step in changes.items())
+    # The next run of the same links is coarsened likewise, and compared with the first at the detail of both.
+    spec = amended(carole, text.replace("subtraction: 1", "subtraction: 0.99"))
+    second = lease(carole, "b")
+    carry_out(carole.store, second, spec, herself(carole), RESOURCES, lambda *_: None)
+    again = report(carole, second.run)
+    assert {change["variable"]: change["coarsening"] for change in again["protection"]["changes"]} == changes
+    assert (again["earlier_releases"], again["verdict"]) == (1, "within")
+    assert again["differences"]["compared"] == (1 if again["tables"] else 0)

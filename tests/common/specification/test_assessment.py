@@ -149,3 +149,62 @@ def test_what_is_refused(old: str, new: str, words: str) -> None:
 def test_policy_without_a_section() -> None:
     with pytest.raises(TrystErrors, match="no `assessment` section"):
         load_specification(BASE + "release: {assessment: policy}\n", "t")
+
+
+PROTECT = """  protect:
+    age:
+      - {name: bands, groups: {under_30: [a, b], to_50: [c], above: [d, e]}}
+      - {name: halves, groups: {to_50: [a, b, c], above: [d, e]}}
+      - drop
+    town: [drop]
+"""
+LADDERS = BASE.replace("[young, old]", "[a, b, c, d, e]") + ASSESSMENT + PROTECT
+
+
+def test_allowed_coarsenings_are_written_back_signed_and_explained() -> None:
+    spec = load_specification(LADDERS, "t")
+    bare = load_specification(LADDERS.replace(PROTECT, ""), "t")
+    assert load_specification(dump_specification(spec), "t") == spec
+    assert [len(spec.coarsenings(name)) for name in ("age", "town", "illness")] == [3, 1, 0]
+    words = " ".join(specification_notes(spec))
+    assert "age (bands, 3 groups; then halves, 2 groups; then dropped) and town (dropped)" in words
+    assert "the codes of age are ordered by group" in words
+    assert "coarsened" not in " ".join(specification_notes(bare))
+    # The order of the codes follows the groups, whatever they are called and in which order they are listed.
+    renamed = load_specification(LADDERS.replace("under_30: [a, b]", "below_30: [b, a]"), "t")
+    assert encoding_digest(spec) == encoding_digest(renamed) != encoding_digest(bare)
+    assert specification_digest(spec) != specification_digest(renamed)
+    dropped = load_specification(LADDERS.replace(PROTECT, "  protect: {town: [drop]}\n"), "t")
+    assert encoding_digest(dropped) == encoding_digest(bare)
+    assert specification_digest(dropped) != specification_digest(bare)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("    age:\n", "    agee:\n", "did you mean age"),
+        ("to_50: [c]", "to_50: []", "the group is empty"),
+        ("to_50: [c], above: [d, e]", "above: [d, e]", "1 of 5 categories of age are in no group"),
+        ("to_50: [c]", "to_50: [c, a]", "the category is in two groups"),
+        ("to_50: [c]", "to_50: [c, c]", "the category is listed twice"),
+        ("to_50: [c]", "to_50: [c, z]", "age has no such category"),
+        ("to_50: [c]", "n/a: [c]", "means *not known*"),
+        ("to_50: [c]", "Above: [c]", "two groups have one name"),
+        ("{to_50: [a, b, c], above: [d, e]}", "{all: [a, b, c, d, e]}", "write `drop` as the last step"),
+        ("{to_50: [a, b, c], above: [d, e]}", "{x: [a], y: [b, c, d, e]}", "is not coarser than step bands: a group"),
+        ("{to_50: [a, b, c], above: [d, e]}", "{x: [a, b], y: [c], z: [d, e]}", "it has as many groups"),
+        ("under_30: [a, b], to_50: [c], above: [d, e]", "q: [a], r: [b], s: [c], t: [d], u: [e]", "categories of age"),
+        ("name: halves", "name: bands", "the name of the step is taken"),
+        ("name: halves", "name: drop", "the name of the step is taken"),
+        ("town: [drop]", "town: [drop, drop]", "by the last step only"),
+        ("town: [drop]", "town: []", "too few entries"),
+        ("town: [drop]", "town: [dropp]", "did you mean drop"),
+        ("town: [drop]", "town: [3]", "must be a mapping"),
+        ("above: [d, e]}}\n      - drop", "above: d}}\n      - drop", "must be a list"),
+    ],
+)
+def test_which_coarsenings_are_refused(old: str, new: str, words: str) -> None:
+    assert old in LADDERS
+    with pytest.raises(TrystErrors, match=r"assessment\.protect") as caught:
+        load_specification(LADDERS.replace(old, new), "t")
+    assert words in str(caught.value)

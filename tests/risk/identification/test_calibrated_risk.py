@@ -14,7 +14,7 @@ from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
-from tryst.risk.identification.calibrated_risk import calibrated_risk, expected_reciprocal_with_company
+from tryst.risk.identification.calibration import calibrated_risk, expected_reciprocal_with_company
 from tryst.risk.identification.crowding import COUNTED, _likelihood, fit_crowding
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile

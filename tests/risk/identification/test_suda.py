@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.risk.identification.definition import contributions
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile, minimal_uniques, suda_scores
 from tryst.risk.identification.suda import largest_within
@@ -91,7 +90,7 @@ def test_contributions_are_sums_over_minimal_uniques(file):
                 factorial(file.n_keys - len(keys)) for keys in own.of_record(record) if name in keys
             )
             if scored.scores[record]:
-                assert contributions(scored, record)[q] == pytest.approx(by_record[record] / scored.scores[record])
+                assert scored.contributions(record)[q] == pytest.approx(by_record[record] / scored.scores[record])
         if whole:
             assert scored.by_variable[q] == pytest.approx(by_record.sum() / whole)
             for level in range(file.levels[q]):
@@ -137,7 +136,7 @@ def test_the_worked_examples(shared):
         assert scored.scores.tolist() == pytest.approx(run["score"], rel=1e-12)
         assert scored.dis_scores.tolist() == pytest.approx(run["disScore"], abs=1e-7)
         for record, shares in enumerate(run["contributionPercent"]):
-            assert contributions(scored, record).tolist() == pytest.approx(shares, abs=1e-12)
+            assert scored.contributions(record).tolist() == pytest.approx(shares, abs=1e-12)
         expected = [c["contribution"] / 100 for c in run["attribute_contributions"]]
         assert scored.by_variable.tolist() == pytest.approx(expected, abs=1e-12)
 
@@ -223,3 +222,12 @@ def test_memory_gives_the_limit():
     assert limits[0] == 0
     assert limits == sorted(limits)
     assert largest_within(file, 2**20, 1) > largest_within(file, 2**20, 64)
+
+
+def test_pol_is_is_over_its_greatest_value():
+    file = KeyFile.from_columns({"a": list("xxyz"), "b": list("zwzw"), "c": list("uuuu")}, 0.1)
+    scored = suda_scores(file)
+    assert scored.minimal_uniques.of_record(2) == [("a",)]
+    assert scored.pol[2] == pytest.approx(2 / 6)
+    with pytest.raises(TrystError, match="POL is a form of IS"):
+        _ = suda_scores(file, "suda").pol

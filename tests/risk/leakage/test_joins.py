@@ -187,6 +187,17 @@ def test_rows_alone_with_their_codes_are_joined() -> None:
     assert margin_alignment(np.array([2, 2, 2, 0, 0, 1, -1]), 3, np.array([0.1, 0.6, 0.3])).tolist() == [2, 0, 1]
 
 
+def test_groups_of_codes_are_read_by_their_sizes_and_then_by_margins() -> None:
+    """Categories 0, 1, 2 and 3, 4 are groups: the codes of the smaller one are known though all are as common."""
+    partition = [0, 0, 0, 1, 1]
+    alike = np.repeat(np.arange(5), 10)
+    guesses = margin_alignment(alike, 5, np.full(5, 0.2), [partition])
+    assert [partition[guess] for guess in guesses] == [1, 1, 0, 0, 0]
+    # In it the more common code is the more common category, whatever is more common elsewhere.
+    counts = np.repeat(np.arange(5), [1, 2, 30, 20, 10])
+    assert margin_alignment(counts, 5, np.array([0.1, 0.2, 0.3, 0.3, 0.1]), [partition]).tolist() == [4, 3, 2, 1, 0]
+
+
 def test_one_field_tells_another() -> None:
     known = np.array([0, 0, 1, UNKNOWN, 1])
     codes = np.array([1, 1, 0, 2, -1], dtype=np.int32)

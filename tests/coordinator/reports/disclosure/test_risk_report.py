@@ -16,6 +16,7 @@ from tryst.carole.assessment import assess
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.errors import TrystError
+from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.reports.disclosure import render_risk_report, write_risk_report
 from tryst.coordinator.reports.disclosure.content import options
 from tryst.coordinator.reports.disclosure.wording import figure
@@ -68,6 +69,54 @@ def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any])
     assert "above its limit" not in held.replace("above its limit within its limit", "")
     refused = text_of(render_risk_report({**breach, "on_breach": "refuse"}))
     assert "The result is refused: no one receives anything." in refused
+
+
+def test_what_was_coarsened_is_shown_with_what_was_before(breach: dict[str, Any], within: dict[str, Any]) -> None:
+    tried = {
+        "changes": [{"variable": "age", "coarsening": "bands"}, {"variable": "region", "coarsening": "drop"}],
+        "cost": 1.25,
+        "excess": 0.1,
+        "breaches": ["correct_matches"],
+    }
+    none = {
+        "outcome": "none",
+        "reason": "every allowed coarsening leaves a limit breached",
+        "possible": 5,
+        "assessed": 5,
+        "exact": True,
+        "tried": [tried],
+        "changes": [],
+        "before": None,
+        "utility": None,
+    }
+    text = text_of(render_risk_report({**breach, "protection": none}))
+    assert "The specification allows coarsenings, but every allowed coarsening leaves a limit breached." in text
+    assert "Of 5 coarsenings that the specification allows 5 were assessed; that is all of them." in text
+    assert "age as bands and region dropped 1.25 People found by their key variables" in text
+    assert "Not coarsened, as the specification allows: every" in " ".join(
+        verdict_lines({**breach, "protection": none})
+    )
+    bits = {"bits_before": 2.0, "bits": 0.5}
+    change = {"variable": "age", "coarsening": "bands", "categories_before": 7, "categories": 3, **bits}
+    measures = {name: measure["judged"] for name, measure in breach["measures"].items()}
+    done = {
+        **none,
+        "outcome": "coarsened",
+        "reason": "the least allowed coarsening with which every limit holds",
+        "assessed": 2,
+        "tried": [],
+        "changes": [change],
+        "before": {"measures": measures, "breaches": ["correct_matches"]},
+        "utility": {"cost": 0.75, "dependence_before": 2.0, "dependence": 1.5},
+    }
+    text = text_of(render_risk_report({**within, "protection": done}))
+    assert "The policy is met by a coarser result" in text
+    assert "2 were assessed; none that was not assessed costs less." in text
+    assert "age bands 7 to 3 75 %" in text
+    before = figure(measures["correct_matches"]).replace("\u00a0", " ")
+    assert f"People found by their key variables {before} {before} 100 %" in text
+    assert "75 % of it is left" in text
+    assert "What was coarsened" not in text_of(render_risk_report(within))
 
 
 def test_every_measure_is_shown_with_its_number_interval_limit_and_intruder(breach: dict[str, Any]) -> None:

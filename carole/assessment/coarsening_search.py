@@ -1,0 +1,192 @@
+"""The least coarsening with which every limit holds, among those that the specification allows.
+
+What a coarsening costs is the information that each variable loses: 1 less the entropy of its values among the linked
+records over that before, summed over the variables. A variable that is dropped costs 1, one without variation nothing.
+Of equal costs fewer steps are less, then the order of the specification. Risks do not all fall as variables are
+coarsened, so no coarsening is known to be enough, or not to be, before it is assessed. Small lattices are gone through
+from the least cost on, and the first with which every limit holds is the least of all. In large ones steps are taken
+one by one, each time that which brings the measures closest to their limits, and then taken back where that is
+possible: then no step can be taken back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.ladders import Ladder, Levels
+
+EXACT = 100
+"""Coarsenings up to which all are gone through."""
+
+ASSESSED = 300
+"""Coarsenings that are assessed at most."""
+
+_DIGITS = 12
+"""Of costs, so that sums in another order do not decide."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One coarsening that was assessed.
+
+    Attributes
+    ----------
+    levels
+        How coarse each variable with a ladder is.
+    cost
+        Information lost, in variables.
+    excess
+        By how much the judged measures are above their limits, summed; 0 where every limit holds.
+    breaches
+        The measures above their limits.
+    """
+
+    levels: Levels
+    cost: float
+    excess: float
+    breaches: tuple[str, ...]
+
+
+Judge = Callable[[Levels], tuple[float, tuple[str, ...]]]
+"""Assesses a coarsening: its excess and its breaches."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """The result of a search.
+
+    Attributes
+    ----------
+    found
+        The coarsening; None if there is none with which every limit holds, or none was found.
+    tried
+        Every one that was assessed, in that order.
+    possible
+        Number of coarsenings that are allowed.
+    exact
+        Whether no allowed coarsening costs less, or every one was assessed.
+    """
+
+    found: Tried | None
+    tried: tuple[Tried, ...]
+    possible: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The information in each variable at each level, in bits by linked record.
+
+    Attributes
+    ----------
+    bits
+        By ladder and level.
+    """
+
+    bits: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, combined: Combined, ladders: Sequence[Ladder]) -> Costs:
+        """Entropies among the linked records; a missing value is a value of its own."""
+        found = []
+        for ladder in ladders:
+            (column,) = combined.columns([ladder.variable])
+            codes = combined.codes[:, column]
+            bits = [_entropy(np.append(groups, groups.max() + 1)[codes]) for groups in ladder.groups]
+            found.append((*bits, *[0.0] * (ladder.top + 1 - len(bits))))
+        return cls(tuple(found))
+
+    def cost(self, levels: Levels) -> float:
+        """What a coarsening loses, in variables."""
+        lost = [1.0 - own[level] / own[0] for own, level in zip(self.bits, levels, strict=True) if own[0] > 0.0]
+        return round(math.fsum(lost), _DIGITS)
+
+
+def minimal_coarsening(
+    ladders: Sequence[Ladder], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]
+) -> Search:
+    """Search the least coarsening with which every limit holds.
+
+    Parameters
+    ----------
+    ladders
+        The variables that may be coarsened.
+    costs
+        What each level loses.
+    judge
+        Called once for each coarsening that is assessed; never for that in which nothing is changed.
+    allowed
+        Whether a coarsening leaves something to release and to assess.
+    """
+    possible = math.prod(ladder.top + 1 for ladder in ladders) - 1
+    walk = _Walk(ladders, costs, judge, allowed)
+    if possible <= EXACT:
+        return walk.every()
+    return walk.by_steps(possible)
+
+
+class _Walk:
+    def __init__(
+        self, ladders: Sequence[Ladder], costs: Costs, judge: Judge, allowed: Callable[[Levels], bool]
+    ) -> None:
+        self._ladders = ladders
+        self._costs = costs
+        self._judge = judge
+        self._allowed = allowed
+        self._known: dict[Levels, Tried] = {}
+
+    def every(self) -> Search:
+        lattice = product(*(range(ladder.top + 1) for ladder in self._ladders))
+        possible = sorted((levels for levels in lattice if any(levels) and self._allowed(levels)), key=self._order)
+        for levels in possible:
+            if not (tried := self._tried(levels)).breaches:
+                return Search(tried, tuple(self._known.values()), len(possible), True)
+        return Search(None, tuple(self._known.values()), len(possible), True)
+
+    def by_steps(self, possible: int) -> Search:
+        now: Tried | None = None
+        levels: Levels = (0,) * len(self._ladders)
+        while now is None or now.breaches:
+            steps = [self._tried(further) for further in self._moved(levels, 1) if self._room]
+            if not steps:
+                return Search(None, tuple(self._known.values()), possible, False)
+            now = min(steps, key=lambda one: (one.excess, *self._order(one.levels)))
+            levels = now.levels
+        while True:
+            back = [self._tried(finer) for finer in self._moved(levels, -1) if self._room]
+            enough = [one for one in back if not one.breaches]
+            if not enough:
+                return Search(self._known[levels], tuple(self._known.values()), possible, False)
+            levels = min(enough, key=lambda one: self._order(one.levels)).levels
+
+    @property
+    def _room(self) -> bool:
+        return len(self._known) < ASSESSED
+
+    def _moved(self, levels: Levels, by: int) -> list[Levels]:
+        found = []
+        for q, ladder in enumerate(self._ladders):
+            moved = (*levels[:q], levels[q] + by, *levels[q + 1 :])
+            if 0 <= moved[q] <= ladder.top and any(moved) and self._allowed(moved):
+                found.append(moved)
+        return found
+
+    def _order(self, levels: Levels) -> tuple[float, int, Levels]:
+        return self._costs.cost(levels), sum(levels), levels
+
+    def _tried(self, levels: Levels) -> Tried:
+        if levels not in self._known:
+            self._known[levels] = Tried(levels, self._costs.cost(levels), *self._judge(levels))
+        return self._known[levels]
+
+
+def _entropy(codes: np.ndarray[tuple[int], np.dtype[np.int32]]) -> float:
+    _, counts = np.unique(codes, return_counts=True)
+    shares = counts / max(len(codes), 1)
+    return max(0.0, float(-(shares * np.log2(shares)).sum()))

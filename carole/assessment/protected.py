@@ -1,0 +1,289 @@
+"""Protect and look again: where a limit is breached, the least allowed coarsening with which every limit holds.
+
+Each coarsening is judged by the assessment itself, on the coarsened codes: every measure, with all earlier releases and
+the differences from them. What is released is then the coarsened output, and the document is that of its assessment,
+with what was before. Where no allowed coarsening is enough, the document is that of the output as it is, with what was
+tried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from tryst.carole.assessment.coarsening import coarsened_joint, coarsened_output, coarsened_specification
+from tryst.carole.assessment.coarsening_search import Costs, Search, Tried, minimal_coarsening
+from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.combined_assessment import Assessment
+from tryst.carole.assessment.differences import EarlierRelease, differences
+from tryst.carole.assessment.ladders import Ladder, Levels, as_levels, ladders_of
+from tryst.carole.assessment.released_counts import unpack
+from tryst.common.documents.assessment_document import AssessmentDocument
+from tryst.common.specification import Specification
+from tryst.risk.models import JointDistribution
+
+UNCHANGED = ("members_disclosed", "near_copies", "unlinked", "false_links")
+"""Measures that no coarsening of variables changes: they are of rows and links."""
+
+_SHOWN = 20
+
+
+class Assess(Protocol):
+    """The assessment of an output under a specification."""
+
+    def __call__(
+        self,
+        combined: Combined,
+        spec: Specification,
+        joint: JointDistribution | None,
+        *,
+        attacked: Combined | None = None,
+        ladders: Sequence[Ladder] | None = None,
+        advise: bool = True,
+    ) -> Assessment:
+        """Assess it; `attacked`, `ladders` and `advise` as in `assess`."""
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What is released, if anything is: the assessment, and what was coarsened.
+
+    Attributes
+    ----------
+    assessment
+        Of the output as it is released; of the output as it is, where nothing was coarsened.
+    changes
+        By variable the step that was taken; empty where none was.
+    joint
+        The joint distribution as it is released.
+    breached
+        The limits that were breached before the coarsening.
+    """
+
+    assessment: Assessment
+    changes: Mapping[str, str]
+    joint: JointDistribution | None = field(repr=False)
+    breached: tuple[str, ...] = ()
+
+
+def protected(
+    combined: Combined,
+    spec: Specification,
+    joint: JointDistribution | None,
+    assess: Assess,
+    earlier: Sequence[bytes] = (),
+    released: Callable[[], Iterable[EarlierRelease]] = tuple,
+) -> Protected:
+    """Assess an output, and where a limit is breached, coarsen it as far as the specification allows and must be.
+
+    Parameters
+    ----------
+    combined, spec, joint
+        The output as it is.
+    assess
+        Assesses it, and what is made of it.
+    earlier
+        Reports on the project's earlier releases, oldest first.
+    released
+        Gives the earlier releases of the same custodians, as `assess` has them.
+
+    Notes
+    -----
+    The time of an assessment for each coarsening that is tried (`coarsening_search`).
+    """
+    plain = assess(combined, spec, joint)
+    ladders = ladders_of(spec)
+    if not plain.breaches or not ladders:
+        return Protected(plain, {}, joint)
+    unattainable = _unattainable(plain, spec, combined, released)
+    if unattainable:
+        return Protected(_with_protection(plain, _none_found(unattainable, None, ladders)), {}, joint)
+    costs = Costs.of(combined, ladders)
+    before = _Before.of(earlier, ladders)
+
+    def made(levels: Levels, *, advise: bool) -> tuple[Assessment, JointDistribution | None]:
+        output = coarsened_output(combined, ladders, levels)
+        attacked = coarsened_output(combined, ladders, before.attacked(levels)) if before.levels else None
+        own = coarsened_joint(joint, ladders, levels)
+        its = coarsened_specification(spec, output)
+        return assess(output, its, own, attacked=attacked, ladders=ladders, advise=advise), own
+
+    def judge(levels: Levels) -> tuple[float, tuple[str, ...]]:
+        found, _ = made(levels, advise=False)
+        return _excess(found), found.breaches
+
+    def allowed(levels: Levels) -> bool:
+        gone = {ladder.variable for ladder, level in zip(ladders, levels, strict=True) if ladder.dropped(level)}
+        return bool(set(combined.with_role("key")) - gone)
+
+    search = minimal_coarsening(ladders, costs, judge, allowed)
+    if search.found is None:
+        why = (
+            "every allowed coarsening leaves a limit breached"
+            if search.exact
+            else "none was found with which every limit holds"
+        )
+        return Protected(_with_protection(plain, _none_found(why, search, ladders)), {}, joint)
+    levels = search.found.levels
+    final, own = made(levels, advise=True)
+    entry = {
+        "outcome": "coarsened",
+        "reason": "the least allowed coarsening with which every limit holds",
+        **_searched(search, ladders),
+        "changes": _changes(ladders, levels, costs),
+        "before": {"measures": dict(plain.judged), "breaches": list(plain.breaches)},
+        "utility": _utility(combined, coarsened_output(combined, ladders, levels), search.found),
+    }
+    return Protected(_with_protection(final, entry), _named(ladders, levels), own, plain.breaches)
+
+
+@dataclass(frozen=True)
+class _Before:
+    """How coarse the tables of earlier releases were, by the variables that they have."""
+
+    levels: tuple[tuple[frozenset[str], Levels], ...]
+    ladders: tuple[Ladder, ...]
+
+    @classmethod
+    def of(cls, earlier: Sequence[bytes], ladders: Sequence[Ladder]) -> _Before:
+        found: list[tuple[frozenset[str], Levels]] = []
+        own: set[frozenset[str]] = set()
+        reports = [json.loads(report) for report in earlier]
+        for report in reports:
+            own |= {frozenset(table["variables"]) for table in report["tables"] if not table["earlier"]}
+        for report in reports:
+            levels = as_levels(ladders, (report.get("protection") or {}).get("changes") or [])
+            for table in report["tables"]:
+                names = frozenset(table["variables"])
+                # Of a table whose own report is no longer there it is not known how coarse it was: not at all.
+                if not table["earlier"]:
+                    found.append((names, levels))
+                elif names not in own:
+                    found.append((names, (0,) * len(ladders)))
+        return cls(tuple(found), tuple(ladders))
+
+    def attacked(self, levels: Levels) -> Levels:
+        """What an intruder with all releases has of each variable: the finest level of any.
+
+        A table that is coarser than that follows from one that is as fine: together they tell no less than what is
+        released.
+        """
+        finest = list(levels)
+        for names, own in self.levels:
+            for q, ladder in enumerate(self.ladders):
+                if ladder.variable in names:
+                    finest[q] = min(finest[q], own[q])
+        return tuple(finest)
+
+
+def _unattainable(
+    plain: Assessment, spec: Specification, combined: Combined, released: Callable[[], Iterable[EarlierRelease]]
+) -> str:
+    """Why no coarsening can be enough; empty if one may be."""
+    measures = plain.document["measures"]
+    fixed = [name for name in plain.breaches if name in UNCHANGED]
+    if fixed:
+        return f"no coarsening of variables changes {', '.join(fixed)}"
+    past = [
+        name
+        for name in plain.breaches
+        if measures[name]["earlier"] is not None and measures[name]["earlier"] > measures[name]["limit"]
+    ]
+    if past:
+        return f"an earlier release has {', '.join(past)} above the limit, which no coarsening of this one takes back"
+    if "differences" in plain.breaches:
+        now = unpack(plain.counts)
+        # Codes of another coding can be compared at full detail only.
+        others = (r for r in released() if r.counts is not None and r.counts.coding != now.coding)
+        measure = differences(combined.variables, now, others).measures.get("differences")
+        if measure is not None and measure.judged > measures["differences"]["limit"]:
+            return "the differences are from a release in another coding, with which a coarser one cannot be compared"
+    return ""
+
+
+def _excess(found: Assessment) -> float:
+    measures = found.document["measures"]
+    return float(sum(max(0.0, measures[name]["judged"] - measures[name]["limit"]) for name in found.breaches))
+
+
+def _named(ladders: Sequence[Ladder], levels: Levels) -> dict[str, str]:
+    return {ladder.variable: ladder.names[level - 1] for ladder, level in zip(ladders, levels, strict=True) if level}
+
+
+def _changes(ladders: Sequence[Ladder], levels: Levels, costs: Costs) -> list[dict[str, Any]]:
+    return [
+        {
+            "variable": ladder.variable,
+            "coarsening": ladder.names[level - 1],
+            "categories_before": ladder.categories(0),
+            "categories": ladder.categories(level),
+            "bits_before": bits[0],
+            "bits": bits[level],
+        }
+        for ladder, level, bits in zip(ladders, levels, costs.bits, strict=True)
+        if level
+    ]
+
+
+def _none_found(reason: str, search: Search | None, ladders: Sequence[Ladder]) -> dict[str, Any]:
+    searched = (
+        {"possible": None, "assessed": 0, "exact": True, "tried": []} if search is None else _searched(search, ladders)
+    )
+    return {"outcome": "none", "reason": reason, **searched, "changes": [], "before": None, "utility": None}
+
+
+def _searched(search: Search, ladders: Sequence[Ladder]) -> dict[str, Any]:
+    # Those that came closest are what a steward may want to know of.
+    closest = sorted(search.tried, key=lambda one: (one.excess, one.cost, one.levels))[:_SHOWN]
+    return {
+        "possible": search.possible,
+        "assessed": len(search.tried),
+        "exact": search.exact,
+        "tried": [_attempt(one, ladders) for one in closest],
+    }
+
+
+def _attempt(one: Tried, ladders: Sequence[Ladder]) -> dict[str, Any]:
+    named = _named(ladders, one.levels)
+    return {
+        "changes": [{"variable": name, "coarsening": step} for name, step in named.items()],
+        "cost": one.cost,
+        "excess": one.excess,
+        "breaches": list(one.breaches),
+    }
+
+
+def _utility(before: Combined, after: Combined, found: Tried) -> dict[str, float]:
+    return {
+        "cost": found.cost,
+        "dependence_before": _dependence(before),
+        "dependence": _dependence(after),
+    }
+
+
+def _dependence(combined: Combined) -> float:
+    """Mutual information of every two variables among the linked records, summed, in bits."""
+    codes = combined.codes.astype(np.int64) + 1
+    n = max(len(codes), 1)
+    total = 0.0
+    own = [_bits(codes[:, q], n) for q in range(codes.shape[1])]
+    for q in range(codes.shape[1]):
+        width = int(codes[:, q].max(initial=0)) + 1
+        for other in range(q):
+            total += own[q] + own[other] - _bits(codes[:, other] * width + codes[:, q], n)
+    return max(0.0, total)
+
+
+def _bits(values: np.ndarray[Any, np.dtype[np.int64]], n: int) -> float:
+    _, counts = np.unique(values, return_counts=True)
+    shares = counts / n
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def _with_protection(assessment: Assessment, protection: Mapping[str, Any]) -> Assessment:
+    document = AssessmentDocument.of({**assessment.document, "protection": protection}, "assessment").plain()
+    return replace(assessment, document=document, report=json.dumps(document, allow_nan=False, sort_keys=True).encode())

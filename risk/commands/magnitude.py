@@ -1,0 +1,191 @@
+"""``tryst risk magnitude``: risky cells of tables of sums, what else to withhold, what attackers get back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tryst.common.errors import ErrorCode, TrystError
+
+if TYPE_CHECKING:
+    from tryst.risk.magnitude.rules import Rule
+
+
+def magnitude(
+    by: Annotated[
+        list[str],
+        typer.Option(help="Variables of a table, with commas between; once more for each linked table."),
+    ],
+    records: Annotated[
+        Path | None, typer.Argument(help="Records, CSV or Parquet. Without them, --published alone is audited.")
+    ] = None,
+    value: Annotated[str | None, typer.Option(help="The column that the tables add up.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Column that says whose a record is, such as an enterprise.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of sampling weights.")] = None,
+    hierarchy: Annotated[
+        list[Path] | None, typer.Option(help="CSV of a variable's levels: columns VARIABLE and `parent`.")
+    ] = None,
+    min_frequency: Annotated[
+        int | None, typer.Option(help="Fewest contributors of a cell; 3 if no other rule is given.")
+    ] = None,
+    frequency_margin: Annotated[float, typer.Option(help="Protection of a cell with too few, in per cent.")] = 10.0,
+    p_percent: Annotated[
+        float | None,
+        typer.Option(help="p: no contribution may be estimated within p per cent; 10 if no other rule is given."),
+    ] = None,
+    q_percent: Annotated[
+        float, typer.Option(help="q: per cent within which contributions are known before (the pq rule).")
+    ] = 100.0,
+    coalition: Annotated[int, typer.Option(help="Contributors who put together what they have, in the p % rule.")] = 1,
+    dominance: Annotated[
+        list[str] | None, typer.Option(help="n,k: the n largest have at most k per cent. May be repeated.")
+    ] = None,
+    objective: Annotated[str, typer.Option(help="Withhold the least `value`, or the fewest `cells`.")] = "value",
+    totals: Annotated[bool, typer.Option("--totals/--no-totals", help="Totals may be withheld, too.")] = True,
+    method: Annotated[str, typer.Option(help="`auto`, `exact` (however long it takes) or `heuristic`.")] = "auto",
+    seconds: Annotated[float, typer.Option(help="Time for the exact method in `auto`.")] = 60.0,
+    insiders: Annotated[
+        bool, typer.Option("--insiders/--no-insiders", help="Contributors attack with what they know themselves.")
+    ] = True,
+    published: Annotated[
+        Path | None, typer.Option(help="CSV of a table suppressed elsewhere, to audit; nothing is chosen then.")
+    ] = None,
+    rounding: Annotated[float, typer.Option(help="What its values were rounded to a multiple of.")] = 0.0,
+    signed: Annotated[bool, typer.Option("--signed", help="Without records: values may be negative.")] = False,
+    table: Annotated[Path | None, typer.Option(help="Where to write the protected table as CSV.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+) -> None:
+    """Magnitude tables: primary rules, secondary suppression, and an audit of what attackers get back.
+
+    Exit status 1 where an attack succeeds against the result.
+    """
+    from tryst.common.progress import stages_on_terminal
+    from tryst.risk.magnitude.assessment import Choice, assess, assess_published
+    from tryst.risk.magnitude.reader import (
+        read_hierarchies,
+        read_published,
+        read_published_alone,
+        read_records,
+    )
+    from tryst.risk.magnitude.written import write_table
+
+    if out is not None:  # imported before anything is computed: charts are an extra
+        from tryst.risk.magnitude.report import render
+
+    if objective not in ("value", "cells"):
+        raise TrystError(ErrorCode.PARAMETER, "must be `value` or `cells`", where="--objective", got=objective)
+    exact = _one_of("--method", method, {"auto": None, "exact": True, "heuristic": False})
+    named = [[v.strip() for v in each.split(",") if v.strip()] for each in by]
+    parents = read_hierarchies(hierarchy or [])
+    if rounding < 0:
+        raise TrystError(ErrorCode.PARAMETER, "must be 0 or above", where="--rounding", got=f"{rounding:g}")
+    if records is None:
+        found = _without_records(published, table)
+        linked, values = read_published_alone(found, named, parents, rounding=rounding)
+        result = assess_published(linked, values, signed=signed, progress=stages_on_terminal())
+    else:
+        if value is None:
+            raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
+        read = read_records(records, named, value, unit=unit, weights=weights, parents=parents)
+        result = assess(
+            read.tables,
+            read.found,
+            _rules(min_frequency, frequency_margin, p_percent, q_percent, coalition, dominance or []),
+            Choice("value" if objective == "value" else "cells", totals, exact, seconds, insiders),
+            None if published is None else read_published(published, read.tables, rounding=rounding),
+            stages_on_terminal(),
+        )
+        result |= {"records": read.records, "value": value, "unit": unit, "weights": weights}
+    _print_results(result)
+    if json_file is not None:
+        json_file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if out is not None:
+        out.write_text(render(result), encoding="utf-8")
+    for path in (out, json_file):
+        if path is not None:
+            typer.echo(f"wrote {path}" + (", as confidential as the records" if records is not None else ""))
+    if result.get("breaches") or result.get("published_primary"):
+        raise typer.Exit(1)
+    if table is not None and records is not None:
+        write_table(table, read.tables, read.found, result)
+        typer.echo(f"wrote {table}, for publication")
+
+
+def _without_records(published: Path | None, table: Path | None) -> Path:
+    if published is None:
+        raise TrystError(
+            ErrorCode.PARAMETER, "records are needed, or a published table to audit", where="RECORDS, --published"
+        )
+    if table is not None:
+        raise TrystError(ErrorCode.PARAMETER, "a protected table is made of records", where="--table")
+    return published
+
+
+def _one_of(option: str, got: str, meanings: dict[str, bool | None]) -> bool | None:
+    if got not in meanings:
+        raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(meanings)}", where=option, got=got)
+    return meanings[got]
+
+
+def _rules(
+    min_frequency: int | None,
+    margin: float,
+    p: float | None,
+    q: float,
+    coalition: int,
+    dominance: list[str],
+) -> tuple[Rule, ...]:
+    from tryst.risk.magnitude.rules import Dominance, MinimumFrequency, PriorPosterior
+
+    if min_frequency is None and p is None and not dominance:
+        min_frequency, p = 3, 10.0
+    rules: list[Rule] = []
+    if min_frequency is not None:
+        rules.append(MinimumFrequency(min_frequency, margin))
+    for text in dominance:
+        n, _, k = text.partition(",")
+        try:
+            rules.append(Dominance(int(n), float(k)))
+        except ValueError as error:
+            raise TrystError(
+                ErrorCode.PARAMETER, "must be a whole number and a percentage", where="--dominance", remedy="write 2,85"
+            ) from error
+    if p is None and (q != 100 or coalition != 1):
+        raise TrystError(
+            ErrorCode.PARAMETER, "is part of the p % rule", where="--q-percent, --coalition", remedy="give --p-percent"
+        )
+    if p is not None:
+        rules.append(PriorPosterior(p, q, coalition))
+    return tuple(rules)
+
+
+def _print_results(result: dict[str, Any]) -> None:
+    cells = result["cells"]
+    if "rules" in result:
+        typer.echo(
+            f"{result['records']:,} records in {cells['all']:,} cells, totals among them; {cells['primary']:,} risky"
+        )
+        for rule, number in zip(result["rules"], result["risky_by_rule"], strict=True):
+            typer.echo(f"{number:6,} {rule}")
+        chosen = result["suppression"]
+        if chosen is not None:
+            how = f"{chosen['method']}, " + ("no choice costs less" if chosen["optimal"] else "not proven cheapest")
+            typer.echo(f"{cells['secondary']:6,} withheld beside them ({how})")
+            if not chosen["optimal"] and chosen["bound"] > 0:
+                typer.echo(f"       cost {chosen['cost']:.6g}; none is below {chosen['bound']:.6g}")
+            if chosen["not_withstood"]:
+                typer.echo(f"{chosen['not_withstood']:,} attacks cannot be withstood, whatever else is withheld")
+        typer.echo(f"withheld of the value of inner cells: {result['withheld_share']:.2%}")
+    typer.echo(f"audit: {cells['suppressed']:,} withheld cells, {result['recovered']:,} of them known exactly")
+    if "rules" in result:
+        attacks = result["attacks"]
+        typer.echo(
+            f"{len(result['breaches']):,} of {attacks['outsider'] + attacks['contributors']:,} attacks come too close"
+            f" ({attacks['contributors']:,} by contributors); {len(result['published_primary']):,} risky cells shown"
+        )
+    else:
+        typer.echo(f"{result['within_ten_per_cent']:,} known within ten per cent")

@@ -1,0 +1,227 @@
+"""k-anonymity, l-diversity and t-closeness as officers count them: how many records fall short, and the worst class.
+
+The class of a record is the records that agree with it on the keys. Where missing values agree with everything classes
+overlap, and a record's class is that of its own values; nothing else changes, so both meanings of missing have counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.attribution.microdata import distances, diversities
+from tryst.risk.identification.coding import MISSING_LABEL, Counts, tally
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.missing_agreement import agreeing
+
+KS = (2, 3, 5)
+LS = (2, 3, 5)
+_ENTRIES = 2**25  # of the table of classes by sensitive levels
+
+
+@dataclass(frozen=True)
+class KAnonymity:
+    """How many records violate k-anonymity.
+
+    Parameters
+    ----------
+    smallest
+        Records in the smallest class: the largest k for which the file is k-anonymous.
+    below
+        For each k the records whose class has fewer than k.
+    records
+        Records of the file.
+    """
+
+    smallest: int
+    below: Mapping[int, int]
+    records: int
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveClasses:
+    """The classes of a file with what they hold of a sensitive variable.
+
+    Parameters
+    ----------
+    levels
+        Levels of the variable: numbers by size, otherwise texts in alphabetical order; a missing value is a last one.
+    sensitive : ndarray of int64, shape (n_cells, n_levels)
+        Records that agree with each combination of the keys, by level.
+    whole : ndarray of int64, shape (n_levels,)
+        Records of the file by level.
+    records : ndarray of int64, shape (n_cells,)
+        Records whose class each is.
+    """
+
+    levels: tuple[str, ...]
+    sensitive: Counts
+    whole: Counts
+    records: Counts
+
+
+@dataclass(frozen=True)
+class Diversity:
+    """What the classes disclose of a sensitive variable.
+
+    Parameters
+    ----------
+    distinct, entropy, recursive
+        The largest l of distinct, entropy and recursive (c, l)-diversity.
+    below
+        For each l the records in classes with fewer than l levels.
+    t
+        The smallest t for which the file is t-close, with all levels as far apart.
+    t_ordered
+        The same with levels in order; None where they have none.
+    """
+
+    distinct: float
+    entropy: float
+    recursive: float
+    below: Mapping[int, int]
+    t: float
+    t_ordered: float | None
+
+
+def k_anonymity(file: KeyFile, ks: Sequence[int] = KS) -> KAnonymity:
+    """Records whose combination of key values fewer than k records share, for each k; O(n)."""
+    if any(k < 2 for k in ks):
+        raise TrystError(ErrorCode.PARAMETER, "k is at least 2", where="k-anonymity", got=str(min(ks)))
+    own = file.frequency
+    return KAnonymity(int(own.min()), {k: int((own < k).sum()) for k in ks}, file.n_records)
+
+
+def sensitive_classes(file: KeyFile, values: Any, name: str) -> SensitiveClasses:
+    """Count a sensitive variable in the classes of a file.
+
+    Parameters
+    ----------
+    file
+        The records.
+    values : column of shape (n_records,)
+        The sensitive value of each record; a missing one is a level of its own.
+    name
+        Of the variable, for errors.
+
+    Notes
+    -----
+    O(n_cells * n_levels); a variable with too many levels for that is refused.
+    """
+    levels, codes = _coded(values)
+    if len(codes) != file.n_records:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "a sensitive variable has one value for each record",
+            where=name,
+            got=f"{len(codes)} values for {file.n_records} records",
+        )
+    if len(file.cells) * len(levels) > _ENTRIES:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the sensitive variable has too many values for a table of classes by values",
+            where=name,
+            got=f"{len(levels):,} values in {len(file.cells):,} classes",
+            remedy="group its values",
+        )
+    table = np.zeros((len(file.cells), len(levels)), dtype=np.int64)
+    np.add.at(table, (file.of_record, codes), 1)
+    whole = table.sum(axis=0)
+    if file.missing == "any":
+        # Each level is a file of its own records: what agrees with each combination in it.
+        for k in range(len(levels)):
+            cells, counts, _ = tally(file.codes[codes == k], file.labels)
+            table[:, k] = agreeing(file.cells, cells, counts, file.levels)
+    return SensitiveClasses(levels, table, whole, np.bincount(file.of_record, minlength=len(file.cells)))
+
+
+def diversity(groups: SensitiveClasses, *, ordered: bool = False, c: float = 2.0, ls: Sequence[int] = LS) -> Diversity:
+    """l-diversity and t-closeness of a file for one sensitive variable.
+
+    Parameters
+    ----------
+    groups
+        The classes.
+    ordered
+        The levels have an order, so that t-closeness by their distance has a meaning.
+    c
+        Of recursive (c, l)-diversity.
+    ls
+        For which l records are counted.
+
+    References
+    ----------
+    .. [1] Machanavajjhala et al., l-diversity: privacy beyond k-anonymity, 2006.
+    .. [2] Li, Li and Venkatasubramanian, t-closeness, 2007.
+    """
+    distinct = diversities(groups.sensitive, "distinct")
+    return Diversity(
+        distinct=float(distinct.min()),
+        entropy=float(diversities(groups.sensitive, "entropy").min()),
+        recursive=float(diversities(groups.sensitive, "recursive", c).min()),
+        below={el: int(groups.records[distinct < el].sum()) for el in ls},
+        t=float(distances(groups.sensitive, groups.whole).max()),
+        t_ordered=float(distances(groups.sensitive, groups.whole, ordered=True).max()) if ordered else None,
+    )
+
+
+def _coded(values: Any) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Levels in their order, and the level of each value."""
+    text = pl.Series("sensitive", values, strict=False).cast(pl.String)
+    found = text.drop_nulls().unique().to_list()
+    try:
+        levels = sorted(found, key=float)
+    except ValueError:
+        levels = sorted(found)
+    numbers = {label: k for k, label in enumerate(levels)}
+    codes = text.replace_strict(numbers, default=len(levels), return_dtype=pl.Int64).to_numpy()
+    if text.null_count():
+        levels.append(MISSING_LABEL)
+    return tuple(levels), codes
+
+
+def privacy_models_document(
+    file: KeyFile, sensitive: Mapping[str, Any], ordinal: frozenset[str], c: float = 2.0
+) -> dict[str, Any]:
+    """The counts of a file, and of each sensitive variable, ready for JSON.
+
+    Parameters
+    ----------
+    file
+        The records.
+    sensitive
+        Values of each sensitive variable, one for each record.
+    ordinal
+        Those of them whose levels have an order.
+    c
+        Of recursive (c, l)-diversity.
+    """
+    k = k_anonymity(file)
+    found: dict[str, Any] = {
+        "smallest_class": k.smallest,
+        "violations": [{"k": size, "records": n, "share": n / k.records} for size, n in k.below.items()],
+        "sensitive": [],
+    }
+    for name, values in sensitive.items():
+        groups = sensitive_classes(file, values, name)
+        own = diversity(groups, ordered=name in ordinal, c=c)
+        found["sensitive"].append(
+            {
+                "variable": name,
+                "levels": len(groups.levels),
+                "l_distinct": own.distinct,
+                "l_entropy": own.entropy,
+                "l_recursive": own.recursive,
+                "recursive_c": c,
+                "violations": [{"l": el, "records": n, "share": n / k.records} for el, n in own.below.items()],
+                "t": own.t,
+                "t_ordered": own.t_ordered,
+            }
+        )
+    return found

@@ -1,0 +1,254 @@
+"""Attacks on suppressed cells, as linear programmes over how far the withheld cells can move.
+
+What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
+from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
+what the attacker is left in doubt of. Everyone knows that values are not negative (unless some are). Intruders who
+contribute themselves also know that a cell is at least what they have in it, and the whole of a cell that is theirs
+alone.
+
+Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, hstack
+from scipy.sparse.csgraph import connected_components
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.magnitude.tables import LinkedTables
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+TOLERANCE = 1e-6
+"""Share of a reach that rounding may take."""
+
+
+@dataclass(frozen=True)
+class Intruder:
+    """What someone knows beside the published values.
+
+    Parameters
+    ----------
+    units
+        The contributors who attack together; none for an outsider.
+    own
+        What they have in each cell where they have something.
+    known
+        Cells that are theirs alone.
+    """
+
+    units: tuple[int, ...] = ()
+    own: Mapping[int, float] = field(default_factory=dict)
+    known: frozenset[int] = frozenset()
+
+
+OUTSIDER = Intruder()
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The question whether an intruder's doubt of a cell reaches far enough.
+
+    Parameters
+    ----------
+    cell
+        The cell attacked.
+    sense
+        1: its upper bound; -1: its lower bound.
+    reach
+        How far beyond the true value the bound must lie, above 0.
+    intruder
+        Who attacks.
+    """
+
+    cell: int
+    sense: int
+    reach: float
+    intruder: Intruder = OUTSIDER
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """An answer to an attack.
+
+    Parameters
+    ----------
+    reach
+        How far the cell can move, at most the reach asked for where there is one; infinite where nothing bounds it.
+    cells, moves : ndarray
+        A table that moves it so far: the cells that differ, and by how much.
+    prices : ndarray of float64, shape (n_cells,), optional
+        Reduced costs: no movement of the cells that adds up moves the target by more than the sum of -price * move.
+    """
+
+    reach: float
+    cells: Indices
+    moves: Numbers
+    prices: Numbers | None = None
+
+
+class Suppressed:
+    """The linear programmes of one pattern of suppression.
+
+    Parameters
+    ----------
+    tables
+        The cells and equations.
+    down, up : ndarray of float64, shape (n_cells,)
+        How far each cell may move, for an outsider; both 0 for a published one.
+    """
+
+    def __init__(self, tables: LinkedTables, down: Numbers, up: Numbers) -> None:
+        self.tables, self.down, self.up = tables, down, up
+        self.free = np.flatnonzero((down > 0) | (up > 0))
+        # Cells that share no chain of equations with the target cannot matter: each component is a programme by itself.
+        matrix = csr_array(tables.equations[:, self.free])
+        rows = np.flatnonzero(np.diff(matrix.indptr))
+        used = csr_array(matrix[rows])
+        total = len(self.free) + len(rows)
+        entries = used.tocoo()
+        graph = csr_array((np.ones(entries.nnz), (entries.row, entries.col + len(rows))), shape=(total, total))
+        _, self._labels = connected_components(graph, directed=False)
+        self._matrix, self._rows = used, rows
+        self._parts: dict[int, tuple[Indices, Indices, csr_array]] = {}
+
+    def _part(self, cell: int) -> tuple[Indices, Indices, csr_array]:
+        """Free cells and equations of the component of a cell, and the equations over them."""
+        position = int(np.searchsorted(self.free, cell))
+        if position >= len(self.free) or self.free[position] != cell:
+            raise TrystError(ErrorCode.PARAMETER, "the attacked cell is published", where="cell")
+        label = int(self._labels[len(self._rows) + position])
+        if label not in self._parts:
+            rows = np.flatnonzero(self._labels[: len(self._rows)] == label)
+            columns = np.flatnonzero(self._labels[len(self._rows) :] == label)
+            self._parts[label] = columns, self._rows[rows], csr_array(self._matrix[rows][:, columns])
+        return self._parts[label]
+
+    def component(self, cell: int) -> Indices:
+        """The suppressed cells that a cell's bounds depend on, itself among them."""
+        return self.free[self._part(cell)[0]]
+
+    def moved(self, cell: int, sense: int, scale: float, intruder: Intruder = OUTSIDER, *, capped: bool) -> Moved:
+        """How far a cell can move up (sense 1) or down (-1).
+
+        Parameters
+        ----------
+        scale
+            What the programme takes for 1: the reach asked for, or the size of a cell.
+        intruder
+            Who wants to know.
+        capped
+            Whether moving by the scale is enough.
+        """
+        columns, rows, matrix = self._part(cell)
+        cells = self.free[columns]
+        down, up = narrowed(cells, self.down[cells], self.up[cells], intruder)
+        low, high = -down / scale, up / scale
+        target = int(np.searchsorted(cells, cell))
+        if cell in intruder.known:
+            return Moved(0.0, np.zeros(0, np.int64), np.zeros(0))
+        if capped:
+            if sense > 0:
+                high[target] = min(high[target], 1.0)
+            else:
+                low[target] = max(low[target], -1.0)
+        costs = np.zeros(len(cells))
+        costs[target] = -float(sense)
+        found = linprog(
+            costs,
+            A_eq=matrix if len(rows) else None,
+            b_eq=np.zeros(len(rows)) if len(rows) else None,
+            bounds=np.stack([low, high], axis=1),
+            method="highs",
+        )
+        if found.status == 3 or (found.x is None and not capped):
+            return Moved(np.inf, np.zeros(0, np.int64), np.zeros(0))
+        if found.x is None:
+            raise TrystError(ErrorCode.INTERNAL, f"a linear programme ended without an answer: {found.message}")
+        # Reduced costs of all cells, the published ones too, from the dual values of the equations.
+        prices = -(self.tables.equations[rows].T @ found.eqlin.marginals) if len(rows) else np.zeros(len(self.down))
+        prices[cell] -= float(sense)
+        moving = np.abs(found.x) > 1e-9
+        return Moved(max(0.0, -float(found.fun)) * scale, cells[moving], found.x[moving] * scale, prices)
+
+    def withstands(self, attack: Attack) -> Moved | None:
+        """A table that leaves the intruder in doubt as required, or None when there is none.
+
+        Of all such tables the one that moves other cells the least: it is likely to serve against others, too.
+        """
+        columns, _, matrix = self._part(attack.cell)
+        cells = self.free[columns]
+        return minimum_move(matrix, cells, self.down[cells], self.up[cells], np.ones(len(cells)), attack)
+
+
+def minimum_move(
+    matrix: csr_array, cells: Indices, down: Numbers, up: Numbers, prices: Numbers, attack: Attack
+) -> Moved | None:
+    """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
+
+    Parameters
+    ----------
+    matrix : sparse, shape (n_equations, n)
+        Equations over the cells.
+    cells, down, up : ndarray, shape (n,)
+        Which cells, and how far each may move for an outsider.
+    prices : ndarray of float64, shape (n,)
+        Of moving each by 1, in either direction.
+    attack
+        Whose reach.
+    """
+    n = len(cells)
+    target = int(np.searchsorted(cells, attack.cell))
+    down, up = narrowed(cells, down, up, attack.intruder)
+    if (up if attack.sense > 0 else down)[target] < attack.reach * (1 - TOLERANCE):
+        return None
+    # Two unknowns a cell: how far it moves up, and how far down. The target moves by its reach, in its sense alone.
+    bounds = np.stack([np.zeros(2 * n), np.concatenate([up, down]) / attack.reach], axis=1)
+    bounds[[target, target + n]] = [[1.0, 1.0], [0.0, 0.0]] if attack.sense > 0 else [[0.0, 0.0], [1.0, 1.0]]
+    found = linprog(
+        np.tile(prices / prices.max(), 2),
+        A_eq=hstack([matrix, -matrix], format="csr") if matrix.shape[0] else None,
+        b_eq=np.zeros(matrix.shape[0]) if matrix.shape[0] else None,
+        bounds=bounds,
+        method="highs",
+    )
+    if found.x is None:
+        return None
+    moves = found.x[:n] - found.x[n:]
+    moving = np.abs(moves) > 1e-9
+    return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
+
+
+def narrowed(cells: Indices, down: Numbers, up: Numbers, intruder: Intruder) -> tuple[Numbers, Numbers]:
+    """How far cells may move for an intruder, by how far they may for an outsider; arrays of one length."""
+    if not intruder.units:
+        return down, up
+    own = np.asarray([intruder.own.get(cell, 0.0) for cell in cells.tolist()])
+    known = np.asarray([cell in intruder.known for cell in cells.tolist()], dtype=bool)
+    # A cell published rounded is bounded by that, not by what someone has in it.
+    withheld = np.isinf(up) & np.isfinite(down)
+    down = np.where(withheld, np.maximum(0.0, down - own), down)
+    return np.where(known, 0.0, down), np.where(known, 0.0, up)
+
+
+def rooms(values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool) -> tuple[Numbers, Numbers]:
+    """How far cells may move down and up by what everyone knows: nothing of what is withheld falls below 0.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_cells,)
+        True values.
+    suppressed : ndarray of bool, shape (n_cells,)
+        What is withheld.
+    signed
+        Whether values may be negative: then everyone knows nothing.
+    """
+    down = np.where(suppressed, np.inf if signed else np.maximum(values, 0.0), 0.0)
+    return down, np.where(suppressed, np.inf, 0.0)

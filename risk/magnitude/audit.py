@@ -1,0 +1,128 @@
+"""What attackers get back of withheld cells, exactly, against the protection that is required.
+
+The bounds are the optima of linear programmes over all tables that agree with what is published: no attacker who knows
+no more can exclude a value between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
+from tryst.risk.magnitude.attacks import Attack, Suppressed
+from tryst.risk.magnitude.tables import LinkedTables
+from tryst.risk.magnitude.witnesses import Witnesses
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a reader of the published values can say of each cell by itself.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of float64, shape (n_cells,)
+        Equal where the cell is published; 0, or minus infinity where values may be negative, and infinity where not.
+    """
+
+    lower: Numbers
+    upper: Numbers
+
+    @classmethod
+    def of(cls, values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool, rounding: float = 0.0) -> Limits:
+        """By the published values, each rounded to a multiple of `rounding`."""
+        half = rounding / 2
+        lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
+        lower = np.where(suppressed, -np.inf if signed else 0.0, lowest)
+        return cls(lower, np.where(suppressed, np.inf, values + half))
+
+
+@dataclass(frozen=True)
+class Breach:
+    """An attack that comes closer than it may."""
+
+    attack: Attack
+    reach: float
+    """How far its bound lies from the true value."""
+
+
+def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
+    """Some table that agrees with what is published.
+
+    Raises
+    ------
+    TrystError
+        There is none: the published values do not add up.
+    """
+    finite = np.isfinite(limits.lower) & np.isfinite(limits.upper)
+    scale = float(np.abs(limits.upper[finite]).max(initial=0.0)) or 1.0
+    # Values that differ by what double precision adds up to are the same.
+    slack = 1e-9 * scale
+    found = linprog(
+        np.zeros(tables.n_cells),
+        A_eq=tables.equations,
+        b_eq=np.zeros(tables.equations.shape[0]),
+        bounds=np.stack([(limits.lower - slack) / scale, (limits.upper + slack) / scale], axis=1),
+        method="highs",
+    )
+    if found.x is None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "no table agrees with all published values: they do not add up",
+            where="published table",
+            remedy="check its totals; give --rounding if values were rounded, --signed if some may be negative",
+        )
+    table: Numbers = np.clip(found.x * scale, limits.lower, limits.upper)
+    return table
+
+
+def pattern_of(tables: LinkedTables, table: Numbers, limits: Limits) -> Suppressed:
+    """The linear programmes around a table that agrees with what is published."""
+    return Suppressed(tables, np.maximum(0.0, table - limits.lower), np.maximum(0.0, limits.upper - table))
+
+
+def exact_bounds(
+    pattern: Suppressed, table: Numbers, cells: NDArray[np.int64], progress: StageProgress | None = None
+) -> tuple[Numbers, Numbers]:
+    """What an outsider knows of cells: the smallest and the largest value that each can have.
+
+    Parameters
+    ----------
+    pattern
+        The withheld cells.
+    table : ndarray of float64, shape (n_cells,)
+        A table that agrees with what is published, such as the true one.
+    cells : ndarray of int64, shape (n,)
+        Withheld cells.
+
+    Returns
+    -------
+    lower, upper : ndarray of float64, shape (n,)
+        Minus infinity and infinity where nothing bounds a cell.
+    """
+    lower, upper = np.empty(len(cells)), np.empty(len(cells))
+    for k, cell in enumerate(cells.tolist()):
+        scale = max(float(np.abs(table[pattern.component(cell)]).max()), 1e-300)
+        lower[k] = table[cell] - min(pattern.down[cell], pattern.moved(cell, -1, scale, capped=False).reach)
+        upper[k] = table[cell] + pattern.moved(cell, 1, scale, capped=False).reach
+        if progress is not None:
+            progress((k + 1) / len(cells))
+    return lower, upper
+
+
+def breaches(pattern: Suppressed, attacks: Sequence[Attack]) -> list[Breach]:
+    """The attacks that succeed, each with how far its bound is from the truth."""
+    witnesses = Witnesses()
+    found = []
+    for attack in attacks:
+        if witnesses.withstands(pattern, attack) is None:
+            moved = pattern.moved(attack.cell, attack.sense, attack.reach, attack.intruder, capped=True)
+            found.append(Breach(attack, moved.reach))
+    return found

@@ -1,0 +1,265 @@
+"""Reading records, hierarchies and published tables from files: the only part of this package that opens any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.magnitude.assessment import PublishedValues
+from tryst.risk.magnitude.classification import TOTAL, Classification
+from tryst.risk.magnitude.contributors import Contributions, contributions
+from tryst.risk.magnitude.tables import LinkedTables
+
+Parents = Mapping[str, Mapping[str, str]]
+"""For each variable with a hierarchy, what each level adds up to."""
+
+
+@dataclass(frozen=True, eq=False)
+class MagnitudeTables:
+    """Tables and who stands behind their cells."""
+
+    tables: LinkedTables
+    found: Contributions
+    records: int
+
+
+def read_records(
+    path: Path,
+    tables: Sequence[Sequence[str]],
+    value: str,
+    *,
+    unit: str | None = None,
+    weights: str | None = None,
+    parents: Parents | None = None,
+) -> MagnitudeTables:
+    """Make tables of a file of records (CSV or Parquet).
+
+    Parameters
+    ----------
+    path
+        The file.
+    tables
+        Variables of each table.
+    value
+        The column that is added up.
+    unit
+        The column that says whose a record is; by default each record is its own contributor.
+    weights
+        The column of sampling weights.
+    parents
+        Hierarchies.
+    """
+    variables = list(dict.fromkeys(v for table in tables for v in table))
+    frame = _table(path)
+    names = [*variables, value, *([unit] if unit else []), *([weights] if weights else [])]
+    _require_columns(frame, names, path)
+    classifications, nodes = [], []
+    for v in variables:
+        column = frame[v].cast(pl.String).fill_null("").str.strip_chars()
+        levels = _ordered(column.unique().to_list())
+        own = Classification.of(v, levels, (parents or {}).get(v))
+        numbers = {level: k for k, level in enumerate(own.nodes)}
+        classifications.append(own)
+        nodes.append(column.replace_strict(numbers, return_dtype=pl.Int64).to_numpy())
+    whose = None
+    if unit is not None:
+        blank = int(frame[unit].cast(pl.String).fill_null("").str.strip_chars().eq("").sum())
+        if blank:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                "records do not say whose they are",
+                where=f"{path}, column {unit}",
+                got=f"{blank} without a unit",
+                remedy="give each a unit, or leave --unit out: every record is then a contributor",
+            )
+        whose = frame[unit].cast(pl.String).rank("dense").cast(pl.Int64).to_numpy()
+    linked = LinkedTables.of(classifications, tables)
+    found = contributions(
+        linked,
+        np.stack(nodes, axis=1),
+        _numbers(frame, value, path),
+        whose,
+        None if weights is None else _numbers(frame, weights, path),
+    )
+    return MagnitudeTables(linked, found, len(frame))
+
+
+def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
+    """Hierarchies of CSV files, each with two columns: a level under the variable's name, and ``parent``."""
+    found: dict[str, dict[str, str]] = {}
+    for path in paths:
+        frame = _table(path)
+        if len(frame.columns) != 2 or frame.columns[1] != "parent":
+            raise TrystError(
+                ErrorCode.SOURCE,
+                "a hierarchy has two columns: the variable, with a level in each row, and `parent`",
+                where=str(path),
+                got=", ".join(frame.columns),
+            )
+        levels = [text.strip() for text in frame.to_series(0).cast(pl.String).fill_null("").to_list()]
+        above = [text.strip() for text in frame["parent"].cast(pl.String).fill_null("").to_list()]
+        twice = len(levels) - len(set(levels))
+        if twice:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                "a level adds up to one level only",
+                where=str(path),
+                got=f"{twice} in more than one row",
+                remedy="two ways of adding up are two variables, in two tables: --by once for each",
+            )
+        found[frame.columns[0]] = {level: parent or TOTAL for level, parent in zip(levels, above, strict=True)}
+    return found
+
+
+def read_published(path: Path, tables: LinkedTables, *, rounding: float = 0.0) -> PublishedValues:
+    """A published table as values of cells that are known already.
+
+    Parameters
+    ----------
+    path
+        CSV: a column for each variable, and ``value``, empty where withheld; the level ``Total``, or an empty text,
+        sums a variable out. A row that is absent is a withheld sum, or an empty cell where it is no sum.
+    tables
+        The cells.
+    rounding
+        What the values were rounded to a multiple of.
+    """
+    names = [c.name for c in tables.classifications]
+    frame = _published(path, names)
+    nodes = []
+    for c in tables.classifications:
+        numbers = {level: k for k, level in enumerate(c.nodes)}
+        codes = [numbers.get(level, -1) for level in frame[c.name].to_list()]
+        strange = sum(code < 0 for code in codes)
+        if strange:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                f"the table has levels of {c.name} that the records do not have",
+                where=str(path),
+                got=f"{strange} rows of them",
+                remedy="name levels as in the records, and sums `Total` or as in the hierarchy",
+            )
+        nodes.append(np.asarray(codes, dtype=np.int64))
+    stacked = np.stack(nodes, axis=1)
+    cells = tables.number(stacked)
+    inside = cells < tables.n_cells
+    known = np.minimum(cells, tables.n_cells - 1)
+    if not (inside & (tables.cells[known] == stacked).all(axis=1)).all():
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "the table has rows that are no cell of the tables named by --by",
+            where=str(path),
+            remedy="name every published table by a --by of its own",
+        )
+    if len(np.unique(cells)) < len(cells):
+        raise TrystError(ErrorCode.SOURCE, "a cell appears twice", where=str(path))
+    if not (~tables.inner[cells]).any():
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "the table has no totals: nothing binds what is withheld, and there is nothing to audit",
+            where=str(path),
+            remedy="add the rows of its totals, with the level `Total`, if they are published anywhere",
+        )
+    values = np.where(tables.inner, 0.0, np.nan)
+    values[cells] = frame["value"].to_numpy()
+    return PublishedValues(values, rounding)
+
+
+def read_published_alone(
+    path: Path, tables: Sequence[Sequence[str]], parents: Parents | None = None, *, rounding: float = 0.0
+) -> tuple[LinkedTables, PublishedValues]:
+    """A published table, and the cells that it has, without records."""
+    variables = list(dict.fromkeys(v for table in tables for v in table))
+    frame = _published(path, variables)
+    classifications = []
+    for v in variables:
+        above = (parents or {}).get(v, {})
+        inner = {TOTAL, *above.values()}
+        levels = [level for level in frame[v].unique(maintain_order=True).to_list() if level not in inner]
+        classifications.append(Classification.of(v, _ordered(levels), above))
+    linked = LinkedTables.of(classifications, tables)
+    return linked, read_published(path, linked, rounding=rounding)
+
+
+def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
+    """Levels as text, sums as `Total`, and the value, null where withheld."""
+    frame = _table(path)
+    _require_columns(frame, [*variables, "value"], path)
+    text = frame["value"].cast(pl.String).str.strip_chars()
+    text = text.set(text == "", None)
+    numbers = text.cast(pl.Float64, strict=False)
+    wrong = int((numbers.is_null() & text.is_not_null()).sum())
+    if wrong:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "a published value is a number, or empty where it is withheld",
+            where=f"{path}, column value",
+            got=f"{wrong} that are neither",
+        )
+    levels = [frame[v].cast(pl.String).fill_null("").str.strip_chars() for v in variables]
+    levels = [column.set(column == "", TOTAL) for column in levels]
+    return pl.DataFrame([*levels, numbers.fill_null(float("nan")).alias("value")])
+
+
+def _numbers(frame: pl.DataFrame, column: str, path: Path) -> NDArray[np.float64]:
+    found = frame[column].cast(pl.Float64, strict=False)
+    missing = found.null_count()
+    if missing == len(found) and missing:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "the column has no number",
+            where=f"{path}, column {column}",
+            remedy="name a numeric column; a decimal point, no thousands separators",
+        )
+    if missing:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "every record needs a number",
+            where=f"{path}, column {column}",
+            got=f"{missing} records without one",
+            remedy="leave those records out, or give them a number",
+        )
+    return found.to_numpy()
+
+
+def _ordered(levels: Sequence[str]) -> list[str]:
+    """Whole numbers by size, other levels by their text."""
+    if all(level.lstrip("-").isdigit() for level in levels):
+        return sorted(levels, key=int)
+    return sorted(levels)
+
+
+def _table(path: Path) -> pl.DataFrame:
+    if not path.is_file():
+        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path))
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            frame = pl.read_parquet(path)
+        else:
+            frame = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
+    except pl.exceptions.NoDataError as error:
+        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file is empty", where=str(path)) from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TrystError(
+            ErrorCode.SOURCE, "could not be read as a table", where=str(path), remedy="CSV in UTF-8, or Parquet"
+        ) from error
+    if not len(frame):
+        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no rows", where=str(path))
+    return frame
+
+
+def _require_columns(frame: pl.DataFrame, names: Sequence[str], path: Path) -> None:
+    absent = [n for n in names if n not in frame.columns]
+    if absent:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"there is no column {', '.join(absent)}",
+            where=str(path),
+            remedy=f"its columns are: {', '.join(frame.columns)}",
+        )

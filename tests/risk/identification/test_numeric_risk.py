@@ -1,0 +1,106 @@
+"""Interval disclosure and linkage by distance: their definitions over all pairs, known perturbations, the command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tryst.common.errors import TrystError
+from tryst.risk.commands.disclosure import app
+from tryst.risk.identification.numeric_risk import (
+    linked_by_distance,
+    numeric_risk_document,
+    within_percent,
+    within_ranks,
+)
+
+PAIRS = st.lists(st.tuples(*[st.integers(-3, 3)] * 4), min_size=1, max_size=25)
+
+
+@given(PAIRS)
+def test_linkage_against_all_distances(rows):
+    values = np.array(rows, dtype=np.float64)
+    original, protected = values[:, :2], values[:, 2:]
+    found = linked_by_distance(original, protected)
+    scale = np.array([s if s > 0 else 1.0 for s in original.std(axis=0)])
+    for i in range(len(values)):
+        distance = np.sqrt((((original - protected[i]) / scale) ** 2).sum(axis=1)).round(9)
+        closer, as_near = (distance < distance[i]).sum(), (distance == distance[i]).sum()
+        places = range(closer + 1, closer + as_near + 1)  # its own is at each of them as likely
+        assert found.nearest[i] == pytest.approx((1 in places) / as_near)
+        assert found.second[i] == pytest.approx((2 in places) / as_near)
+
+
+@given(PAIRS, st.sampled_from([0.0, 10.0, 30.0]))
+def test_intervals_against_their_definition(rows, percent):
+    original, protected = np.array(rows, dtype=np.float64)[:, 0], np.array(rows, dtype=np.float64)[:, 1]
+    steps = int(percent / 100 * len(rows))
+    ordered = sorted(protected.tolist())
+    for i, (by_rank, by_value) in enumerate(
+        zip(
+            within_ranks(original, protected, percent).tolist(),
+            within_percent(original, protected, percent).tolist(),
+            strict=True,
+        )
+    ):
+        places = [k for k, value in enumerate(ordered) if value == protected[i]]
+        low, high = ordered[max(places[0] - steps, 0)], ordered[min(places[-1] + steps, len(rows) - 1)]
+        assert by_rank == (low <= original[i] <= high)
+        assert by_value == (abs(protected[i] - original[i]) <= percent / 100 * abs(original[i]))
+
+
+def test_known_perturbations():
+    rng = np.random.default_rng(7)
+    x = rng.lognormal(3, 1, (400, 2))
+    columns = {"income": x[:, 0], "wealth": x[:, 1]}
+    same = numeric_risk_document(columns, columns)
+    assert (same["linked_nearest"], same["linked_second"], same["unchanged_records"]) == (1, 0, 400)
+    assert all(i["by_value"] == i["by_rank"] == 1 for v in same["variables"] for i in v["intervals"])
+    order = rng.permutation(400)
+    shuffled = numeric_risk_document(columns, {name: values[order] for name, values in columns.items()})
+    assert shuffled["linked_nearest"] < 0.03  # 1 of 400 on average
+    noisy = {name: values + rng.normal(0, values.std() / 10, 400) for name, values in columns.items()}
+    some = numeric_risk_document(columns, noisy)
+    assert shuffled["linked_nearest"] < some["linked_nearest"] < 1
+    mean = {name: np.full(400, values.mean()) for name, values in columns.items()}
+    none = numeric_risk_document(columns, mean)
+    assert none["linked_nearest"] == pytest.approx(1 / 400)  # one point for all: the person nearest to it is right
+
+
+def test_missing_numbers_are_left_out_and_counted():
+    x = {"a": np.array([1.0, 2.0, np.nan, 5.0])}
+    found = numeric_risk_document(x, {"a": np.array([1.0, np.nan, 3.0, 5.0])})
+    assert (found["records"], found["records_with_missing"], found["linked_nearest"]) == (2, 2, 1)
+    for wrong, words in (
+        ({"a": np.array([1.0, 2.0])}, "2 records for 4|4 records for 2"),
+        ({"a": np.array([1.0, np.inf, 2.0, 3.0])}, "finite"),
+        ({"a": np.full(4, np.nan)}, "every record lacks"),
+    ):
+        with pytest.raises(TrystError, match=words):
+            numeric_risk_document(x, wrong)
+
+
+def test_the_command_with_an_original(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = pl.DataFrame({"sex": rng.integers(0, 2, 80), "income": rng.normal(100, 20, 80).round(2)})
+    rows.write_parquet(tmp_path / "original.parquet")
+    rows.with_columns((pl.col("income") / 10).round(0) * 10).write_csv(tmp_path / "r.csv")
+    base = ["identify", str(tmp_path / "r.csv"), "--keys", "sex", "--fraction", "0.1", "--numeric", "income"]
+    outputs = ["--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html")]
+    done = CliRunner().invoke(app, [*base, "--original", str(tmp_path / "original.parquet"), *outputs])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "r.json").read_text())["numeric_risk"]
+    assert 1 / 80 < found["linked_nearest"] < 1
+    assert found["variables"][0]["intervals"][2]["by_value"] > 0.8  # rounding to tens of about 100
+    assert "linked by distance" in done.output
+    assert "against their originals" in (tmp_path / "r.html").read_text()
+    assert "--original" in str(CliRunner().invoke(app, base).exception)
+    rows.with_columns(pl.lit("much").alias("income")).write_csv(tmp_path / "text.csv")
+    wrong = CliRunner().invoke(app, [*base, "--original", str(tmp_path / "text.csv")])
+    assert "80 that are not" in str(wrong.exception)
