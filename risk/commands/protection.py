@@ -1,0 +1,322 @@
+"""``tryst risk protect``: protect a file of records, look again, and check a protected file against its log."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+
+if TYPE_CHECKING:
+    from tryst.risk.protection.policy import Policy
+
+Value = TypeVar("Value")
+
+_LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Policy", "Files"
+
+
+def protect(
+    records: Annotated[Path, typer.Argument(help="The records, CSV or Parquet; with --verify the protected ones.")],
+    keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")] = "",
+    fraction: Annotated[
+        float | None, typer.Option(help="Sampling fraction; 1 if an intruder may know who is in the file.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the protected records.", rich_help_panel=_FILES)
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the log: by default beside --out, .log.json.", rich_help_panel=_FILES),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write the report.", rich_help_panel=_FILES)] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Where to write the report as JSON.", rich_help_panel=_FILES)
+    ] = None,
+    verify: Annotated[
+        Path | None,
+        typer.Option(help="Check a protected file against this log, and do nothing else.", rich_help_panel=_FILES),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="YAML with limits: k, max_correct_matches, ...", rich_help_panel=_POLICY)
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Fewest records that agree on the keys.", rich_help_panel=_POLICY)
+    ] = None,
+    max_correct_matches: Annotated[
+        float | None,
+        typer.Option(help="Expected correct matches, as a share of the records.", rich_help_panel=_POLICY),
+    ] = None,
+    max_record_risk: Annotated[
+        float | None, typer.Option(help="Largest chance of a correct match of a record.", rich_help_panel=_POLICY)
+    ] = None,
+    max_suppressed: Annotated[
+        float | None, typer.Option(help="Share of the key values that may be suppressed.", rich_help_panel=_POLICY)
+    ] = None,
+    hierarchies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy", help="KEY=FILE, CSV value,level1,level2,...; may be repeated.", rich_help_panel=_LEVELS
+        ),
+    ] = None,
+    intervals: Annotated[
+        list[str] | None,
+        typer.Option(help="KEY=5,10,20: widths of intervals; may be repeated.", rich_help_panel=_LEVELS),
+    ] = None,
+    quantiles: Annotated[
+        list[str] | None,
+        typer.Option(help="KEY=8,4: intervals that hold as many records; may be repeated.", rich_help_panel=_LEVELS),
+    ] = None,
+    bottom: Annotated[
+        str | None, typer.Option(help="KEY=VALUE,...: values at most this are one group.", rich_help_panel=_LEVELS)
+    ] = None,
+    top: Annotated[
+        str | None, typer.Option(help="KEY=VALUE,...: values of at least this are one group.", rich_help_panel=_LEVELS)
+    ] = None,
+    recoding: Annotated[
+        float | None,
+        typer.Option(
+            "--find-recoding",
+            help="Search groups for the other keys, for this share of expected correct matches by models.",
+            rich_help_panel=_LEVELS,
+        ),
+    ] = None,
+    levels: Annotated[
+        str | None, typer.Option(help="KEY=LEVEL,...: publish these so; 0 is as it is.", rich_help_panel=_LEVELS)
+    ] = None,
+    importance: Annotated[
+        str | None,
+        typer.Option(help="KEY=NUMBER,...: what a key is worth, 1 if not named.", rich_help_panel=_LEVELS),
+    ] = None,
+    pram: Annotated[
+        str | None,
+        typer.Option(help="KEY=SHARE,...: redraw values (invariant).", rich_help_panel=_METHODS),
+    ] = None,
+    swap: Annotated[
+        str | None, typer.Option(help="KEY=SHARE,...: swap values between records.", rich_help_panel=_METHODS)
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Columns whose values swapping records share.", rich_help_panel=_METHODS)
+    ] = None,
+    microaggregate: Annotated[
+        str | None, typer.Option(help="Numeric columns averaged together.", rich_help_panel=_METHODS)
+    ] = None,
+    group: Annotated[int, typer.Option(help="Smallest group of --microaggregate.", rich_help_panel=_METHODS)] = 3,
+    noise: Annotated[
+        str | None, typer.Option(help="COLUMN=SHARE,...: noise of this variance.", rich_help_panel=_METHODS)
+    ] = None,
+    rounding: Annotated[
+        str | None, typer.Option("--round", help="COLUMN=BASE,...: multiples of it.", rich_help_panel=_METHODS)
+    ] = None,
+    dropped: Annotated[
+        str | None, typer.Option("--drop", help="Columns that are not published: names, identifiers.")
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
+    ] = "any",
+    missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    numbers: Annotated[str | None, typer.Option(help="Numeric columns to compare before and after.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Regression to compare: 'income ~ age + sex', by least squares.")
+    ] = None,
+    frontier: Annotated[bool, typer.Option(help="Try other limits too, for the frontier.")] = True,
+    seed: Annotated[
+        int | None, typer.Option(help="Of random methods, for trials: whoever knows it can undo them.")
+    ] = None,
+) -> None:
+    """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
+    from tryst.risk.protection.reader import read_hierarchy, read_records
+
+    if verify is not None:
+        _verify(records, verify)
+        return
+    if out is None or not keys or fraction is None:
+        absent = [
+            name for name, given in (("--keys", keys), ("--fraction", fraction), ("--out", out)) if given in (None, "")
+        ]
+        raise TrystError(ErrorCode.PARAMETER, "is needed to protect a file", where=", ".join(absent))
+    if report is not None:  # imported before anything is computed: charts are an extra
+        from tryst.risk.protection.report import render
+
+    import numpy as np
+
+    from tryst.common.progress import stages_on_terminal
+    from tryst.risk.protection.protected_file import protect as protected
+    from tryst.risk.protection.reader import write_records
+    from tryst.risk.protection.request import Levels, Methods, Request
+
+    if missing not in ("any", "level"):
+        raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
+    if out.suffix.lower() != records.suffix.lower():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the protected file has the format of the records",
+            where="--out",
+            got=out.suffix or "no ending",
+            remedy=f"end its name with {records.suffix}",
+        )
+    log = out.with_suffix(".log.json") if log is None else log
+    _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
+    files = {name: Path(path) for name, path in _pairs(hierarchies, "--hierarchy", str).items()}
+    request = Request(
+        tuple(_names(keys)),
+        fraction,
+        _policy(policy, k, max_correct_matches, max_record_risk, max_suppressed),
+        Levels(
+            rows={name: (read_hierarchy(path), str(path)) for name, path in files.items()},
+            widths=_pairs(intervals, "--intervals", _whole_numbers),
+            quantiles=_pairs(quantiles, "--quantiles", _whole_numbers),
+            bottom=_listed(bottom, "--bottom", int),
+            top=_listed(top, "--top", int),
+            fixed=_listed(levels, "--levels", int),
+            found=recoding,
+        ),
+        Methods(
+            pram=_listed(pram, "--pram", float),
+            swap=_listed(swap, "--swap", float),
+            within=tuple(_names(within)),
+            microaggregate=tuple(_names(microaggregate)),
+            group=group,
+            noise=_listed(noise, "--noise", float),
+            rounding=_listed(rounding, "--round", float),
+        ),
+        missing="any" if missing == "any" else "level",
+        missing_values=tuple(v.strip() for v in missing_values.split(",")),
+        importance=_listed(importance, "--importance", float),
+        weights=weights,
+        numbers=tuple(_names(numbers)),
+        model=_model(model),
+        dropped=tuple(_names(dropped)),
+    )
+    # Without a seed the generator starts from the system's secret numbers, which are kept nowhere.
+    generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    made = protected(read_records(records), request, generator, frontier=frontier, progress=stages_on_terminal())
+    write_records(out, made.frame)
+    _write_json(log, made.log)
+    if json_file is not None:
+        _write_json(json_file, made.report)
+    if report is not None:
+        from tryst.risk.report import write_page
+
+        write_page(report, render(made.report))
+    _print_results(made.report)
+    typer.echo(f"wrote {out}")
+    typer.echo(f"wrote {log}, which may go with it")
+    for path in (report, json_file):
+        if path is not None:
+            typer.echo(f"wrote {path}, which describes the original too: not for publication")
+    if seed is not None and (request.methods.pram or request.methods.swap or request.methods.noise):
+        typer.echo("warning: with --seed, whoever guesses the seed can undo the random changes; publish without it")
+
+
+def _verify(records: Path, log: Path) -> None:
+    from tryst.risk.protection.log import verify
+    from tryst.risk.protection.reader import read_log, read_records
+
+    found = verify(read_records(records), read_log(log), str(records))
+    if found:
+        raise TrystErrors(ErrorCode.SOURCE, found, where=f"{records} is not what {log} describes")
+    typer.echo(f"{records} is the file that {log} describes")
+
+
+def _print_results(report: dict[str, Any]) -> None:
+    before, after, log = report["before"], report["after"], report["log"]
+    typer.echo(f"{'':34s} {'before':>12s} {'after':>12s}")
+    for name, words in (
+        ("combinations", "combinations of key values"),
+        ("k", "fewest records that agree (k)"),
+        ("below_2", "unique records"),
+        ("below_3", "records that fewer than 3 agree with"),
+        ("correct_matches", "expected correct matches, share"),
+        ("record_risk", "largest chance of a match"),
+        ("minimal_uniques", "minimal sample uniques"),
+    ):
+        typer.echo(f"{words:36s} {before[name]:>10.4g} {after[name]:>12.4g}")
+    lost, whole = (sum(row[n] for row in report["lost"]) for n in ("bits", "of"))
+    typer.echo(
+        f"lost {lost:.3g} of {whole:.3g} bits a record; {log['reached']['suppressed']:.3%} of key values suppressed"
+    )
+    for change in log["changes"]:
+        words = ", ".join(f"{n} {v}" for n, v in change["parameter"].items() if not isinstance(v, list))
+        typer.echo(
+            f"  {change['variable']}: {change['method']}{f' ({words})' if words else ''}, {change['values']:,} values"
+        )
+    if report["as_they_are"]:
+        typer.echo(f"published as they are: {', '.join(report['as_they_are'])}")
+    if report["identifying"]:
+        typer.echo(
+            f"warning: nearly every record has a value of its own in {', '.join(report['identifying'])}; "
+            "leave identifiers out with --drop"
+        )
+
+
+def _policy(path: Path | None, *limits: float | None) -> Policy:
+    from tryst.risk.protection.policy import Policy
+    from tryst.risk.protection.reader import read_policy
+
+    names = ("k", "max_correct_matches", "max_record_risk", "max_suppressed")
+    given = {name: value for name, value in zip(names, limits, strict=True) if value is not None}
+    return replace(Policy() if path is None else read_policy(path), **given)  # type: ignore[arg-type]
+
+
+def _refuse_overwriting(records: Path, written: list[Path]) -> None:
+    places = [p.resolve() for p in (records, *written)]
+    if len(set(places)) < len(places):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "two files would have one name, or the records be overwritten",
+            where="--out, --log, --report, --json",
+            remedy="give each a name of its own",
+        )
+
+
+def _names(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _model(text: str | None) -> tuple[str, tuple[str, ...]] | None:
+    if text is None:
+        return None
+    outcome, mark, terms = text.partition("~")
+    names = tuple(t.strip() for t in terms.split("+") if t.strip())
+    if not mark or not outcome.strip() or not names:
+        raise TrystError(ErrorCode.PARAMETER, "is no regression", where="--model", remedy="write 'income ~ age + sex'")
+    return outcome.strip(), names
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _listed(text: str | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+    """``age=0.2,sex=0.1`` as a dictionary."""
+    return _pairs(_names(text), where, read)
+
+
+def _pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+    """Each ``NAME=VALUE`` of a list as an entry of a dictionary."""
+    found: dict[str, Value] = {}
+    for part in given or []:
+        name, mark, value = part.partition("=")
+        try:
+            if not mark or name.strip() in found:
+                raise ValueError
+            found[name.strip()] = read(value.strip())
+        except ValueError:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "must be names and values, each name once",
+                where=where,
+                remedy="see --help for its form",
+            ) from None
+    return found
+
+
+def _write_json(path: Path, document: dict[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

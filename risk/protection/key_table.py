@@ -1,0 +1,145 @@
+"""The keys of a file with their hierarchies: what it looks like at any node of the lattice of levels.
+
+A node has a level for each key. Records are rows of value numbers, -1 where a value is missing or suppressed; what that
+means is `missing`, as in `KeyFile`. At its last level a key is one group for all, missing values among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.coding import Codes, Counts, Missing, coded, tally, text_of
+from tryst.risk.identification.missing_agreement import agreeing
+from tryst.risk.protection.hierarchies import Hierarchy
+
+Node = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KeyTable:
+    """Records over keys with hierarchies.
+
+    Parameters
+    ----------
+    hierarchies
+        Of each key, in the order of the columns of `codes`.
+    codes : ndarray of int32, shape (n_records, n_keys)
+        Value numbers, -1 where missing.
+    missing
+        ``any``: a missing value agrees with every value; ``level``: with missing values only.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for a file without records, and a key with one value.
+    """
+
+    hierarchies: tuple[Hierarchy, ...]
+    codes: Codes = field(repr=False)
+    missing: Missing = "any"
+
+    def __post_init__(self) -> None:
+        if not len(self.codes):
+            raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
+        for h in self.hierarchies:
+            if len(h.levels[0]) < 2:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    "the key has one value, and cannot distinguish people",
+                    where=f"key {h.name}",
+                    got=f"{len(h.levels[0])} value",
+                    remedy="leave it out of --keys",
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys."""
+        return tuple(h.name for h in self.hierarchies)
+
+    @property
+    def heights(self) -> Node:
+        """The node at which every key is left out."""
+        return tuple(h.height for h in self.hierarchies)
+
+    @cached_property
+    def _tallied(self) -> tuple[Codes, Counts, Counts]:
+        return tally(self.codes, [h.levels[0] for h in self.hierarchies])
+
+    def sizes(self, node: Node) -> Counts:
+        """Numbers of groups of each key at a node."""
+        return np.array([len(h.labels[level]) for h, level in zip(self.hierarchies, node, strict=True)])
+
+    def at(self, node: Node, codes: Codes | None = None) -> Codes:
+        """Group numbers of records (by default all of them) at a node, -1 where missing."""
+        rows = self.codes if codes is None else codes
+        columns = []
+        for q, (h, level) in enumerate(zip(self.hierarchies, node, strict=True)):
+            own = h.groups[level][rows[:, q]]
+            columns.append(np.zeros_like(own) if level == h.height else np.where(rows[:, q] < 0, -1, own))
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    @cached_property
+    def _frequencies(self) -> dict[Node, tuple[Counts, Counts]]:
+        return {}
+
+    def frequencies(self, node: Node) -> tuple[Counts, Counts]:
+        """The different frequencies f at a node, and how many records have each; kept for the next call."""
+        if node not in self._frequencies:
+            cells, counts, _ = self._tallied
+            f = cell_frequencies(self.at(node, cells), counts, self.sizes(node), self.missing)
+            different, which = np.unique(f, return_inverse=True)
+            records = np.bincount(which, weights=counts, minlength=len(different)).astype(np.int64)
+            self._frequencies[node] = different, records
+        return self._frequencies[node]
+
+    @cached_property
+    def value_counts(self) -> tuple[Counts, ...]:
+        """Records with each value of each key; missing ones are not counted."""
+        return tuple(
+            np.bincount(self.codes[self.codes[:, q] >= 0, q], minlength=len(h.levels[0])).astype(np.int64)
+            for q, h in enumerate(self.hierarchies)
+        )
+
+    def values(self, node: Node, suppressed: NDArray[np.bool_]) -> dict[str, list[str | None]]:
+        """What is published of each key: labels at the node, None where missing or suppressed."""
+        codes = np.where(suppressed, -1, self.at(node))
+        found: dict[str, list[str | None]] = {}
+        for q, (h, level) in enumerate(zip(self.hierarchies, node, strict=True)):
+            labels = np.array([*h.labels[level], None], dtype=object)
+            found[h.name] = labels[codes[:, q]].tolist()
+        return found
+
+
+def cell_frequencies(cells: Codes, counts: Counts, sizes: Sequence[int] | Counts, missing: Missing) -> Counts:
+    """f of each row of group numbers: the records that agree with it, where rows may repeat.
+
+    Parameters
+    ----------
+    cells : ndarray of int32, shape (n, n_keys)
+        -1 where missing.
+    counts : ndarray of int64, shape (n,)
+        Records that each row stands for.
+    sizes
+        Numbers of groups.
+    """
+    levels = [int(s) for s in sizes]
+    own, sums, which = tally(cells, [range(s) for s in levels], counts)  # type: ignore[misc]
+    if missing == "level" or (own >= 0).all():
+        return sums[which]
+    return agreeing(own, own, sums, levels)[which]
+
+
+def value_codes(columns: Mapping[str, Any], missing_values: Sequence[str]) -> tuple[dict[str, tuple[str, ...]], Codes]:
+    """Values of each column in order, and value numbers of the records, -1 where missing."""
+    labels, codes = {}, []
+    for name, column in columns.items():
+        labels[name], own = coded(text_of(column, missing_values), "any")
+        codes.append(own)
+    return labels, np.stack(codes, axis=1)

@@ -1,0 +1,141 @@
+"""The log of a protection, which may go with the protected file, and whether a file is still what its log describes.
+
+It holds what was done to which variable and how many values changed, the codebook of the published keys, and a digest
+of the published values. It holds no value that the protected file does not show, nothing of the original file but the
+number of its records, and no seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.coding import text_of
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.protection.changes import Change
+from tryst.risk.protection.key_table import KeyTable
+from tryst.risk.protection.minimal_change import Candidate
+from tryst.risk.protection.request import Request
+
+DOCUMENT, VERSION = "tryst-protection", 1
+
+
+def log_of(
+    frame: pl.DataFrame, request: Request, table: KeyTable, chosen: Candidate, changes: Sequence[Change]
+) -> dict[str, Any]:
+    """The log of a file that is published."""
+    codebook = {}
+    for name in (n for n in request.keys if n in frame.columns):
+        column = text_of(frame[name], request.missing_values)
+        codebook[name] = {
+            "level": chosen.node[table.names.index(name)],
+            "categories": sorted(column.drop_nulls().unique().to_list()),
+            "missing_or_suppressed": column.null_count(),
+        }
+    return {
+        "document": DOCUMENT,
+        "version": VERSION,
+        "records": frame.height,
+        "columns": frame.columns,
+        "missing": request.missing,
+        "missing_values": list(request.missing_values),
+        "fraction": request.fraction,
+        "policy": request.policy.limits,
+        "reached": {
+            "k": chosen.risk.k,
+            "correct_matches": chosen.risk.correct_matches,
+            "record_risk": chosen.risk.record_risk,
+            "suppressed": chosen.share_suppressed,
+        },
+        "changes": [asdict(c) for c in changes],
+        "codebook": codebook,
+        "values": values_digest(frame),
+    }
+
+
+def values_digest(frame: pl.DataFrame) -> str:
+    """SHA-256 of the columns' names and values as text, in their order; the same as CSV and as Parquet."""
+    found = hashlib.sha256()
+    for name in frame.columns:
+        found.update(f"{len(name)}:{name}\n".encode())
+        for value in text_of(frame[name], ("",)).to_list():
+            found.update(b"-\n" if value is None else f"{len(value)}:{value}\n".encode())
+    return found.hexdigest()
+
+
+def verify(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[TrystError]:
+    """How a file differs from what its log describes; nothing where it does not.
+
+    Raises
+    ------
+    TrystError
+        MALFORMED where the log is none.
+    """
+    if log.get("document") != DOCUMENT or log.get("version") != VERSION:
+        raise TrystError(
+            ErrorCode.MALFORMED,
+            "this is not the log of a protection",
+            where="--verify",
+            got=f"document {log.get('document')!r}, version {log.get('version')!r}",
+            remedy="give the file that `tryst risk protect --log` wrote",
+        )
+    try:
+        return _differences(frame, log, where)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise TrystError(
+            ErrorCode.MALFORMED, "the log lacks an entry, or has one of another kind", where="--verify"
+        ) from error
+
+
+def _differences(frame: pl.DataFrame, log: Mapping[str, Any], where: str) -> list[TrystError]:
+    found: list[TrystError] = []
+
+    def differs(what: str, got: str, place: str = where, remedy: str = "") -> None:
+        found.append(TrystError(ErrorCode.SOURCE, what, where=place, got=got, remedy=remedy))
+
+    if frame.height != log["records"]:
+        differs(f"the log describes {log['records']:,} records", f"{frame.height:,}")
+    if frame.columns != log["columns"]:
+        extra = [c for c in frame.columns if c not in log["columns"]]
+        gone = [c for c in log["columns"] if c not in frame.columns]
+        differs("the columns are not the log's", f"{len(extra)} others ({', '.join(extra)}), without {', '.join(gone)}")
+    for name, own in log["codebook"].items():
+        if name not in frame.columns:
+            continue
+        column = text_of(frame[name], log["missing_values"])
+        unknown = column.drop_nulls().is_in(own["categories"])
+        if not unknown.all():
+            differs(
+                "the file has values that are not in its codebook",
+                f"{int((~unknown).sum())} such values",
+                f"{where}, column {name}",
+                "protect the original again: what was not recoded is not protected",
+            )
+        if column.null_count() != own["missing_or_suppressed"]:
+            differs(
+                f"the log has {own['missing_or_suppressed']} missing or suppressed values",
+                str(column.null_count()),
+                f"{where}, column {name}",
+            )
+    keys = [name for name in log["codebook"] if name in frame.columns]
+    k = log["policy"].get("k")
+    if keys and frame.height and k is not None:
+        file = KeyFile.from_columns(
+            {name: frame[name] for name in keys},
+            log["fraction"],
+            missing=log["missing"],
+            missing_values=log["missing_values"],
+        )
+        if file.frequency.min() < k:
+            differs(
+                f"every record must agree with {k} records",
+                f"{int((file.frequency < k).sum())} records that agree with fewer",
+            )
+    if not found and values_digest(frame) != log["values"]:
+        differs("values are not those that were written", "another digest of the values", remedy="write the file again")
+    return found

@@ -1,0 +1,310 @@
+"""The smallest change that meets a policy, and the frontier of risk against loss on the way to it.
+
+Recoding takes detail from all records, suppression from the few that need it, so each is cheap where the other is dear.
+For each share of records that may be left to suppression, the lattice is searched for the node of least loss at which
+no more records than that fall short, and at which the expected correct matches are within the policy even if each of
+them comes to agree with just enough others. Both only improve by coarsening, so the search is exact. What falls short
+there is suppressed, and the result is measured as a file. Of those that meet the policy the one of least loss, recoding
+and suppression together in bits a record, is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress
+from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.protection.information import level_losses, suppression_losses
+from tryst.risk.protection.key_table import KeyTable, Node
+from tryst.risk.protection.lattice import minimal_node
+from tryst.risk.protection.local_suppression import suppress
+from tryst.risk.protection.policy import FileRisk, Policy, agreeing_weight, file_risk, record_risks
+from tryst.risk.protection.required_frequency import required_frequencies, required_frequency
+
+SHARES = (0.0, 0.01, 0.1, 1.0)
+"""Of the records, that may be left to suppression."""
+
+_WEIGHTED_ROUNDS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A protection of the keys, and what it does.
+
+    Parameters
+    ----------
+    node
+        Level of each key.
+    suppressed : ndarray of bool, shape (n_records, n_keys)
+    needed
+        With how many records each was made to agree.
+    file
+        The keys as published.
+    risk
+        Measured on that file.
+    lost
+        Bits a record that each key loses, by recoding and suppression.
+    loss
+        Their sum, weighed by importance.
+    breaches
+        Limits of the policy that it does not meet.
+    exact
+        Whether the lattice was searched to the end.
+    """
+
+    node: Node
+    suppressed: NDArray[np.bool_] = field(repr=False)
+    needed: int
+    file: KeyFile = field(repr=False)
+    risk: FileRisk
+    lost: tuple[float, ...]
+    loss: float
+    breaches: tuple[str, ...]
+    exact: bool
+
+    @property
+    def share_suppressed(self) -> float:
+        """Of the key values."""
+        return float(self.suppressed.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a search needs beside the keys.
+
+    Parameters
+    ----------
+    policy
+        The limits.
+    fraction
+        Sampling fraction.
+    importance
+        Of each key: what a bit of it, or a value, is worth.
+    weights : ndarray, shape (n_records,), optional
+        Survey weights.
+    unchanged
+        For a node and what is suppressed there, the probability that each record's published keys are its true ones,
+        where they were perturbed.
+    fixed
+        Keys whose level is given, and that level.
+    """
+
+    policy: Policy
+    fraction: float
+    importance: tuple[float, ...]
+    weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    unchanged: Callable[[Node, NDArray[np.bool_]], NDArray[np.float64]] | None = field(default=None, repr=False)
+    fixed: Mapping[int, int] = field(default_factory=dict)
+
+
+def measured(
+    table: KeyTable,
+    node: Node,
+    suppressed: NDArray[np.bool_],
+    setting: Setting,
+    needed: int = 1,
+    *,
+    exact: bool = True,
+) -> Candidate:
+    """A candidate, with its risk measured on the values that are published."""
+    file = KeyFile.from_columns(
+        table.values(node, suppressed), setting.fraction, missing=table.missing, missing_values=()
+    )
+    unchanged = None if setting.unchanged is None else setting.unchanged(node, suppressed)
+    risk = file_risk(file, setting.weights, unchanged)
+    recoded = [own[level] for own, level in zip(level_losses(table), node, strict=True)]
+    lost = tuple(a + b for a, b in zip(recoded, suppression_losses(table, node, suppressed), strict=True))
+    loss = float(sum(w * bits for w, bits in zip(setting.importance, lost, strict=True)))
+    breaches = tuple(setting.policy.breaches(risk, float(suppressed.mean())))
+    return Candidate(node, suppressed, needed, file, risk, lost, loss, breaches, exact)
+
+
+def candidates(
+    table: KeyTable,
+    setting: Setting,
+    aims: Sequence[Policy] = (),
+    progress: Progress = lambda stage, fraction: None,
+) -> list[Candidate]:
+    """Candidates for each share of records that may be left to suppression; those that come out alike once.
+
+    Where correct matches are limited, candidates are also made in which every record agrees with more records than k:
+    with as many as meet the limit by themselves, and with a number between. Suppression alone may then do.
+
+    Parameters
+    ----------
+    aims
+        Other policies that candidates are made for; all are judged by the one of the setting.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER: k above the number of records; a risk below what any file of this size can have.
+    """
+    losses = [[w * bits for bits in own] for w, own in zip(setting.importance, level_losses(table), strict=True)]
+    levels = [[setting.fixed[q]] if q in setting.fixed else range(len(own)) for q, own in enumerate(losses)]
+    allowed = [[own[level] for level in some] for own, some in zip(losses, levels, strict=True)]
+    found: dict[tuple[Node, int], Candidate] = {}
+    steps = _steps(setting, aims, len(table.codes))
+    for number, (aim, needed, share) in enumerate(steps):
+        progress("candidates", number / len(steps))
+        holds = _condition(table, setting, aim, needed, share)
+        at = minimal_node(allowed, lambda i, holds=holds: holds(_levels(levels, i)))  # type: ignore[misc]
+        node = None if at.node is None else _levels(levels, at.node)
+        if node is not None and (node, needed) not in found:
+            mask = _suppression(table, node, setting, aim, needed, give_back=False)
+            found[node, needed] = measured(table, node, mask, setting, needed, exact=at.exact)
+    return list(found.values())
+
+
+def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[tuple[Policy, int, float]]:
+    """What candidates are made for: a policy, a frequency that all need, a share of records left to suppression."""
+    steps = []
+    for aim in (setting.policy, *aims):
+        own = [needed := _needed(setting, aim, n)]
+        if aim.max_correct_matches and aim is setting.policy:
+            enough = min(n, required_frequency(aim.max_correct_matches, setting.fraction, n))
+            own += [round((needed * enough) ** 0.5), enough]
+        steps += [(aim, f, share) for f in dict.fromkeys(own) if f >= needed for share in SHARES]
+    return steps
+
+
+def refined(table: KeyTable, setting: Setting, candidate: Candidate) -> Candidate:
+    """A candidate that meets the policy, at the same node with fewer suppressed values.
+
+    Values that are not needed are given back, and between what the policy asks of every record and what the candidate
+    was made for, the smallest frequency with which the policy is met is taken.
+    """
+    if not candidate.suppressed.any():
+        return candidate
+    best, low, high = candidate, _needed(setting, setting.policy, len(table.codes)), candidate.needed
+    while low <= high:
+        middle = (low + high) // 2
+        mask = _suppression(table, candidate.node, setting, setting.policy, middle, give_back=True)
+        made = measured(table, candidate.node, mask, setting, middle, exact=candidate.exact)
+        if made.breaches:
+            low = middle + 1
+        else:
+            high = middle - 1
+            best = min(best, made, key=lambda c: c.loss)
+    return best
+
+
+def _levels(levels: Sequence[Sequence[int]], at: Node) -> Node:
+    return tuple(own[i] for own, i in zip(levels, at, strict=True))
+
+
+def minimal_change(found: Sequence[Candidate]) -> Candidate | None:
+    """The candidate of least loss among those that meet the policy."""
+    meeting = [c for c in found if not c.breaches]
+    return min(meeting, key=lambda c: (c.loss, c.share_suppressed)) if meeting else None
+
+
+def on_frontier(found: Sequence[Candidate]) -> list[bool]:
+    """Whether no other candidate has both less loss and fewer expected correct matches."""
+    return [
+        not any(
+            o.loss <= c.loss
+            and o.risk.correct_matches <= c.risk.correct_matches
+            and (o.loss < c.loss or o.risk.correct_matches < c.risk.correct_matches)
+            for o in found
+        )
+        for c in found
+    ]
+
+
+def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:
+    """Importance of each key, 1 by default.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for an unknown key, or an importance that is not above 0.
+    """
+    unknown = [name for name in given if name not in names]
+    if unknown or not all(0.0 < value < float("inf") for value in given.values()):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
+            where="--importance",
+            remedy=f"the keys are: {', '.join(names)}",
+        )
+    return tuple(given.get(name, 1.0) for name in names)
+
+
+def _needed(setting: Setting, policy: Policy, n: int) -> int:
+    """f that each record needs, by k and by the limit on its risk."""
+    needed = max(1, policy.k or 1)
+    if needed > n:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "k is above the number of records",
+            where="--k",
+            got=f"{needed} of {n} records",
+            remedy="give a smaller k",
+        )
+    if policy.max_record_risk is not None and setting.weights is None and setting.unchanged is None:
+        by_risk = required_frequency(policy.max_record_risk, setting.fraction, n)
+        if by_risk > n:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "no file of so many records has so small a risk",
+                where="--max-record-risk",
+                got=f"{policy.max_record_risk:g} with {n} records",
+                remedy="give a higher limit",
+            )
+        needed = max(needed, by_risk)
+    return needed
+
+
+def _condition(table: KeyTable, setting: Setting, policy: Policy, needed: int, share: float) -> Callable[[Node], bool]:
+    """Few enough records fall short, and correct matches are within the limit when those come to agree with enough."""
+    limit = policy.max_correct_matches
+    n = len(table.codes)
+    # By weights or with perturbed values the chances are those of the file that results: what is found is measured.
+    judged = limit is not None and setting.weights is None and setting.unchanged is None
+
+    def holds(node: Node) -> bool:
+        f, counts = table.frequencies(node)
+        if counts[f < needed].sum() > share * n:
+            return False
+        if not judged:
+            return True
+        return bool(
+            (expected_reciprocal_of_sampled(np.maximum(f, needed), setting.fraction) * counts).sum() / n <= limit
+        )
+
+    return holds
+
+
+def _suppression(
+    table: KeyTable, node: Node, setting: Setting, policy: Policy, needed: int, *, give_back: bool
+) -> NDArray[np.bool_]:
+    codes, sizes = table.at(node), table.sizes(node)
+    limit = policy.max_record_risk
+    if limit is None or (setting.weights is None and setting.unchanged is None):
+        return suppress(codes, sizes, needed, costs=setting.importance, missing=table.missing, give_back=give_back)
+    # By weights each record needs a number of its own, which the values suppressed may raise.
+    own = np.full(len(codes), needed, dtype=np.int64)
+    for _ in range(_WEIGHTED_ROUNDS):
+        mask = suppress(codes, sizes, own, costs=setting.importance, missing=table.missing, give_back=give_back)
+        file = KeyFile.from_columns(
+            table.values(node, mask), setting.fraction, missing=table.missing, missing_values=()
+        )
+        unchanged = None if setting.unchanged is None else setting.unchanged(node, mask)
+        above = record_risks(file, setting.weights, unchanged) > limit
+        if not above.any():
+            break
+        pi: float | NDArray[np.float64] = setting.fraction
+        if setting.weights is not None:
+            pi = np.minimum(1.0, file.frequency / agreeing_weight(file, setting.weights))
+        kept = np.ones(len(codes)) if unchanged is None else unchanged
+        rate = np.broadcast_to(np.asarray(pi, dtype=np.float64), own.shape)[above]
+        more = required_frequencies(limit / np.maximum(kept[above], max(limit, 1e-12)), rate, len(codes) - 1)
+        own[above] = np.minimum(len(codes), np.maximum(own[above] + 1, more))
+    return mask

@@ -1,0 +1,206 @@
+"""What a protected file has to meet, and what it is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.file_level import file_dis
+from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.missing_agreement import agreeing
+from tryst.risk.identification.suda import minimal_uniques
+
+_ALL_SIZES = 10  # keys up to which minimal sample uniques of all sizes are counted, as in the assessment
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Limits; None where there is none.
+
+    Parameters
+    ----------
+    k
+        Fewest records that agree with a record on the keys, itself among them.
+    max_correct_matches
+        Expected correct matches if each record is matched with someone who agrees with it, as a share of the records.
+    max_record_risk
+        The largest chance of a correct match that a record may have.
+    max_suppressed
+        Share of the key values that may be suppressed.
+    """
+
+    k: int | None = None
+    max_correct_matches: float | None = None
+    max_record_risk: float | None = None
+    max_suppressed: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 2:
+            raise TrystError(ErrorCode.PARAMETER, "k must be at least 2", where="--k", got=str(self.k))
+        for name in ("max_correct_matches", "max_record_risk", "max_suppressed"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise TrystError(
+                    ErrorCode.PARAMETER,
+                    "a share lies from 0 to 1",
+                    where=f"--{name.replace('_', '-')}",
+                    got=f"{value:g}",
+                    remedy="write 0.005 for half of one per cent",
+                )
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], where: str) -> Policy:
+        """From a mapping, of a YAML file for example."""
+        known = [f.name for f in fields(cls)]
+        unknown = sorted(str(name) for name in given if name not in known)
+        if unknown:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                f"a policy has no {', '.join(unknown)}",
+                where=where,
+                remedy=f"it may have: {', '.join(known)}",
+            )
+        for name, value in given.items():
+            number = isinstance(value, int) or (name != "k" and isinstance(value, float))
+            if not number or isinstance(value, bool):
+                raise TrystError(ErrorCode.PARAMETER, "a limit is a number", where=f"{where}: {name}")
+        return cls(**given)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits there are."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def breaches(self, risk: FileRisk, suppressed: float) -> list[str]:
+        """Names of the limits that a file does not meet."""
+        found = []
+        if self.k is not None and risk.k < self.k:
+            found.append("k")
+        if self.max_correct_matches is not None and risk.correct_matches > self.max_correct_matches + 1e-12:
+            found.append("max_correct_matches")
+        if self.max_record_risk is not None and risk.record_risk > self.max_record_risk + 1e-12:
+            found.append("max_record_risk")
+        if self.max_suppressed is not None and suppressed > self.max_suppressed + 1e-12:
+            found.append("max_suppressed")
+        return found
+
+
+@dataclass(frozen=True)
+class FileRisk:
+    """Identification risk of a file, measured on the file as it is.
+
+    Parameters
+    ----------
+    records, combinations
+        Records, and distinct combinations of key values.
+    k
+        Fewest records that agree with a record.
+    below_2, below_3, below_5
+        Records with which fewer than 2, 3, 5 records agree; below 2 are the sample uniques.
+    correct_matches
+        Mean over records of the chance of a correct match.
+    record_risk
+        The largest.
+    correct_matches_strict
+        `correct_matches` if missing and suppressed values agreed with missing values only: how much rests on what a
+        missing value means.
+    dis, dis_low, dis_high
+        DIS, the chance that a unique match is right, with its interval; 0 without sample uniques.
+    minimal_uniques
+        Minimal sample uniques, of at most four keys where there are more than ten.
+    """
+
+    records: int
+    combinations: int
+    k: int
+    below_2: int
+    below_3: int
+    below_5: int
+    correct_matches: float
+    record_risk: float
+    correct_matches_strict: float
+    dis: float
+    dis_low: float
+    dis_high: float
+    minimal_uniques: int
+
+
+def record_risks(
+    file: KeyFile,
+    weights: NDArray[np.float64] | None = None,
+    unchanged: NDArray[np.float64] | None = None,
+    *,
+    strict: bool = False,
+) -> NDArray[np.float64]:
+    """Chance of a correct match of each record, if it is matched with someone who agrees with it.
+
+    Parameters
+    ----------
+    file
+        Its frequencies and sampling fraction.
+    weights : ndarray, shape (n_records,), optional
+        Survey weights: the fraction of a combination is then f over the weights of those who agree.
+    unchanged : ndarray, shape (n_records,), optional
+        Probability that a perturbed record's published keys are its true ones (S09 equation 9: the diagonal of theta).
+    strict
+        Count records that agree exactly, missing values with missing values only.
+    """
+    f = file.counts[file.of_record] if strict else file.frequency
+    pi: NDArray[np.float64] | float = file.fraction
+    if weights is not None:
+        pi = np.minimum(1.0, f / agreeing_weight(file, weights, strict=strict))
+    risks = expected_reciprocal_of_sampled(f, pi)
+    return risks if unchanged is None else risks * unchanged
+
+
+def agreeing_weight(file: KeyFile, weights: NDArray[np.float64], *, strict: bool = False) -> NDArray[np.float64]:
+    """Sum of the weights of the records that agree with each record, shape (n_records,)."""
+    scale = 2.0**20  # sums of whole numbers are exact, whatever their order
+    totals = np.bincount(file.of_record, weights=weights, minlength=len(file.cells))
+    if strict or file.missing == "level":
+        return np.asarray(totals[file.of_record])
+    whole = np.maximum(1, np.round(totals * scale)).astype(np.int64)
+    return np.asarray(agreeing(file.cells, file.cells, whole, file.levels)[file.of_record] / scale)
+
+
+def file_risk(
+    file: KeyFile, weights: NDArray[np.float64] | None = None, unchanged: NDArray[np.float64] | None = None
+) -> FileRisk:
+    """Measure a file; parameters as of `record_risks`."""
+    risks = record_risks(file, weights, unchanged)
+    strict = record_risks(file, weights, unchanged, strict=True)
+    f, dis = file.frequency, file_dis(file)
+    size = None if file.n_keys <= _ALL_SIZES else 4
+    return FileRisk(
+        file.n_records,
+        len(file.cells),
+        int(f.min()),
+        int((f < 2).sum()),
+        int((f < 3).sum()),
+        int((f < 5).sum()),
+        float(risks.mean()),
+        float(risks.max()),
+        float(strict.mean()),
+        dis.value,
+        dis.low,
+        dis.high,
+        len(minimal_uniques(file, size).subsets),
+    )
+
+
+def check_weights(weights: NDArray[np.float64], n: int, where: str) -> None:
+    """Refuse weights that are no numbers of people."""
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights <= 0).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "survey weights are above 0, one for each record",
+            where=where,
+            got=f"{int((~(weights > 0)).sum())} that are 0, negative or missing, of {len(weights)}",
+            remedy="leave records that stand for no one out",
+        )

@@ -1,0 +1,228 @@
+"""Protect a file and look again: from the records to what is published, with risk and utility on both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress
+from tryst.risk.protection.changes import Change, changed_numbers, numeric, perturbed_keys, strata_of
+from tryst.risk.protection.comparison import utility_of
+from tryst.risk.protection.information import information
+from tryst.risk.protection.key_table import KeyTable, Node
+from tryst.risk.protection.log import log_of
+from tryst.risk.protection.minimal_change import (
+    Candidate,
+    Setting,
+    candidates,
+    importance_of,
+    measured,
+    minimal_change,
+    on_frontier,
+    refined,
+)
+from tryst.risk.protection.policy import Policy, check_weights
+from tryst.risk.protection.request import Request
+
+_OTHER_K = (5, 10)
+_NEARLY_OWN = 0.9  # distinct values per record from which a column that is published as it is may identify
+
+
+@dataclass(frozen=True)
+class Protected:
+    """A protected file.
+
+    Parameters
+    ----------
+    frame
+        What is published, in the order of the records.
+    log
+        What was done, without values of records: what `verify` compares the file with.
+    report
+        Risk and utility before and after, the frontier, and the log. It describes the original file too.
+    """
+
+    frame: pl.DataFrame
+    log: dict[str, Any]
+    report: dict[str, Any]
+
+
+def protect(
+    frame: pl.DataFrame,
+    request: Request,
+    generator: np.random.Generator,
+    *,
+    frontier: bool = True,
+    progress: Progress = lambda stage, fraction: None,
+) -> Protected:
+    """Protect a file.
+
+    Parameters
+    ----------
+    frame
+        The records.
+    request
+        What is to be done.
+    generator
+        Of PRAM, swapping and noise. Its seed undoes them: it must stay secret.
+    frontier
+        Make candidates for other limits too, to show what they would cost.
+
+    Raises
+    ------
+    TrystError
+        A name or number of the request that does not fit the file; PARAMETER where no candidate meets the policy.
+    """
+    request.check(frame.columns)
+    if not frame.height:
+        raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
+    original = request.table(frame)
+    weights = None
+    if request.weights is not None:
+        weights = numeric(frame, [request.weights], "--weights")[:, 0]
+        check_weights(weights, frame.height, f"column {request.weights}")
+    progress("risk before", 0.0)
+    plain = Setting(
+        Policy(),
+        request.fraction,
+        importance_of(request.keys, request.importance),
+        weights,
+        fixed=request.fixed(original),
+    )
+    bottom: Node = (0,) * len(request.keys)
+    nothing = np.zeros(original.codes.shape, dtype=bool)
+    before = measured(original, bottom, nothing, plain)
+    codes, changes, kept = perturbed_keys(
+        original, request.methods, strata_of(frame, request.methods.within), generator
+    )
+    table = replace(original, codes=codes)
+    setting = replace(plain, policy=request.policy, unchanged=kept)
+    found = candidates(table, setting, _aims(request.policy) if frontier else (), progress)
+    chosen = minimal_change(found)
+    if chosen is None:
+        raise _unmet(found, request)
+    found.remove(chosen)
+    found.append(chosen := refined(table, setting, chosen))
+    progress("utility", 0.0)
+    numbers, more = changed_numbers(frame, request.methods, generator)
+    published = _published(numbers, request, table, chosen)
+    changes = [*changes, *_key_changes(table, chosen), *more]
+    log = log_of(published, request, table, chosen, changes)
+    report = {
+        "log": log,
+        "before": asdict(before.risk),
+        "after": asdict(chosen.risk),
+        "lost": [
+            {"key": name, "bits": bits, "of": whole, "suppressed": float(share)}
+            for name, bits, whole, share in zip(
+                request.keys, chosen.lost, information(table), chosen.suppressed.mean(axis=0), strict=True
+            )
+        ],
+        "exact": chosen.exact,
+        "frontier": _frontier(table, found, chosen),
+        "utility": utility_of(frame, numbers, request, original, table, chosen),
+        "as_they_are": [c for c in published.columns if c not in request.keys and c not in request.methods.numeric],
+        "identifying": [
+            c
+            for c in published.columns
+            if c not in (*request.keys, *request.methods.numeric)
+            and not published[c].dtype.is_float()
+            and published[c].n_unique() > _NEARLY_OWN * max(frame.height, 20)
+        ],
+    }
+    return Protected(published, log, _plain(report))
+
+
+def _aims(policy: Policy) -> list[Policy]:
+    """Policies beside the one that is given, to show what other limits would cost: a larger k, and k alone."""
+    aims = [replace(policy, k=own) for own in _OTHER_K if policy.k is not None and own > policy.k]
+    return [*aims, *([replace(policy, max_correct_matches=None)] if policy.max_correct_matches else [])]
+
+
+def _unmet(found: Sequence[Candidate], request: Request) -> TrystError:
+    limits = ", ".join(f"{name} {value:g}" for name, value in request.policy.limits.items())
+    nearest = min(found, key=lambda c: (len(c.breaches), c.risk.correct_matches), default=None)
+    got = "no candidate" if nearest is None else f"at best a file that misses {', '.join(nearest.breaches)}"
+    return TrystError(
+        ErrorCode.PARAMETER,
+        f"nothing that was tried meets the policy ({limits})",
+        where="policy",
+        got=got,
+        remedy="allow a higher level in --levels, more suppression, or higher limits",
+    )
+
+
+def _published(frame: pl.DataFrame, request: Request, table: KeyTable, chosen: Candidate) -> pl.DataFrame:
+    """Columns in their order; a key as it was keeps its type, one that is left out is not there."""
+    values = table.values(chosen.node, chosen.suppressed)
+    columns = []
+    for name in frame.columns:
+        if name in request.dropped:
+            continue
+        if name not in request.keys:
+            columns.append(frame[name])
+            continue
+        q = request.keys.index(name)
+        level, height = chosen.node[q], table.heights[q]
+        if level == height:
+            continue
+        own = frame[name]
+        if level == 0 and name not in (*request.methods.pram, *request.methods.swap):
+            hidden = chosen.suppressed[:, q] | (table.codes[:, q] < 0)
+            columns.append(own.to_frame().select(pl.when(pl.Series(~hidden)).then(pl.col(name))).to_series())
+            continue
+        column = pl.Series(name, values[name], dtype=pl.String)
+        columns.append(column.cast(own.dtype) if level == 0 and own.dtype.is_integer() else column)
+    return pl.DataFrame(columns)
+
+
+def _key_changes(table: KeyTable, chosen: Candidate) -> list[Change]:
+    changes = []
+    for q, h in enumerate(table.hierarchies):
+        level, hidden = chosen.node[q], int(chosen.suppressed[:, q].sum())
+        if level == h.height:
+            changes.append(Change(h.name, "left out", {}, len(table.codes)))
+            continue
+        if level:
+            plain = np.array([a == b for a, b in zip(h.levels[0], h.levels[level], strict=True)])
+            moved = int((~plain[table.codes[table.codes[:, q] >= 0, q]]).sum())
+            parameter = {"level": level, "of": h.height, "categories": len(h.labels[level])}
+            changes.append(Change(h.name, "global recoding", parameter, moved))
+        if hidden:
+            changes.append(Change(h.name, "local suppression", {"missing": table.missing}, hidden))
+    return changes
+
+
+def _frontier(table: KeyTable, found: Sequence[Candidate], chosen: Candidate) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "levels": dict(zip(table.names, c.node, strict=True)),
+            "k": c.risk.k,
+            "correct_matches": c.risk.correct_matches,
+            "record_risk": c.risk.record_risk,
+            "bits_lost": sum(c.lost),
+            "suppressed": c.share_suppressed,
+            "breaches": list(c.breaches),
+            "on_frontier": on,
+            "chosen": c is chosen,
+        }
+        for c, on in zip(found, on_frontier(found), strict=True)
+    ]
+    return sorted(rows, key=lambda row: row["bits_lost"])
+
+
+def _plain(value: Any) -> Any:
+    """Ready for JSON: no number that is none."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value

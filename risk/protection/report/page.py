@@ -1,0 +1,65 @@
+"""Put a protection's report into a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tryst.risk.protection.report.charts import frontier_chart, lost_chart
+from tryst.risk.report import rendered
+from tryst.risk.report.page import number, share
+
+_ROWS = (
+    ("combinations", "combinations of key values", False),
+    ("k", "fewest records that agree with a record (k)", False),
+    ("below_2", "unique records", False),
+    ("below_3", "records with which fewer than 3 agree", False),
+    ("below_5", "records with which fewer than 5 agree", False),
+    ("correct_matches", "expected correct matches, as a share of the records", True),
+    ("correct_matches_strict", "the same, if missing values agree with missing values only", True),
+    ("record_risk", "largest chance of a correct match of a record", True),
+    ("dis", "DIS: chance that a unique match is right", True),
+    ("minimal_uniques", "minimal sample uniques", False),
+)
+
+_LIMITS = {
+    "k": "at least {} records agree with each record",
+    "max_correct_matches": "expected correct matches at most {} of the records",
+    "max_record_risk": "no record's chance of a correct match above {}",
+    "max_suppressed": "at most {} of the key values suppressed",
+}
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """The page for the report of `protect`."""
+    rows = [
+        {"words": words, "before": write(report["before"][name]), "after": write(report["after"][name])}
+        for name, words, of_share in _ROWS
+        for write in (share if of_share else number,)
+    ]
+    limits = [_LIMITS[name].format(f"{value:g}") for name, value in report["log"]["policy"].items()]
+    charts = {"lost": lost_chart(report["lost"]), "frontier": frontier_chart(report["frontier"])}
+    changes = [
+        {**change, "words": ", ".join(f"{n} {_words(v)}" for n, v in change["parameter"].items() if v != [])}
+        for change in report["log"]["changes"]
+    ]
+    shown = {
+        "r": report,
+        "risk_rows": rows,
+        "limits": limits,
+        "changes": changes,
+        "charts": charts,
+        "bits": sum(row["bits"] for row in report["lost"]),
+        "of": sum(row["of"] for row in report["lost"]),
+    }
+    return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.4g}"

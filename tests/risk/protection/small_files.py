@@ -1,0 +1,29 @@
+"""A file of invented people to protect."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+
+def people(n: int = 400, seed: int = 1) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, n)
+    sex = rng.choice(["f", "m"], n)
+    town = rng.choice(["leeds", "york", "kent", "dover"], n, p=[0.5, 0.3, 0.15, 0.05])
+    wage = np.round(800 + 12 * age + 150 * (sex == "m") + rng.normal(0, 200, n))
+    return pl.DataFrame(
+        {
+            "id": [f"p{i:04d}" for i in range(n)],
+            "age": age,
+            "sex": sex,
+            "town": pl.Series(town).set(pl.Series(rng.random(n) < 0.02), None),
+            "wage": wage,
+            "bonus": np.round(wage * 0.1 + rng.normal(0, 30, n)),
+            "weight": rng.uniform(5, 40, n).round(1),
+        }
+    )
+
+
+TOWNS = [["leeds", "north"], ["york", "north"], ["kent", "south"], ["dover", "south"]]
+KEYS = ("age", "sex", "town")
