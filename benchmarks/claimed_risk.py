@@ -5,7 +5,8 @@ compared with what everybody's records say. Section *records*: the mean chance o
 for the ten sample uniques of highest risk and for fifths of all sample uniques, beside the true mean of 1/F. Section
 *files*: tau1, tau2 and Pr(CM | UM), their bias as a share of the truth, and how often the 95 % interval holds it, with
 the exact 95 % interval of that. Section *dis*: the interval of DIS over many samples. Section *units*: as *files*,
-where whole households or enterprises are drawn. Populations marked *kept out* played no part in choosing any constant.
+where whole households or enterprises are drawn. Section *crowds*: populations made to mislead. Populations marked *kept
+out* played no part in choosing any constant.
 ``--write`` puts the tables into docs/claimed-risk.md.
 """
 
@@ -29,7 +30,7 @@ from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 
 DOCUMENT = DOCS / "claimed-risk.md"
-SECTIONS = ("records", "files", "dis", "units")
+SECTIONS = ("records", "files", "dis", "units", "crowds")
 STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (EUSILC_P, "6 keys", (0.01, 0.02, 0.05, 0.1)),
     (ADULT, "5 keys", (0.02, 0.05, 0.1)),
@@ -40,8 +41,8 @@ STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
 )
 _FILES = (
     "| population, keys, sample | tau1 | bias | interval holds | tau2 | bias | interval holds | Pr(CM given UM) | bias"
-    " | interval holds | DIS holds |",
-    "|---|---|---|---|---|---|---|---|---|---|---|",
+    " | interval holds | DIS holds | tau2 at most, over the truth | holds |",
+    "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
 )
 _HEADS = {
     "records": (
@@ -51,7 +52,11 @@ _HEADS = {
     ),
     "files": _FILES,
     "units": _FILES,
+    "crowds": _FILES,
 }
+_CROWDS = ((5_000, 2_000, 20, 0.05), (5_000, 500, 100, 0.01), (20_000, 2_000, 100, 0.01))
+"""Combinations of one person, combinations of several, how many those have, and the sampling fraction."""
+
 MEASURES = ("tau1", "tau2", "Pr(CM given UM)")
 
 
@@ -71,6 +76,8 @@ class Claimed:
         Sample uniques.
     dis_holds
         Whether the interval of DIS holds the true Pr(CM | UM).
+    largest
+        The largest tau2 whatever the law, over the truth.
     """
 
     highest: NDArray[np.float64]
@@ -78,6 +85,7 @@ class Claimed:
     measures: NDArray[np.float64]
     uniques: int
     dis_holds: bool
+    largest: float
 
 
 def claimed(
@@ -120,7 +128,7 @@ def claimed(
         [[e.value, e.low, e.high, t] for e, t in zip((risk.tau1, risk.tau2, risk.cm_given_um), truth, strict=True)]
     )
     dis = file_dis(file)
-    return Claimed(highest, fifths, measures, len(F), dis.low <= truth[2] <= dis.high)
+    return Claimed(highest, fifths, measures, len(F), dis.low <= truth[2] <= dis.high, risk.largest.tau2 / truth[1])
 
 
 def records_row(name: str, found: list[Claimed]) -> str:
@@ -148,14 +156,17 @@ def files_row(name: str, found: list[Claimed]) -> str:
             f"{true.mean():.4g} | {100 * bias:+.1f} ± {100 * error:.1f} % | {held((low <= true) & (true <= high))}"
         )
     dis = held(np.array([c.dis_holds for c in found]))
-    return f"| {name} | {' | '.join(parts)} | {dis} |"
+    largest = np.array([c.largest for c in found])
+    return f"| {name} | {' | '.join(parts)} | {dis} | {largest.mean():.2f} | {held(largest >= 1.0)} |"
 
 
 def pooled_row(name: str, found: list[Claimed]) -> str:
     """How often the intervals hold over samples of different populations, which have no common truth."""
     measures = np.array([c.measures for c in found])
     parts = [f" | | {held((m[:, 1] <= m[:, 3]) & (m[:, 3] <= m[:, 2]))}" for m in measures.transpose(1, 0, 2)]
-    return f"| {name} |{' |'.join(parts)} | {held(np.array([c.dis_holds for c in found]))} |"
+    largest = np.array([c.largest for c in found])
+    dis = held(np.array([c.dis_holds for c in found]))
+    return f"| {name} |{' |'.join(parts)} | {dis} | | {held(largest >= 1.0)} |"
 
 
 def held(inside: NDArray[np.bool_]) -> str:
@@ -188,6 +199,20 @@ def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[Publ
             yield population, name, found
 
 
+def crowds(replicates: int, seed: int) -> Iterator[tuple[str, list[Claimed]]]:
+    """Populations of two crowds that no key sets apart: people who are alone, and combinations of many."""
+    for alone, several, size, fraction in _CROWDS:
+        rng = np.random.default_rng((seed, alone, several))
+        levels = 80
+        cells = rng.choice(levels**3, alone + several, replace=False)
+        people = np.repeat(cells, np.where(np.arange(len(cells)) < alone, 1, size))
+        digits = {"a": people // levels**2, "b": people // levels % levels, "c": people % levels}
+        everyone: dict[str, object] = {key: own.astype(str) for key, own in digits.items()}
+        tried = [claimed(everyone, len(people), fraction, (seed, r)) for r in range(replicates)]
+        name = f"{alone:,} people alone, {several:,} combinations of {size}, {100 * fraction:g} %"
+        yield name, [sample for sample in tried if sample is not None]
+
+
 def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
     """The tables' lines by section."""
     lines = {section: list(_HEADS.get(section, ())) for section in sections}
@@ -211,6 +236,9 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
     if "units" in sections:
         for _, name, found in studied(replicates, seed, by_unit=True):
             write("units", files_row(name, found))
+    if "crowds" in sections:
+        for name, found in crowds(replicates, seed):
+            write("crowds", files_row(name, found))
     return lines
 
 

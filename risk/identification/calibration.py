@@ -26,9 +26,12 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.crowding import Crowding, fit_crowding
 from tryst.risk.identification.file_level import Dis
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.largest_tau import LargestTau, largest_tau
 from tryst.risk.identification.neighbours import PREDICTORS, neighbourhood
 
 _DRAWS = 400
+_RESTS = 1.5  # largest tau2 over the end of its interval from which the law decides, and is said to
+_COMPARED = 20  # records up to which the weights of a cell are compared
 _NODES = 64  # of the quadrature for records that are not unique
 
 
@@ -53,8 +56,10 @@ class CalibratedRisk:
         Expected number of correct matches if every sample unique were matched to someone at random who fits.
     cm_given_um
         Pr(CM | UM), n1 / sum of E[F] over the sample uniques: to be compared with DIS.
+    largest
+        The largest tau1 and tau2 that the counts allow, whatever the law.
     level
-        Confidence of the intervals: of the parameters, and of the population behind them.
+        Confidence of the intervals: of the parameters, and of the population behind them, the law taken for granted.
     uniques : ndarray of int64, shape (n_uniques,)
         Numbers of the sample uniques among the records.
     population_unique, correct, expected_population : ndarray of float64, shape (n_uniques,)
@@ -70,6 +75,7 @@ class CalibratedRisk:
     tau1: Estimate
     tau2: Estimate
     cm_given_um: Estimate
+    largest: LargestTau
     level: float
     uniques: NDArray[np.int64] = field(repr=False)
     population_unique: NDArray[np.float64] = field(repr=False)
@@ -90,6 +96,7 @@ class CalibratedRisk:
             "tau1": asdict(self.tau1),
             "tau2": asdict(self.tau2),
             "cm_given_um": asdict(self.cm_given_um),
+            "largest": asdict(self.largest),
             "level": self.level,
             "predictors": self.predictors,
             "converged": self.converged,
@@ -103,6 +110,8 @@ class CalibratedRisk:
         own = self.cm_given_um.value
         if len(self.uniques) and not dis.low <= own <= dis.high:
             found.append(result_warning("calibration_contradicts_dis", own=own, low=dis.low, high=dis.high))
+        if self.largest.tau2 > _RESTS * self.tau2.high:
+            found.append(result_warning("calibration_rests_on_its_law", largest=self.largest.tau2, high=self.tau2.high))
         return found
 
 
@@ -120,8 +129,8 @@ def calibrated_risk(
     file
         The records. Where missing values agree with everything, records have no cell: refused.
     weights : ndarray of float64, shape (n_records,), optional
-        Survey weights, at least 1, where records were not sampled alike: the fraction of a cell is then its records
-        divided by their weights.
+        Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
+        shrunk towards the file's as far as weights differ inside cells.
     level
         Confidence of the intervals.
     seed
@@ -151,7 +160,18 @@ def calibrated_risk(
         share = Estimate(*(3 * (1.0 if len(own) else 0.0,)))
         every = (1.0 / (sizes * np.maximum(1.0, 1.0 / fraction)))[file.of_record]
         return CalibratedRisk(
-            exact, exact, share, level, records, certain, certain, certain, every, dict[str, float](), None
+            exact,
+            exact,
+            share,
+            LargestTau(exact.value, exact.value),
+            level,
+            records,
+            certain,
+            certain,
+            certain,
+            every,
+            dict[str, float](),
+            None,
         )
     units = file.units_of_cells
     law = fit_crowding(neighbourhood(table), units.astype(float), file.lone.astype(float))
@@ -166,11 +186,13 @@ def calibrated_risk(
     tau1, tau2, share = (
         Estimate(v, min(v, float(lo)), max(v, float(hi))) for v, lo, hi in zip(values, low, high, strict=True)
     )
+    largest = largest_tau(units, file.lone.astype(float), mu, c, (1.0 + level) / 2.0, rng)
     coefficients = {PREDICTORS[v]: float(b) for v, b in zip(law.used, law.parameters[1:], strict=False)}
     return CalibratedRisk(
         tau1,
         tau2,
         share,
+        largest,
         level,
         records,
         alone[place],
@@ -261,4 +283,24 @@ def _fractions(file: KeyFile, weights: NDArray[np.float64] | None) -> NDArray[np
             "each record needs a survey weight of at least 1: the number of people it stands for",
             where="weights",
         )
-    return file.counts / np.bincount(file.of_record, given, len(file.cells))
+    outside, cell, f = given - 1.0, file.of_record, file.counts
+    mean = float(outside.mean())
+    own = np.bincount(cell, outside, len(f)) / f
+    alike = _likeness(np.log(given), cell, f)
+    trust = f * alike / (f * alike + 1.0 - alike) if alike < 1.0 else np.ones(len(f))
+    return np.asarray(1.0 / (1.0 + mean + trust * (own - mean)), dtype=np.float64)
+
+
+def _likeness(logs: NDArray[np.float64], cell: NDArray[np.int64], f: NDArray[np.int64]) -> float:
+    """How alike the weights inside a cell are: the correlation of two records' logarithms; 1 where none vary.
+
+    A cell of few records whose weights differ inside cells says little of the people it stands for.
+    """
+    off = logs - logs.mean()
+    total, square = np.bincount(cell, off, len(f)), np.bincount(cell, off * off, len(f))
+    several = (f >= 2) & (f <= _COMPARED)
+    spread = float(square[several].sum())
+    if spread <= 1e-12:
+        return 1.0
+    together = ((total[several] ** 2 - square[several]) / (f[several] - 1)).sum()
+    return float(np.clip(together / spread, 0.0, 1.0))

@@ -89,7 +89,7 @@ def assess(
         "missing": file.missing,
     }
     progress("file measures", 0.0)
-    _counted(file, found)
+    _counted(file, found, weights)
     progress("special uniques", 0.0)
     maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
     special = BothScores.of(file, maximum)
@@ -129,9 +129,9 @@ def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
         return None
 
 
-def _counted(file: KeyFile, found: dict[str, Any]) -> None:
+def _counted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> None:
     """Measures from counts, and the strategies where the population is known."""
-    measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file))
+    measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
     if measures is None:
         return
     dis = measures.dis
@@ -165,9 +165,10 @@ def _counted(file: KeyFile, found: dict[str, Any]) -> None:
 def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
     risk = calibrated_risk(file, weights=weights, seed=seed)
     found["calibrated"] = risk.summary()
-    found["warnings"] += risk.warnings(file_dis(file))
+    found["warnings"] += risk.warnings(file_dis(file, weights=weights))
     for words, e in ((wording.CALIBRATED_TAU1, risk.tau1), (wording.CALIBRATED_TAU2, risk.tau2)):
         found["measures"].append(entry(words, e.value, (e.low, e.high)))
+    found["measures"].append(entry(wording.LARGEST_TAU2, risk.largest.tau2))
     return risk
 
 

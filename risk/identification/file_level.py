@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -82,33 +84,70 @@ def dis(n1: float, n2: float, n3: float, fraction: float, level: float = 0.95) -
         raise TrystError(ErrorCode.PARAMETER, "numbers of combinations cannot be negative", where="n1, n2, n3")
     if not 0.0 < level < 1.0:
         raise TrystError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
-    if n1 == 0:
-        return Dis(0.0, 0.0, 0.0, level, 0, n2)
     c = (1.0 - fraction) / fraction
-    if c == 0.0:
-        return Dis(1.0, 1.0, 1.0, level, int(n1), n2)
-    if n2 == 0:
+    return _by_company(n1, _Company(n2, c * n2, c * c * n2, c * c * n3, c), level)
+
+
+@dataclass(frozen=True)
+class _Company:
+    """What the combinations of two and of three records say of people outside the sample.
+
+    Parameters
+    ----------
+    pairs
+        Combinations of two records.
+    total, square
+        Sum and sum of squares, over the pairs, of c: the people outside for each in the sample.
+    square_of_three
+        Sum of the squares of c over the combinations of three records.
+    typical
+        c of a sample unique.
+    """
+
+    pairs: float
+    total: float
+    square: float
+    square_of_three: float
+    typical: float
+
+
+def _by_company(n1: float, found: _Company, level: float) -> Dis:
+    if n1 == 0:
+        return Dis(0.0, 0.0, 0.0, level, 0, found.pairs)
+    if found.typical == 0.0:
+        return Dis(1.0, 1.0, 1.0, level, int(n1), found.pairs)
+    if found.total == 0.0:
         maximum = -math.log(1.0 - level)  # the mean of a Poisson count that is 0 with probability 1 - level
-        return Dis(1.0, n1 / (n1 + 2.0 * c * maximum), 1.0, level, int(n1), 0.0)
-    S = 2.0 * c * n2
-    value = n1 / (n1 + S)
-    spread = float(ndtri(0.5 + level / 2.0)) * math.sqrt(1.0 / n2 + (S + 6.0 * c * c * n3) / S**2)
+        return Dis(1.0, n1 / (n1 + 2.0 * found.typical * maximum), 1.0, level, int(n1), 0.0)
+    S = 2.0 * found.total
+    variance = found.square / found.total**2 + (S + 6.0 * found.square_of_three) / S**2
+    spread = float(ndtri(0.5 + level / 2.0)) * math.sqrt(variance)
     logit = math.log(n1 / S)
-    return Dis(value, _expit(logit - spread), _expit(logit + spread), level, int(n1), n2)
+    return Dis(n1 / (n1 + S), _expit(logit - spread), _expit(logit + spread), level, int(n1), found.pairs)
 
 
-def file_dis(file: KeyFile, level: float = 0.95) -> Dis:
+def file_dis(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | None = None) -> Dis:
     """DIS of a file.
 
     Where missing values agree with everything, n_r is a rth of the records with frequency r. Where units were sampled
-    whole it is a rth of the records that are alone of their unit in a combination of r units.
+    whole it is a rth of the records that are alone of their unit in a combination of r units. With weights (the people
+    each record stands for) each combination has the people outside that its own weights lead to expect.
     """
-    if file.units is not None:
-        n1, n2, n3 = (float(file.lone[file.units_of_cells == r].sum()) / r for r in (1, 2, 3))
-        n1 = float(len(file.uniques))
+    if file.units is None:
+        own, number = file.counts.astype(np.float64), file.sizes
     else:
-        n1, n2, n3 = (float(file.counts[file.sizes == r].sum()) / r for r in (1, 2, 3))
-    return dis(n1, n2, n3, file.fraction, level)
+        own, number = file.lone.astype(np.float64), file.units_of_cells
+    n1, n2, n3 = (float(own[number == r].sum()) / r for r in (1, 2, 3))
+    if file.units is not None:
+        n1 = float(len(file.uniques))
+    if weights is None:
+        return dis(n1, n2, n3, file.fraction, level)
+    c = np.maximum(np.bincount(file.of_record, weights, len(file.cells)) / file.counts - 1.0, 0.0)
+    parts = [(c[number == r], own[number == r] / r) for r in (1, 2, 3)]
+    (c1, w1), (c2, w2), (c3, w3) = parts
+    typical = float((c1 * w1).sum() / w1.sum()) if len(c1) else 0.0
+    found = _Company(n2, float((c2 * w2).sum()), float((c2**2 * w2).sum()), float((c3**2 * w3).sum()), typical)
+    return _by_company(n1, found, level)
 
 
 @dataclass(frozen=True)
@@ -146,9 +185,12 @@ class FileMeasures:
     cm_given_su: float | None = None
 
 
-def file_measures(file: KeyFile, level: float = 0.95) -> FileMeasures:
-    """All file measures. A file without sample uniques has 0 for those that condition on them (T11 chapter 5)."""
-    estimate = file_dis(file, level)
+def file_measures(file: KeyFile, level: float = 0.95, weights: NDArray[np.float64] | None = None) -> FileMeasures:
+    """All file measures, DIS by the weights where they are given.
+
+    A file without sample uniques has 0 for those that condition on them (T11 chapter 5).
+    """
+    estimate = file_dis(file, level, weights)
     own = file.sizes == 1
     n_uniques = int(file.counts[own].sum())
     F, cells, counts = file.population_sizes, file.population_cells, file.population_counts

@@ -34,7 +34,9 @@ def neighbourhood(table: SparseCounts) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (n_cells, 4)
-        In the order of `PREDICTORS`; counts have 1/2 added before the logarithm is taken.
+        In the order of `PREDICTORS`; counts have 1/2 added before the logarithm is taken. Records that differ in every
+        key are no predictor (with the others they would give the cell's own count away): with two keys or one, that
+        column is the same for all cells.
 
     Notes
     -----
@@ -50,12 +52,14 @@ def neighbourhood(table: SparseCounts) -> NDArray[np.float64]:
     K = len(table.levels)
     others = range(K)
     single = [_others(table, [k]) for k in others]
-    one = np.sum([_others(table, [q for q in others if q != k]) for k in others], axis=0)
-    two = np.zeros(len(table.cells))
-    for k, m in combinations(others, 2):
-        two += _others(table, [q for q in others if q not in (k, m)])
-    two -= (K - 1) * one
-    independence = np.sum([_log(c) for c in single], axis=0) - (K - 1) * np.log(table.total)
+    one, two = np.zeros(len(table.cells)), np.zeros(len(table.cells))
+    if K > 1:
+        one = np.sum([_others(table, [q for q in others if q != k]) for k in others], axis=0)
+    if K > 2:
+        for k, m in combinations(others, 2):
+            two += _others(table, [q for q in others if q not in (k, m)])
+        two -= (K - 1) * one
+    independence = np.sum([_log(c) for c in single], axis=0) - (K - 1) * _log(table.total - table.counts)
     return np.stack([independence, _tree(table, single), _log(one), _log(two)], axis=1)
 
 
@@ -68,7 +72,7 @@ def _tree(table: SparseCounts, single: list[NDArray[np.float64]]) -> NDArray[np.
         for (k, m), c in pairs.items()
     }
     joined = list(range(K))
-    mean = np.sum([_log(c) for c in single], axis=0) - (K - 1) * np.log(table.total)
+    mean = np.sum([_log(c) for c in single], axis=0) - (K - 1) * np.log(table.total)  # the total cancels
     for k, m in sorted(information, key=lambda pair: -information[pair]):
         if joined[k] != joined[m]:
             mean = mean + _log(pairs[k, m]) + np.log(table.total) - _log(single[k]) - _log(single[m])
@@ -78,8 +82,6 @@ def _tree(table: SparseCounts, single: list[NDArray[np.float64]]) -> NDArray[np.
 
 def _others(table: SparseCounts, kept: list[int]) -> NDArray[np.float64]:
     """Records that agree with each cell on the kept variables and are not of the cell itself."""
-    if not kept:
-        return np.full(len(table.cells), table.total) - table.counts
     _, group = distinct_rows(table.cells[:, kept], [table.levels[v] for v in kept])
     return np.bincount(group, weights=table.counts)[group] - table.counts
 

@@ -74,6 +74,13 @@ CALIBRATED_TAU2 = Words(
     "Tries every unique record once, against a register of the population.",
     _COARSER,
 )
+LARGEST_TAU2 = Words(
+    "tau2, at most",
+    "The most correct matches that the numbers of combinations of one, two and three records allow, whatever law the"
+    " people behind them follow.",
+    "Knows what no key tells: which common combinations hide people who are alone.",
+    _COARSER,
+)
 BAYESIAN = Words(
     "Pr(CM), modelled",
     "Mean chance of a correct match of a record taken at random, averaged over decomposable models.",

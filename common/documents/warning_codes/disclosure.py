@@ -148,6 +148,13 @@ IDENTIFICATION = (
         remedy="Rely on DIS and its interval; read the risk of single records as an order, not as chances.",
     ),
     WarningCode(
+        code="calibration_rests_on_its_law",
+        severity="note",
+        meaning="The calibrated risk depends on a law of which the sample says little.",
+        text="Whatever the law, tau2 could be up to {largest:.4g}; the interval, to {high:.4g}, takes a gamma law.",
+        remedy="Where people who are alone may hide among common combinations, rely on the larger number.",
+    ),
+    WarningCode(
         code="chains_not_converged",
         severity="warning",
         meaning="The Markov chains over decomposable models disagree.",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, linprog
 from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
@@ -18,6 +18,7 @@ from tryst.risk.identification.calibration import calibrated_risk, expected_reci
 from tryst.risk.identification.crowding import COUNTED, _likelihood, fit_crowding
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.largest_tau import greatest_means
 from tryst.risk.identification.neighbours import neighbourhood
 from tryst.risk.models.counts import SparseCounts
 
@@ -37,11 +38,11 @@ def test_the_neighbourhood_counts_the_other_records(n_keys, seed):
     for j, cell in enumerate(table.cells):
         differ = (records != cell).sum(axis=1)
         one, two = (differ == 1).sum(), (differ == 2).sum()
-        assert found[j, 2] == pytest.approx(np.log(one + 0.5))
-        assert found[j, 3] == pytest.approx(np.log(two + 0.5))
+        assert found[j, 2] == pytest.approx(np.log((one if n_keys > 1 else 0) + 0.5))
+        assert found[j, 3] == pytest.approx(np.log((two if n_keys > 2 else 0) + 0.5))
         apart = records[differ > 0]
         each = [np.log((apart[:, k] == cell[k]).sum() + 0.5) for k in range(n_keys)]
-        assert found[j, 0] == pytest.approx(sum(each) - (n_keys - 1) * np.log(len(records)))
+        assert found[j, 0] == pytest.approx(sum(each) - (n_keys - 1) * np.log(len(apart) + 0.5))
 
 
 def test_the_tree_is_the_one_of_greatest_information():
@@ -155,6 +156,69 @@ def test_units_of_a_cell_and_records_alone_of_theirs():
     file = replace(KeyFile.from_columns(columns, 0.1), units=np.array([7, 7, 8, 9, 9, 9]))
     assert file.units_of_cells.tolist() == [2, 1, 1]
     assert file.lone.tolist() == [1, 0, 1]
+
+
+@given(st.floats(0.01, 3.0), st.floats(1.0, 30.0), st.floats(0.1, 99.0))
+def test_the_greatest_means_are_those_of_a_linear_programme(m1, ratio, c):
+    m2 = ratio * m1 * m1
+    found = [float(v[0]) for v in greatest_means(np.array([m1]), np.array([m2]), c)]
+    nu = np.unique(np.concatenate([np.linspace(0, 3 * m2 / m1, 400), [m2 / m1]]))
+    moments = np.stack([np.ones_like(nu), nu, nu * nu])
+    x = np.maximum(c * nu, 1e-12)
+    for value, h in zip(found, (np.exp(-x), -np.expm1(-x) / x), strict=True):
+        best = linprog(-h, A_eq=moments, b_eq=[1.0, m1, m2], bounds=(0, None))
+        assert value == pytest.approx(-best.fun, rel=1e-5, abs=1e-7)
+
+
+def test_where_two_crowds_look_alike_the_largest_tau_holds_and_the_interval_does_not():
+    sizes = np.concatenate([np.ones(5_000, dtype=int), np.full(2_000, 20)])
+    keys = np.random.default_rng(2).integers(0, 40, (len(sizes), 3))
+    keys, first = np.unique(keys, axis=0, return_index=True)
+    people = np.repeat(np.arange(len(keys)), sizes[first])
+    everyone = {name: keys[people, q].astype(str) for q, name in enumerate("abc")}
+    chosen = np.random.default_rng(3).choice(len(people), round(0.05 * len(people)), replace=False)
+    file = KeyFile.from_columns({k: v[chosen] for k, v in everyone.items()}, population=everyone)
+    risk = calibrated_risk(file)
+    true = (1.0 / file.population_sizes[file.of_record[risk.uniques]]).sum()
+    assert risk.tau2.high < 0.7 * true
+    assert risk.largest.tau2 > 0.9 * true
+    assert "calibration_rests_on_its_law" in {w.code for w in risk.warnings(file_dis(file))}
+
+
+@pytest.mark.parametrize("n_keys", [1, 2])
+def test_few_keys_do_not_give_the_own_count_away(n_keys):
+    rng = np.random.default_rng(8)
+    people = rng.choice(3_000, 60_000, p=rng.dirichlet(np.full(3_000, 0.5)))
+    columns = {"postcode": people.astype(str), "sex": rng.integers(0, 2, len(people)).astype(str)}
+    everyone = dict(list(columns.items())[:n_keys])
+    chosen = rng.choice(len(people), 3_000, replace=False)
+    file = KeyFile.from_columns({k: v[chosen] for k, v in everyone.items()}, population=everyone)
+    risk = calibrated_risk(file)
+    true = (1.0 / file.population_sizes[file.of_record[risk.uniques]]).sum()
+    assert risk.tau2.low < true < risk.tau2.high
+    assert risk.tau2.value == pytest.approx(true, rel=0.4)
+
+
+def test_unequal_weights_enter_dis_and_the_calibrated_risk():
+    everyone = EUSILC_P.key_columns("6 keys")
+    rng = np.random.default_rng(6)
+    share = np.where(everyone["citizenship"].to_numpy() == "1", 0.03, 0.3)
+    chosen = np.flatnonzero(rng.random(len(share)) < share)
+    file = KeyFile.from_columns(everyone[chosen].to_dict(), population=everyone.to_dict())
+    F = file.population_sizes[file.of_record[file.uniques]]
+    plain, weighted = file_dis(file), file_dis(file, weights=1.0 / share[chosen])
+    assert plain.low > len(F) / F.sum()
+    assert weighted.low < len(F) / F.sum() < weighted.high
+    risk = calibrated_risk(file, weights=1.0 / share[chosen])
+    assert risk.tau2.low < (1.0 / F).sum() < risk.tau2.high
+    assert not risk.warnings(weighted)
+
+
+def test_equal_weights_are_a_fraction_for_dis_too():
+    file = sample_of(EUSILC_P, "6 keys", 0.02, 1)
+    plain, weighted = file_dis(file), file_dis(file, weights=np.full(file.n_records, 1.0 / file.fraction))
+    assert weighted.value == pytest.approx(plain.value)
+    assert (weighted.low, weighted.high) == pytest.approx((plain.low, plain.high))
 
 
 def test_where_everybody_is_in_the_file_every_unique_is_certain():
