@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._latent_views import Case, Run
-from tryst.carole.engine.reported_joint import reported_joint
+from tryst.carole.engine.latent.reported_joint import reported_joint
 from tryst.common.parties import Side
 from tryst.common.specification import ReleaseSpec, Requested
 from tryst.coordinator.demonstration.people.insured import KEY

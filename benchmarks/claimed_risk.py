@@ -27,7 +27,7 @@ from benchmarks._claimed_combined import ERRORS, SPLITS, run
 from benchmarks._claimed_dis import SAMPLES, dis_coverages, dis_table
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
-from tryst.risk.identification.calibration import calibrated_risk
+from tryst.risk.identification.calibration.records import calibrated_risk
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 

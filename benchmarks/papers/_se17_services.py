@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks._in_process import KEY, MEMORY
 from benchmarks.papers.se17 import ALICE, BOB, KEYS, PRECISION, Files
 from tryst.carole.engine import Resources, link
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import expected_precision_recall

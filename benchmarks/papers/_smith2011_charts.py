@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.papers.smith2011 import METHODS, SERIES, Scored, interval
-from tryst.risk.identification.rank_plots import logit_rank_plot
+from tryst.risk.identification.assessment.rank_plots import logit_rank_plot
 from tryst.risk.report.drawing import draw
 from tryst.risk.report.palette import GREY, INK, OCHRE, PAPER, RUST, SOFT, TEAL
 

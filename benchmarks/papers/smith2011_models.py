@@ -20,8 +20,8 @@ from benchmarks.papers._census import EIGHT, SIXTEEN, TWELVE, Census, census
 from benchmarks.papers._smith2011_printed import COUNT_BANDS
 from benchmarks.papers.smith2011 import NORTH_WEST, THESIS_ANNEALING, THESIS_CHAPTER_8
 from tryst.risk.identification import KeyFile
-from tryst.risk.identification.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.rank_plots import auc
+from tryst.risk.identification.assessment.rank_plots import auc
+from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from tryst.risk.identification.strategies import Frequencies
 from tryst.risk.models import GammaPrior, HyperDirichlet, SearchResult, anneal, mc3, mc3_with_precision
 

@@ -18,8 +18,8 @@ from benchmarks._public_populations import PUBLIC_POPULATIONS, PublicPopulation
 from benchmarks.papers._census import FIVE, LEVELS, census
 from benchmarks.papers.smith2011 import NOTIONAL, interval
 from tryst.risk.identification import Attack, Frequencies, KeyFile, attacks
-from tryst.risk.identification.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.model_attacks import best_cells
+from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from tryst.risk.identification.matching.model_attacks import best_cells
 from tryst.risk.models import GammaPrior
 from tryst.risk.models.counts import total_by_row
 

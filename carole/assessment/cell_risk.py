@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
 from tryst.risk.identification.coding import tally
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear import LogLinearRisk
-from tryst.risk.identification.model_choice import choose_model
-from tryst.risk.identification.population_law import expected_reciprocal
-from tryst.risk.identification.recoding import Recoding, recoded
+from tryst.risk.identification.loglinear.model_choice import choose_model
+from tryst.risk.identification.loglinear.risk import LogLinearRisk
+from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, bayesian_matching, fit_models
+from tryst.risk.identification.matching.population_law import expected_reciprocal
+from tryst.risk.identification.matching.recoding import Recoding, recoded
 from tryst.risk.models.counts import distinct_rows
 
 EXACT_KEYS = 6

@@ -31,8 +31,8 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import Fractions
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.suda import largest_within, minimal_uniques
-from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
+from tryst.risk.identification.special_uniques.suda import largest_within, minimal_uniques
+from tryst.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
 
 _ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are searched for
 _MAX_SIZE = 4

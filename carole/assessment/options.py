@@ -18,8 +18,8 @@ from tryst.carole.assessment.publication import recovery
 from tryst.carole.assessment.true_links import Rows
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.recoding import Recoding
-from tryst.risk.identification.recoding_search import minimal_recoding
+from tryst.risk.identification.matching.recoding import Recoding
+from tryst.risk.identification.matching.recoding_search import minimal_recoding
 
 _FEW = 0.05
 """Share of the records under which a category is rare."""

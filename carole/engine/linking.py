@@ -15,7 +15,7 @@ from tryst.carole.engine.clusters import both_persons, with_entities
 from tryst.carole.engine.conclusion import conclude
 from tryst.carole.engine.decoy_pairs import decoys_of_files, records_and_decoys
 from tryst.carole.engine.duplicates import copies
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.resources import Resources

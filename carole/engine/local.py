@@ -24,9 +24,9 @@ from tryst.carole.engine.check_agreement import CheckAgreement, strangers
 from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.decoy_pairs import WeightedPairs
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent import extended
-from tryst.carole.engine.latent_values import values_of
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.step import extended
+from tryst.carole.engine.latent.values import values_of
 from tryst.carole.engine.linkage_input import BothSets, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.outside_blocks import sample_outside_blocks, selected_outside

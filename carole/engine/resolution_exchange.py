@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import GROUP, CodedLinks, coded_links
-from tryst.carole.engine.latent_resolved import resolved_with_values
+from tryst.carole.engine.latent.reported_joint import of_few_links, reported_joint
+from tryst.carole.engine.latent.resolved import resolved_with_values
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.reported_joint import of_few_links, reported_joint
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result
 from tryst.carole.engine.resolved_handles import by_appearance, checked_codes, checked_handles, checked_values

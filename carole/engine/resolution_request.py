@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.archive import Arrays, array_of, malformed, packed, unpacked
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.check_agreement import CheckAgreement
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.unlinkable import FieldsPresent
 from tryst.carole.fellegi_sunter import PatternCounts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.engine.effect_of_values import LatentEffect
+from tryst.carole.engine.latent.effect_of_values import LatentEffect
 from tryst.carole.evaluation.quality_estimate import QualityEstimate
 from tryst.carole.fellegi_sunter import BlockingRecall, FittedScheme, Model
 from tryst.carole.fellegi_sunter.entities import Entities

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.engine.coded_links import PRECISION_DIGITS
-from tryst.carole.engine.effect_of_values import LatentEffect
 from tryst.carole.engine.insights import examples, shown_threshold, thresholds, unlinkable
+from tryst.carole.engine.latent.effect_of_values import LatentEffect
 from tryst.carole.engine.model_section import floats, model_section
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.probability_classes import FEWEST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.carole.engine.latent_values import check_variables
+from tryst.carole.engine.latent.values import check_variables
 from tryst.carole.engine.linkage_input import BothSets
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check

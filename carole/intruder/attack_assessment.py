@@ -12,7 +12,7 @@ from tryst.carole.intruder.attack import Suspicions, extended_attack, fellegi_su
 from tryst.carole.intruder.dummies import Kind, with_dummies
 from tryst.carole.intruder.files import AttackedFiles
 from tryst.common.documents.result_warning import by_severity
-from tryst.risk.identification.claims import Claims, claim_best_of_each, claim_most_probable
+from tryst.risk.identification.matching.claims import Claims, claim_best_of_each, claim_most_probable
 
 Intruder = Callable[[AttackedFiles], Suspicions]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.store import Store
 from tryst.common.parties import Side

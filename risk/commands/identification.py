@@ -72,13 +72,13 @@ def identify(
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
     from tryst.risk.commands.identification_lines import result_lines
-    from tryst.risk.identification.bayesian_matching import METHODS
-    from tryst.risk.identification.file_assessment import assess
-    from tryst.risk.identification.misclassification_matrices import Perturbation
+    from tryst.risk.identification.assessment.file_assessment import assess
+    from tryst.risk.identification.assessment.scenarios import check_changed, check_key_sets, compared
+    from tryst.risk.identification.matching.bayesian_matching import METHODS
+    from tryst.risk.identification.misclassification.matrices import Perturbation
+    from tryst.risk.identification.misclassification.theta_reader import read_theta
     from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
-    from tryst.risk.identification.scenarios import check_changed, check_key_sets, compared
     from tryst.risk.identification.survey_weights import implied_fraction
-    from tryst.risk.identification.theta_reader import read_theta
     from tryst.risk.records import chosen_values
 
     if out is not None:  # imported before anything is computed: charts are an extra

@@ -14,16 +14,16 @@ its kin, risk by survey weights, of households, of perturbed numbers; `scenarios
 `relative_risk`, `recoding_search`) what would lower it.
 """
 
-from tryst.risk.identification.calibration import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
 from tryst.risk.identification.file_level import Dis, FileMeasures, dis, file_dis, file_measures
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.loglinear import LogLinearRisk, log_linear_risk
-from tryst.risk.identification.misclassification import MisclassificationRisk, misclassification_risk
-from tryst.risk.identification.model_choice import ModelChoice, choose_model
-from tryst.risk.identification.perturbation import swapping_matrix
+from tryst.risk.identification.loglinear.model_choice import ModelChoice, choose_model
+from tryst.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
+from tryst.risk.identification.misclassification.perturbation import swapping_matrix
+from tryst.risk.identification.misclassification.risk import MisclassificationRisk, misclassification_risk
+from tryst.risk.identification.special_uniques.suda import MinimalUniques, minimal_uniques
+from tryst.risk.identification.special_uniques.suda_ranking import SudaScores, suda_scores
 from tryst.risk.identification.strategies import Attack, Frequencies, Strategy, attack, attacks, thesis_strategies
-from tryst.risk.identification.suda import MinimalUniques, minimal_uniques
-from tryst.risk.identification.suda_ranking import SudaScores, suda_scores
 
 __all__ = [
     "Attack",

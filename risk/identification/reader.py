@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.beside_keys import BesideKeys
+from tryst.risk.identification.assessment.beside_keys import BesideKeys
 from tryst.risk.identification.coding import Missing, coded
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.survey_weights import Weights, check_weights

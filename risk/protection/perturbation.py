@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.coding import Counts
-from tryst.risk.identification.perturbation import check_matrix
+from tryst.risk.identification.misclassification.perturbation import check_matrix
 
 Values = NDArray[np.int32]
 

@@ -14,7 +14,7 @@ from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.missing_agreement import agreeing
-from tryst.risk.identification.suda import minimal_uniques
+from tryst.risk.identification.special_uniques.suda import minimal_uniques
 
 _ALL_SIZES = 10  # keys up to which minimal sample uniques of all sizes are counted, as in the assessment
 

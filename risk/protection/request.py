@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.bayesian_matching import bayesian_matching, fit_models
 from tryst.risk.identification.coding import Missing
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.recoding_search import minimal_recoding
+from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from tryst.risk.identification.matching.recoding_search import minimal_recoding
 from tryst.risk.protection.hierarchies import (
     Hierarchy,
     default_hierarchy,

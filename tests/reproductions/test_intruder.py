@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.intruder import SE17, attacked, interval
 from tryst.carole.intruder import fellegi_sunter_attack
-from tryst.risk.identification.claims import claim_most_probable
+from tryst.risk.identification.matching.claims import claim_most_probable
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from tryst.carole.assessment.options import _effect, _recodings
 from tryst.carole.assessment.publication import recovery
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
 from tryst.risk.attribution.microdata import attributions, classes, l_diversity
-from tryst.risk.identification.recoding import Recoding
+from tryst.risk.identification.matching.recoding import Recoding
 
 
 def policy(**changes: object) -> AssessmentSpec:

@@ -18,7 +18,7 @@ from tryst.carole.assessment.memory import left_for_uniques, needed, needed_by_j
 from tryst.carole.engine.resources import Resources
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import suda
-from tryst.risk.identification.suda import largest_within
+from tryst.risk.identification.special_uniques.suda import largest_within
 
 RUN = "r" * 32
 

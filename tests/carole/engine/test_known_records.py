@@ -14,9 +14,9 @@ import pytest
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, SPEC, Insured, compared
 from tryst.carole.engine import link
 from tryst.carole.engine.archive import packed, unpacked
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent_priors import with_beliefs
-from tryst.carole.engine.latent_values import values_of
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.priors import with_beliefs
+from tryst.carole.engine.latent.values import values_of
 from tryst.carole.engine.plan_parts import LatentPlan, VariablePlan
 from tryst.carole.engine.result import Linkage
 from tryst.carole.extended_latent import ExtendedSettings

@@ -10,7 +10,7 @@ import pytest
 
 from tryst.carole.engine import LinkagePlan, Resources, link
 from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.latent_values import values_of
+from tryst.carole.engine.latent.values import values_of
 from tryst.carole.engine.local import Run
 from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.result import Linkage
@@ -138,7 +138,7 @@ def test_groups_of_pairs_are_explained_and_no_single_pair(insured: Insured, link
 
 
 def test_an_explanation_adds_up_to_the_weight(insured: Insured, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tryst.carole.engine.latent_report.MAX_EXPLAINED", 10_000)
+    monkeypatch.setattr("tryst.carole.engine.latent.report.MAX_EXPLAINED", 10_000)
     linkage = insured.linked(SMALL)
     assert linkage.latent is not None
     mean = linkage.pairs.weight[linkage.links].mean() + np.log2(linkage.model.p / (1 - linkage.model.p))

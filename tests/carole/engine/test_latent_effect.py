@@ -8,8 +8,7 @@ import pytest
 from benchmarks.latent_rehearsal import SPEC, files
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine import latent_effect as module
-from tryst.carole.engine.effect_of_values import LatentEffect
-from tryst.carole.engine.latent_effect import (
+from tryst.carole.engine.latent.effect import (
     FEWEST_LINKS,
     GROUPS,
     GroupedCliques,
@@ -18,6 +17,7 @@ from tryst.carole.engine.latent_effect import (
     pair_records,
     replicated_divergences,
 )
+from tryst.carole.engine.latent.effect_of_values import LatentEffect
 from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.result import ScoredPairs
 from tryst.carole.engine.run_documents import findings

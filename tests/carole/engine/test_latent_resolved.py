@@ -13,8 +13,8 @@ from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, com
 from tryst.carole.engine import LinkagePlan, latent_refit, link, local
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
-from tryst.carole.engine.known_records import NOTHING_KNOWN, KnownRecords
-from tryst.carole.engine.latent_values import values_of
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.latent.values import values_of
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.carole.engine.test_latent import PLAN, Insured
 from tests.carole.engine.test_latent_resolved import compared, quiet
 from tryst.carole.engine.coded_links import GROUP
-from tryst.carole.engine.reported_joint import of_few_links, reported_joint
+from tryst.carole.engine.latent.reported_joint import of_few_links, reported_joint
 from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.common.specification import ReleaseSpec, Specification

@@ -15,7 +15,7 @@ from tryst.carole.intruder import AttackedFiles, assess, extended_attack, felleg
 from tryst.carole.intruder.attack import FLOOR
 from tryst.carole.intruder.pairs import AllPairs
 from tryst.common.errors import TrystError
-from tryst.risk.identification.claims import claim_best_of_each
+from tryst.risk.identification.matching.claims import claim_best_of_each
 
 FILES = attacked(400, 1)
 

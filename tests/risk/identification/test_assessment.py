@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
-from tryst.risk.identification.file_assessment import assess
-from tryst.risk.identification.misclassification_matrices import Perturbation
+from tryst.risk.identification.assessment.file_assessment import assess
+from tryst.risk.identification.misclassification.matrices import Perturbation
 from tryst.risk.identification.reader import read_key_file, read_weights
 from tryst.risk.identification.report import render
 
@@ -137,7 +137,7 @@ def test_a_swapped_file_beside_its_population(files, tmp_path):
 
 
 def test_levels_are_merged_in_a_long_search_only_when_asked_for(files, monkeypatch):
-    monkeypatch.setattr("tryst.risk.identification.risk_reduction._EFFORT", 10)
+    monkeypatch.setattr("tryst.risk.identification.matching.risk_reduction._EFFORT", 10)
     file = read_key_file(files / "sample.csv", KEYS, 0.1)
     found = assess(file)
     assert found["left_out"] == []

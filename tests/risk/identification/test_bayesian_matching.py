@@ -12,8 +12,8 @@ from tests.risk.identification import definition
 from tests.risk.identification.small_files import sampled_file
 from tryst.common.errors import TrystError
 from tryst.risk.identification import KeyFile, dis
-from tryst.risk.identification.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
-from tryst.risk.identification.model_attacks import attack_on, best_cells, cost_matched
+from tryst.risk.identification.matching.bayesian_matching import METHODS, FittedModels, bayesian_matching, fit_models
+from tryst.risk.identification.matching.model_attacks import attack_on, best_cells, cost_matched
 from tryst.risk.models import (
     GammaPrior,
     HyperDirichlet,

@@ -14,12 +14,12 @@ from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
-from tryst.risk.identification.calibration import calibrated_risk, expected_reciprocal_with_company
-from tryst.risk.identification.crowding import COUNTED, _likelihood, fit_crowding
+from tryst.risk.identification.calibration.crowding import COUNTED, _likelihood, fit_crowding
+from tryst.risk.identification.calibration.largest_tau import greatest_means
+from tryst.risk.identification.calibration.neighbours import neighbourhood
+from tryst.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.identification.largest_tau import greatest_means
-from tryst.risk.identification.neighbours import neighbourhood
 from tryst.risk.models.counts import SparseCounts
 
 

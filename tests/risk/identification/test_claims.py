@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tryst.common.errors import TrystError
-from tryst.risk.identification.claims import claim_best_of_each, claim_most_probable
+from tryst.risk.identification.matching.claims import claim_best_of_each, claim_most_probable
 
 pairs = st.lists(
     st.tuples(st.integers(0, 4), st.sampled_from([0.1, 0.3, 0.5, 0.9]), st.booleans()), min_size=1, max_size=30

@@ -13,8 +13,8 @@ from scipy.integrate import quad
 from scipy.stats import gamma, poisson
 
 from tryst.risk.identification import KeyFile, log_linear_risk
-from tryst.risk.identification.closed_form import ClosedForm, Margins, graph_of
-from tryst.risk.identification.criterion import (
+from tryst.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
+from tryst.risk.identification.loglinear.criterion import (
     averaged_h1,
     averaged_h2,
     coefficients,
@@ -23,10 +23,10 @@ from tryst.risk.identification.criterion import (
     minimum_error,
     second_moment,
 )
-from tryst.risk.identification.decomposable_path import cliques_of, decomposable_path
-from tryst.risk.identification.fitting import fit_margins
-from tryst.risk.identification.support import support
-from tryst.risk.identification.tau_precision import of_closed_form, of_fit
+from tryst.risk.identification.loglinear.decomposable_path import cliques_of, decomposable_path
+from tryst.risk.identification.loglinear.fitting import fit_margins
+from tryst.risk.identification.loglinear.support import support
+from tryst.risk.identification.loglinear.tau_precision import of_closed_form, of_fit
 from tryst.risk.models.bits import members
 from tryst.risk.models.counts import SparseCounts
 from tryst.risk.models.graphs import Graph, empty_graph

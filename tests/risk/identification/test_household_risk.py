@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from tryst.common.errors import TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
-from tryst.risk.identification.beside_keys import BesideKeys
+from tryst.risk.identification.assessment.beside_keys import BesideKeys
 from tryst.risk.identification.household_risk import Households, household_risk_document
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
 

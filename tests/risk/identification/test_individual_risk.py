@@ -14,8 +14,8 @@ from scipy.stats import nbinom
 from tests.risk.identification.small_files import dependent_columns
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile
-from tryst.risk.identification.beside_keys import BesideKeys
-from tryst.risk.identification.file_assessment import assess
+from tryst.risk.identification.assessment.beside_keys import BesideKeys
+from tryst.risk.identification.assessment.file_assessment import assess
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
 from tryst.risk.identification.reader import read_weights
 from tryst.risk.identification.report import render

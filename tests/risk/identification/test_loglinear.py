@@ -15,9 +15,9 @@ from scipy.stats import poisson
 from tests.risk.models.definition import to_table
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile, choose_model, log_linear_risk
-from tryst.risk.identification.fitting import fit_margins
-from tryst.risk.identification.loglinear import h1, h2, minimum_error
-from tryst.risk.identification.support import support
+from tryst.risk.identification.loglinear.fitting import fit_margins
+from tryst.risk.identification.loglinear.risk import h1, h2, minimum_error
+from tryst.risk.identification.loglinear.support import support
 from tryst.risk.models.counts import SparseCounts
 
 

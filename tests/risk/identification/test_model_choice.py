@@ -9,9 +9,9 @@ from benchmarks._public_populations import ADULT, EUSILC_P, PublicPopulation
 from tests.risk.identification.small_files import sampled_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile, choose_model, log_linear_risk
-from tryst.risk.identification.dis_agreement import agrees, disagreement, distance
-from tryst.risk.identification.file_assessment import assess
+from tryst.risk.identification.assessment.file_assessment import assess
 from tryst.risk.identification.file_level import dis
+from tryst.risk.identification.loglinear.dis_agreement import agrees, disagreement, distance
 from tryst.risk.identification.report import render
 from tryst.risk.models.graphs import Graph
 
@@ -92,8 +92,8 @@ def test_agreement_with_dis():
 
 def test_a_contradicted_model_does_not_lead(dependent, monkeypatch):
     """Where no log-linear model is tried that could agree, tau goes to the end, marked, and not to the page's head."""
-    monkeypatch.setattr("tryst.risk.identification.model_choice.decomposable_path", lambda _: [])
-    monkeypatch.setattr("tryst.risk.identification.file_assessment.heaviest_graphs", lambda _: [])
+    monkeypatch.setattr("tryst.risk.identification.loglinear.model_choice.decomposable_path", lambda _: [])
+    monkeypatch.setattr("tryst.risk.identification.assessment.file_assessment.heaviest_graphs", lambda _: [])
     found = assess(dependent)
     by_name = {m["name"]: m for m in found["measures"]}
     assert not by_name["tau2"]["relied_on"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.risk.identification import definition
 from tryst.common.errors import TrystError
-from tryst.risk.identification.population_law import expected_reciprocal
+from tryst.risk.identification.matching.population_law import expected_reciprocal
 
 
 @settings(max_examples=300, deadline=None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tryst.common.errors import TrystError
-from tryst.risk.identification.rank_plots import _regression, auc, logit_rank_plot
+from tryst.risk.identification.assessment.rank_plots import _regression, auc, logit_rank_plot
 
 CASES = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=40)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.risk.identification.small_files import sampled_file
 from tryst.common.errors import TrystError
 from tryst.risk.identification import KeyFile
-from tryst.risk.identification.bayesian_matching import bayesian_matching, fit_models
-from tryst.risk.identification.category_merging import apply, merges, ordered_variables
-from tryst.risk.identification.recoding import KnownProbabilities, Recoding, probabilities, recoded
-from tryst.risk.identification.recoding_search import MEASURES, minimal_recoding
-from tryst.risk.identification.relative_risk import category_risks, variable_risks
+from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
+from tryst.risk.identification.matching.category_merging import apply, merges, ordered_variables
+from tryst.risk.identification.matching.recoding import KnownProbabilities, Recoding, probabilities, recoded
+from tryst.risk.identification.matching.recoding_search import MEASURES, minimal_recoding
+from tryst.risk.identification.matching.relative_risk import category_risks, variable_risks
 
 FILE = sampled_file(250, 4_000, 5)
 MATCHING = bayesian_matching(FILE, fit_models(FILE))

@@ -13,10 +13,10 @@ from tests.risk.identification.small_files import sampled_file
 from tryst.common.errors import TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
-from tryst.risk.identification.file_assessment import assess
+from tryst.risk.identification.assessment.file_assessment import assess
+from tryst.risk.identification.assessment.score_ranking import score_ranking
 from tryst.risk.identification.report.charts import histogram_chart
-from tryst.risk.identification.score_ranking import score_ranking
-from tryst.risk.identification.suda_ranking import suda_scores
+from tryst.risk.identification.special_uniques.suda_ranking import suda_scores
 from tryst.risk.report.palette import INK, OCHRE, RUST, TEAL
 
 

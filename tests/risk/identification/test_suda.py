@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile, minimal_uniques, suda_scores
-from tryst.risk.identification.suda import largest_within
-from tryst.risk.identification.suda_ranking import calibrated
+from tryst.risk.identification.special_uniques.suda import largest_within
+from tryst.risk.identification.special_uniques.suda_ranking import calibrated
 
 SEVEN = ["urbrur", "roof", "walls", "water", "electcon", "relat", "sex"]
 FIVE = ["urbrur", "roof", "walls", "water", "sex"]

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from tryst.common.errors import TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile, misclassification_risk, swapping_matrix
-from tryst.risk.identification.misclassification_matrices import Perturbation, aligned
-from tryst.risk.identification.theta_reader import read_theta
+from tryst.risk.identification.misclassification.matrices import Perturbation, aligned
+from tryst.risk.identification.misclassification.theta_reader import read_theta
 
 YAML = """\
 region:

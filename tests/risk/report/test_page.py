@@ -21,7 +21,7 @@ def pages() -> list[str]:
     from tests.risk.identification.test_assessment import KEYS, people
     from tryst.risk.attribution.table_assessment import assess as assess_tables
     from tryst.risk.identification import KeyFile
-    from tryst.risk.identification.file_assessment import assess as assess_records
+    from tryst.risk.identification.assessment.file_assessment import assess as assess_records
 
     columns = {key: people(300)[key].to_list() for key in KEYS}
     return [

@@ -1,0 +1,164 @@
+"""A run's second estimate beside the values: as `refinement` makes it, with the values' Bayes factors as evidence.
+
+Where records compete, the pairs worth keeping by agreement and values together are kept first. Their link probabilities
+in the E step obey the assignment, so that the rivals of a match are not taken for matches; m, the dependence of fields,
+kin and the number of links are all estimated again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.estimated import rule_fields
+from tryst.carole.engine.latent.priors import with_beliefs
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import LatentPlan
+from tryst.carole.engine.refinement import refine
+from tryst.carole.engine.selection import KEPT_PROBABILITY, Selection, choose_classes
+from tryst.carole.engine.stream import KeptPairs
+from tryst.carole.extended_latent import BayesFactors, Classes, Pairs, Refitted
+from tryst.carole.extended_latent import KeptPairs as PairsWithFactors
+from tryst.carole.extended_latent.classes import kept as keep
+from tryst.carole.fellegi_sunter import FittedScheme
+from tryst.carole.fellegi_sunter.dependence import Evidence
+from tryst.carole.fellegi_sunter.model import probability
+from tryst.common.progress import StageProgress
+
+KEPT_BYTES = 200
+"""Memory of a pair kept by agreement and values, its scores and its part in the decision."""
+
+
+@dataclass(frozen=True)
+class KeptByValues:
+    """The pairs kept by agreement and values together, and which classes of pairs they are.
+
+    Attributes
+    ----------
+    pairs
+        With their Bayes factors.
+    selection
+        Of the classes.
+    """
+
+    pairs: PairsWithFactors = field(repr=False)
+    selection: Selection
+
+    @property
+    def bits(self) -> NDArray[np.float64]:
+        """Binary logarithm of each pair's Bayes factor."""
+        return self.pairs.log_factor / math.log(2.0)
+
+    @property
+    def rows(self) -> KeptPairs:
+        """The pairs without their factors."""
+        return KeptPairs(self.pairs.row_a, self.pairs.row_b, self.pairs.pattern)
+
+
+@dataclass(frozen=True)
+class RunRefit:
+    """The `Refit` of a run.
+
+    Parameters
+    ----------
+    found : Candidates
+    pairs : Pairs
+        All pairs compared, or all that the comparison kept.
+    scheme : FittedScheme
+        Fellegi-Sunter's, by whose weights and the factors pairs are kept.
+    plan : LinkagePlan
+        With a latent step.
+    budget : MemoryBudget
+    resolution : float
+        To which the classes' log factors are rounded.
+    progress : callable
+        Called with the fraction done.
+    """
+
+    found: Candidates
+    pairs: Pairs
+    scheme: FittedScheme
+    plan: LinkagePlan
+    budget: MemoryBudget
+    resolution: float
+    progress: StageProgress
+
+    @property
+    def latent(self) -> LatentPlan:
+        """The plan's latent step."""
+        return self.plan.latent or LatentPlan()
+
+    def __call__(self, factors: BayesFactors, classes: Classes) -> Refitted:
+        """Estimate again."""
+        found, plan, scheme = self.found, self.plan, self.scheme
+        held = scheme.model.p if self.latent.p == "held" else None
+        kept = None
+        if plan.competing:
+            chosen = self.keep(scheme, factors, classes, lambda done: self.progress(0.4 * done))
+            kept, rows, evidence = chosen.pairs, chosen.rows, Evidence(chosen.pairs.pattern, chosen.bits)
+        else:
+            none = np.empty(0, dtype=np.int32)
+            rows = KeptPairs(none, none, none)
+            evidence = Evidence(classes.pattern, classes.log_factor / math.log(2.0), classes.count)
+        links = found.posterior(rows.row_a, rows.row_b, plan)
+        scheme, levels = with_beliefs(scheme, found, self.latent)
+        fitted, posterior = refine(
+            scheme, found.patterns, rows, links, plan, rule_fields(plan), levels, found.outside_blocks,
+            lambda done: self.progress(0.4 + 0.6 * done), evidence, held, self.latent.p_prior,
+        )  # fmt: skip
+        n = found.patterns.n_patterns
+        if posterior is not None:
+            matches = np.bincount(rows.pattern, posterior.probability, minlength=n)
+        else:
+            matches = np.bincount(classes.pattern, classes.count * by_itself(fitted, found, classes), minlength=n)
+        joint = fitted.joint
+        return Refitted(
+            fitted,
+            matches.astype(np.float64),
+            converged=joint is None or joint.converged,
+            iterations=0 if joint is None else joint.rounds,
+            kept=kept,
+            posterior=posterior,
+        )
+
+    def keep(
+        self, scheme: FittedScheme, factors: BayesFactors, classes: Classes, progress: StageProgress
+    ) -> KeptByValues:
+        """The pairs above the floor, by weights of a scheme and the factors.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if the pairs that reach the threshold do not fit.
+        """
+        weight = class_weights(scheme, self.found, classes)
+        chance = by_itself(scheme, self.found, classes)
+        maximum = self.budget.free // KEPT_BYTES
+        choice = choose_classes(
+            weight, chance, classes.count, self.plan.threshold, maximum, KEPT_BYTES, KEPT_PROBABILITY
+        )
+        self.budget.take(KEPT_BYTES * choice.n_pairs, "the pairs above the floor", "raise links.threshold")
+        # Classes hold rounded factors: a pair may lie half a step below its class.
+        floor = choice.floor * math.log(2.0) - self.resolution
+        score = scheme.match_weights(self.found.patterns.gamma) * math.log(2.0)
+        pairs = keep(self.pairs, factors, score, floor, progress)
+        self.budget.give_back(KEPT_BYTES * choice.n_pairs)
+        return KeptByValues(pairs, choice)
+
+
+def class_weights(scheme: FittedScheme, found: Candidates, classes: Classes) -> NDArray[np.float64]:
+    """Match weight of each class of pairs, in bits, agreement and values together."""
+    weights = scheme.match_weights(found.patterns.gamma)
+    return np.asarray(weights[classes.pattern] + classes.log_factor / math.log(2.0))
+
+
+def by_itself(scheme: FittedScheme, found: Candidates, classes: Classes) -> NDArray[np.float64]:
+    """Match probability of a pair of each class, without its rivals."""
+    p = scheme.model.p
+    log_odds = class_weights(scheme, found, classes) * math.log(2.0) + math.log(p) - math.log1p(-p)
+    return probability(log_odds)

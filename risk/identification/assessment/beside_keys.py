@@ -1,0 +1,125 @@
+"""What is known of the records beside their keys, and the parts of an assessment that need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.documents.result_warning import result_warning
+from tryst.risk.identification.assessment import wording
+from tryst.risk.identification.assessment.score_ranking import score_ranking
+from tryst.risk.identification.household_risk import Households, household_risk_document
+from tryst.risk.identification.individual_risk import individual_risk_document
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.numeric_risk import numeric_risk_document
+from tryst.risk.identification.privacy_models import privacy_models_document
+from tryst.risk.identification.survey_weights import Weights, check_weights
+from tryst.risk.records import Labelled
+
+Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
+"""Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""
+
+
+@dataclass(frozen=True, eq=False)
+class BesideKeys:
+    """Columns of the records that are no keys.
+
+    Parameters
+    ----------
+    sensitive
+        Sensitive variables: for each the values, one for each record.
+    ordinal
+        Names of those whose levels have an order.
+    household
+        The household of each record.
+    household_keys
+        Keys of households: for each the level number of each record.
+    fraction_from
+        Where the sampling fraction comes from.
+    labelled
+        The columns whose values have labels in the file, and whether codes or labels were read.
+    numeric, original
+        Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
+    """
+
+    sensitive: Mapping[str, Any] = field(default_factory=dict)
+    ordinal: frozenset[str] = frozenset()
+    household: Any = None
+    household_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    fraction_from: Literal["given", "population", "weights"] = "given"
+    labelled: Labelled | None = None
+    numeric: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    original: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @cached_property
+    def numeric_risk(self) -> dict[str, Any]:
+        """What the numeric variables disclose, the same for every key set."""
+        return numeric_risk_document(self.original, self.numeric)
+
+    def with_units(self, file: KeyFile) -> KeyFile:
+        """The file with its households as the units that were sampled whole, where they are known."""
+        return file if self.household is None else replace(file, units=Households.of(self.household).of_record)
+
+    def assess(
+        self,
+        file: KeyFile,
+        weights: Weights | None,
+        scores: Mapping[str, NDArray[np.float64]],
+        found: dict[str, Any],
+        attempt: Attempt,
+    ) -> None:
+        """Put what these columns add into an assessment, and how all scores of the records rank by the truth.
+
+        Parameters
+        ----------
+        file, weights
+            The records and their survey weights.
+        scores
+            By name, each of shape (n_records,): greater is riskier.
+        found
+            The assessment: gets sections, figures of listed records, warnings.
+        attempt
+            Runs each part.
+        """
+        found["file"]["fraction_from"] = self.fraction_from
+        found["file"]["labelled"] = None if self.labelled is None else asdict(self.labelled)
+
+        def add(section: str, make: Callable[[], Any]) -> None:
+            attempt(found, section.replace("_", " "), lambda: found.update({section: make()}))
+
+        scores = {name: each for name, each in scores.items() if name != "true"}
+        add("privacy_models", lambda: privacy_models_document(file, self.sensitive, self.ordinal))
+        if weights is not None:
+            add("individual_risk", lambda: _individual(file, weights, scores, found))
+        if self.household is not None:
+            add("household_risk", lambda: household_risk_document(file, self.household, weights, self.household_keys))
+        if self.numeric:
+            add("numeric_risk", lambda: self.numeric_risk)
+        if file.population_sizes is not None:
+            add("score_ranking", lambda: score_ranking(file, scores))
+
+
+def _individual(
+    file: KeyFile, weights: Weights, scores: dict[str, NDArray[np.float64]], found: dict[str, Any]
+) -> dict[str, Any]:
+    check_weights(weights, n_records=file.n_records)
+    share = file.n_records / float(weights.sum())
+    if abs(share - file.fraction) > 0.1 * file.fraction:
+        found["warnings"].append(result_warning("weights_contradict_fraction", share=share, fraction=file.fraction))
+    document, scores["individual"] = individual_risk_document(file, weights)
+    calibrated = next((m for m in found["measures"] if m["name"] == wording.CALIBRATED_TAU2.name), None)
+    claimed = float(scores["individual"][file.uniques].sum())
+    if calibrated is not None and not calibrated["low"] <= claimed <= calibrated["high"]:
+        found["warnings"].append(
+            result_warning(
+                "individual_risk_contradicted", claimed=claimed, low=calibrated["low"], high=calibrated["high"]
+            )
+        )
+    for record in found["highest_risk_records"]:
+        record["individual"] = float(scores["individual"][record["record"] - 1])
+    return document

@@ -1,0 +1,182 @@
+"""One assessment of a file: every measure that can be computed, what it means, and the records of highest risk.
+
+The result is a dictionary that is written as JSON and put on the report's page. It holds key values of single records,
+and is as confidential as the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.documents.result_warning import by_severity
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import Progress
+from tryst.risk.identification.assessment import wording
+from tryst.risk.identification.assessment.beside_keys import BesideKeys
+from tryst.risk.identification.assessment.measure_entry import entry, plain
+from tryst.risk.identification.assessment.modelled_assessment import heaviest_graphs, log_linear, modelled
+from tryst.risk.identification.assessment.record_risk import chances, highest_risk_records, histogram
+from tryst.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
+from tryst.risk.identification.file_level import FileMeasures, file_dis, file_measures
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear.risk import LogLinearRisk
+from tryst.risk.identification.matching.bayesian_matching import Method
+from tryst.risk.identification.matching.risk_reduction import reduce_risk
+from tryst.risk.identification.misclassification.matrices import Perturbation, misclassification_document
+from tryst.risk.identification.special_uniques.both_scores import BothScores
+from tryst.risk.identification.strategies import Frequencies, attacks
+
+_ALL_SIZES = 10  # keys up to which minimal uniques of all sizes are looked for
+
+
+def assess(
+    file: KeyFile,
+    *,
+    max_msu: int | None = None,
+    models: Method = "default",
+    seed: int = 1,
+    weights: NDArray[np.float64] | None = None,
+    perturbation: Perturbation | None = None,
+    selected: float | None = None,
+    records: bool = True,
+    beside: BesideKeys | None = None,
+    progress: Progress = lambda stage, fraction: None,
+) -> dict[str, Any]:
+    """Assess a file.
+
+    Parameters
+    ----------
+    file
+        The records.
+    max_msu
+        Largest minimal sample unique; by default any for up to 10 keys, 4 for more.
+    models
+        Search for the decomposable models of the modelling intruder.
+    seed
+        Of that search.
+    weights
+        Survey weights, where records were not sampled alike.
+    perturbation
+        How key values came to be wrong, where they were swapped or misclassified.
+    selected
+        Expected correct matches, as a share of the records, that a recoding should bring about; by default half, where
+        the search is short.
+    records
+        List the records of highest risk with their key values.
+    beside
+        Columns of the records that are no keys.
+    progress
+        Called with each stage as it begins.
+
+    Returns
+    -------
+    dict
+        Ready for JSON; a measure that could not be computed is absent, and ``left_out`` gives the reason.
+    """
+    found: dict[str, Any] = {"warnings": file.warnings(), "left_out": [], "measures": []}
+    found["file"] = {
+        "records": file.n_records,
+        "keys": [{"name": n, "levels": k} for n, k in zip(file.names, file.levels, strict=True)],
+        "fraction": file.fraction,
+        "population": round(file.population_total),
+        "population_known": file.population_sizes is not None,
+        "combinations": len(file.cells),
+        "uniques": len(file.uniques),
+        "missing": file.missing,
+    }
+    progress("file measures", 0.0)
+    _counted(file, found, weights)
+    progress("special uniques", 0.0)
+    maximum = max_msu if max_msu is not None else (file.n_keys if file.n_keys <= _ALL_SIZES else 4)
+    special = BothScores.of(file, maximum)
+    found["special_uniques"] = special.document(file)
+    progress("calibrated risk", 0.0)
+    calibrated = _attempt(found, "calibrated risk", lambda: _calibrated(file, found, weights, seed))
+    progress("decomposable models", 0.0)
+    matching = _attempt(found, "modelled matching", lambda: modelled(file, found, models, seed))
+    progress("log-linear models", 0.0)
+    graphs = heaviest_graphs(matching)
+    loglinear = _attempt(found, "log-linear risk", lambda: log_linear(file, found, weights, graphs))
+    if matching is not None:
+        progress("what would lower the risk", 0.0)
+        _attempt(found, "recoding", lambda: reduce_risk(matching, found, selected))
+    if perturbation:
+        progress("misclassification", 0.0)
+        _attempt(found, "misclassification", lambda: _perturbed(file, found, perturbation, loglinear))
+    own = chances(file, calibrated, loglinear, matching)
+    found["histogram"] = histogram(own)
+    found["measures"] = sorted(found["measures"], key=lambda measure: not measure["relied_on"])
+    found["highest_risk_records"] = highest_risk_records(file, special, loglinear, own) if records else []
+    found["records_listed"] = records
+    (beside if beside is not None else BesideKeys()).assess(file, weights, own | special.scores, found, _attempt)
+    found["seed"] = seed
+    found["warnings"] = [warning.plain() for warning in by_severity(found["warnings"])]
+    return found
+
+
+def _attempt(found: dict[str, Any], what: str, make: Callable[[], Any]) -> Any:
+    """Run one part; where it has no meaning for this file, or too much to do, note the reason and go on."""
+    try:
+        return make()
+    except TrystError as error:
+        if error.code not in (ErrorCode.PARAMETER, ErrorCode.MEMORY):
+            raise
+        found["left_out"].append({"what": what, "why": str(error)})
+        return None
+
+
+def _counted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None) -> None:
+    """Measures from counts, and the strategies where the population is known."""
+    measures: FileMeasures | None = _attempt(found, "file measures", lambda: file_measures(file, weights=weights))
+    if measures is None:
+        return
+    dis = measures.dis
+    found["measures"].append(entry(wording.DIS, dis.value, (dis.low, dis.high)))
+    for words, value in (
+        (wording.PU, measures.pu),
+        (wording.PU_GIVEN_SU, measures.pu_given_su),
+        (wording.CM_GIVEN_UM, measures.cm_given_um),
+        (wording.CM_GIVEN_SU, measures.cm_given_su),
+    ):
+        if value is not None:
+            found["measures"].append(entry(words, value))
+    if file.population_sizes is not None:
+        tried = _attempt(found, "matching strategies", lambda: attacks(Frequencies.of(file)))
+        if tried is not None:
+            found["strategies"] = [
+                {
+                    "number": number,
+                    "name": a.strategy,
+                    "direction": a.direction,
+                    "targets": a.targets,
+                    "probability": a.probability,
+                    "cost": plain(a.cost),
+                    "cost_replaced": plain(a.cost_replaced),
+                    "efficiency": a.efficiency,
+                }
+                for number, a in tried.items()
+            ]
+
+
+def _calibrated(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, seed: int) -> CalibratedRisk:
+    risk = calibrated_risk(file, weights=weights, seed=seed)
+    found["calibrated"] = risk.summary()
+    found["warnings"] += risk.warnings(file_dis(file, weights=weights))
+    for words, e in ((wording.CALIBRATED_TAU1, risk.tau1), (wording.CALIBRATED_TAU2, risk.tau2)):
+        found["measures"].append(entry(words, e.value, (e.low, e.high)))
+    found["measures"].append(entry(wording.LARGEST_TAU2, risk.largest.tau2))
+    return risk
+
+
+def _perturbed(
+    file: KeyFile, found: dict[str, Any], perturbation: Perturbation, loglinear: LogLinearRisk | None
+) -> None:
+    own = found["misclassification"] = misclassification_document(file, perturbation, loglinear)
+    best = own["tau"] if own["tau"] is not None else own["tau_estimated"]
+    if best is not None:
+        estimated = own["tau"] is None and any(not m["relied_on"] for m in found["measures"] if m["name"] == "tau2")
+        found["measures"].append(entry(wording.MISCLASSIFIED, best, relied_on=not estimated))

@@ -1,0 +1,225 @@
+"""What models say in an assessment: log-linear and modelled risk, each held against the file's DIS.
+
+A model that DIS contradicts is warned of, its measures are marked as not to be relied on (``relied_on`` false), and the
+report leads with what needs no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.documents.result_warning import result_warning
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.assessment import wording
+from tryst.risk.identification.assessment.measure_entry import entry, plain
+from tryst.risk.identification.file_level import file_dis
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear.decomposable_path import cliques_of, likeliest
+from tryst.risk.identification.loglinear.dis_agreement import agrees, disagreement
+from tryst.risk.identification.loglinear.model_choice import choose_model
+from tryst.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
+from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
+from tryst.risk.identification.matching.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
+from tryst.risk.models.graphs import Graph
+
+_CELLS = 2**18  # of a two-way model
+_MODELS = 8  # two-way models on the path
+_SEARCHED = 3  # models of the search that are tried as log-linear ones
+_TRACED = 200  # points of a search's trace
+
+
+def log_linear(
+    file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64] | None, searched: Iterable[Graph] = ()
+) -> LogLinearRisk:
+    """Put the log-linear models tried into an assessment, and give the preferred one.
+
+    Parameters
+    ----------
+    file
+        The records.
+    found
+        The assessment.
+    weights
+        Survey weights, where records were not sampled alike.
+    searched
+        Decomposable models found otherwise, to be tried as well.
+    """
+    if weights is not None:
+        return _weighted(file, found, weights)
+    choice = choose_model(file, max_models=_MODELS, limit=_CELLS, higher_order=True, searched=searched)
+    best, agreeing = choice.best, choice.agreeing
+    sound = agreeing[choice.chosen] and best.converged
+    found["log_linear"] = {
+        "weighted": False,
+        "chosen": choice.chosen,
+        "criterion": choice.criterion,
+        "agrees": agreeing[choice.chosen],
+        "left_out": choice.left_out,
+        "graph": _graph(best),
+        "dis": [choice.dis.low, choice.dis.value, choice.dis.high],
+        "models": [
+            {**_model(m), "origin": origin, "agrees": ok}
+            for m, origin, ok in zip(choice.models, choice.origins, agreeing, strict=True)
+        ],
+    }
+    if not best.converged:
+        found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
+    if choice.left_out:
+        found["warnings"].append(result_warning("two_way_models_left_out", number=choice.left_out, cells=_CELLS))
+    contradiction = disagreement(choice.dis, best.cm_given_um, "the log-linear model")
+    found["warnings"] += [] if contradiction is None else [contradiction]
+    _add(
+        found,
+        entry(wording.TAU1, best.tau1, choice.interval(1), relied_on=sound),
+        entry(wording.TAU2, best.tau2, choice.interval(2), relied_on=sound),
+    )
+    return best
+
+
+def _add(found: dict[str, Any], *measures: dict[str, Any]) -> None:
+    """Before those of the modelling intruder, whose search came first."""
+    names = [m["name"] for m in found["measures"]]
+    at = names.index(wording.BAYESIAN.name) if wording.BAYESIAN.name in names else len(names)
+    found["measures"][at:at] = measures
+
+
+def _weighted(file: KeyFile, found: dict[str, Any], weights: NDArray[np.float64]) -> LogLinearRisk:
+    """Independence, the likeliest decomposable model, and all two-way interactions where they have few cells enough.
+
+    No criterion is known for unequal weights, and DIS supposes equal ones: the last is taken.
+    """
+    graph = likeliest(file.table())
+    models = [log_linear_risk(file, terms, weights=weights) for terms in ("independence", cliques_of(graph))]
+    left_out = 0
+    try:
+        models.append(log_linear_risk(file, "two-way", weights=weights, limit=_CELLS))
+    except TrystError as error:
+        if error.code != ErrorCode.MEMORY:
+            raise
+        left_out = 1
+        found["warnings"].append(result_warning("two_way_models_left_out", number=1, cells=_CELLS))
+    best = models[-1]
+    found["log_linear"] = {
+        "weighted": True,
+        "chosen": len(models) - 1,
+        "criterion": None,
+        "agrees": None,
+        "left_out": left_out,
+        "graph": _graph(best),
+        "dis": None,
+        "models": [{**_model(m), "origin": "two-way path", "agrees": None} for m in models],
+    }
+    found["log_linear"]["models"][1]["origin"] = "search"
+    if not best.converged:
+        found["warnings"].append(result_warning("log_linear_not_converged", deviation=best.fit.deviation))
+    _add(
+        found,
+        entry(wording.TAU1, best.tau1, relied_on=best.converged),
+        entry(wording.TAU2, best.tau2, relied_on=best.converged),
+    )
+    return best
+
+
+def _model(m: LogLinearRisk) -> dict[str, Any]:
+    p = m.precision
+    return {
+        "model": m.model,
+        "order": max(len(term) for term in m.terms),
+        "tau1": m.tau1,
+        "tau2": m.tau2,
+        "plug_in": list(m.plug_in),
+        "cm_given_um": m.cm_given_um,
+        "B1": plain(m.B1),
+        "B2": plain(m.B2),
+        "tau_deviations": None if p is None else list(p.tau),
+        "B_deviations": None if p is None else list(p.criterion),
+        "B_biases": None if p is None else [plain(bias) for bias in p.criterion_bias],
+        "B_drawn": None if p is None else list(p.drawn),
+        "converged": m.converged,
+        "fit_in_closed_form": m.graph is not None,
+        "deviation": m.fit.deviation,
+        "cells": len(m.fit.cells),
+    }
+
+
+def _graph(m: LogLinearRisk) -> dict[str, Any]:
+    """The interactions of a model, as a graph to be drawn."""
+    names = sorted({name for term in m.terms for name in term})
+    edges = {(a, b) for term in m.terms for a in term for b in term if a < b}
+    return {"variables": names, "edges": [list(edge) for edge in sorted(edges)], "decomposable": m.graph is not None}
+
+
+def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -> BayesianMatching:
+    """Put the modelling intruder into an assessment."""
+    fitted = fit_models(file, method, np.random.default_rng(seed))
+    matching = bayesian_matching(file, fitted)
+    measures, dis = matching.measures, file_dis(file)
+    sound = agrees(dis, measures.cm_given_um)
+    found["warnings"] += fitted.warnings()
+    contradiction = disagreement(dis, measures.cm_given_um, "modelled matching")
+    found["warnings"] += [] if contradiction is None else [contradiction]
+    search = fitted.search
+    best = search.best.graph
+    names = [str(n) for n in best.names]
+    every = max(1, -(-search.trace.shape[1] // _TRACED))
+    found["modelled"] = {
+        "search": search.method,
+        "models": len(fitted.average.models),
+        "estimate": fitted.estimate,
+        **asdict(measures),
+        "agrees": sound,
+        "attacks": _attacks(matching),
+        "graph": {
+            "variables": names,
+            "edges": [[names[v], names[w]] for v, w in best.edges],
+            "inclusion": np.clip(search.edge_inclusion, 0.0, 1.0).tolist(),
+        },
+        "trace": {"every": every, "log_scores": search.trace[:, ::every].tolist()},
+    }
+    found["measures"] += [
+        entry(wording.BAYESIAN, measures.cm, relied_on=sound),
+        entry(wording.GREATEST, measures.greatest, relied_on=sound),
+    ]
+    return matching
+
+
+def _attacks(matching: BayesianMatching) -> list[dict[str, Any]]:
+    """What the modelling intruder does with his ranking: claimed, and true where the population is known."""
+    own = matching.file.counts == 1
+    tried: list[tuple[str, str, ModelAttack]] = [
+        ("the ten likeliest combinations, a record of them looked for", "from_sample", best_cells(matching))
+    ]
+    if own.any():
+        sizes = matching.file.population_sizes
+        people = float(sizes[own].sum() if sizes is not None else matching.expected_count[own].sum())
+        every = attack_on(matching, np.flatnonzero(own))
+        smallest = cost_matched(matching, people, by_true_counts=sizes is not None)
+        tried += [
+            ("people until one matches any sample unique", "from_population", every),
+            ("the same search for the combinations that models expect to be smallest", "from_population", smallest),
+        ]
+    return [
+        {
+            "name": name,
+            "combinations": len(found.cells),
+            "claimed": getattr(found.claimed, chance),
+            "claimed_cost": plain(getattr(found.claimed, f"cost_{chance}")),
+            "true": None if found.true is None else getattr(found.true, chance),
+            "cost": None if found.true is None else plain(getattr(found.true, f"cost_{chance}")),
+        }
+        for name, chance, found in tried
+    ]
+
+
+def heaviest_graphs(matching: BayesianMatching | None) -> list[Graph]:
+    """The models of greatest weight, to be tried as log-linear ones."""
+    if matching is None:
+        return []
+    average = matching.models.average
+    order = np.argsort(-average.weights, kind="stable")[:_SEARCHED]
+    return [average.models[k].graph for k in order]

@@ -1,0 +1,306 @@
+r"""Calibrated risk of single records: claims that are as often right as they say, anchored at what DIS reads.
+
+A log-linear model that leaves out an interaction is surest where it is most wrong: of the combinations it expects
+least, those seen at all are the ones it misjudges. Here the model's expectation is only a predictor (`neighbours`),
+and what it means for a record is read off the file itself: how often records in such a neighbourhood have company in
+the sample (`crowding`).
+
+For a record with y = f - 1 others of its cell in the sample, the sampling fraction pi and c = (1 - pi)/pi, the people
+of the cell outside the sample are negative binomial: their mean has a gamma law of shape a + y and rate
+:math:`(a/\mu + 1)/c`. So with :math:`b = a/\mu + 1`, for a sample unique
+
+.. math:: P(F = 1) = \{b/(b + c)\}^a, \qquad E[F] = 1 + c a/b, \qquad
+   E[1/F] = \frac{b}{c (1 - a)} \left\{ (1 + c/b)^{1 - a} - 1 \right\}.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.calibration.crowding import Crowding, fit_crowding
+from tryst.risk.identification.calibration.largest_tau import LargestTau, largest_tau
+from tryst.risk.identification.calibration.neighbours import PREDICTORS, neighbourhood
+from tryst.risk.identification.file_level import Dis
+from tryst.risk.identification.key_file import KeyFile
+
+_DRAWS = 400
+_RESTS = 1.5  # largest tau2 over the end of its interval from which a note states that the law decides
+_COMPARED = 20  # records up to which the weights of a cell are compared
+_NODES = 64  # of the quadrature for records that are not unique
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedRisk:
+    """Risk of a file's records.
+
+    Parameters
+    ----------
+    tau1
+        Expected number of sample uniques that are population unique.
+    tau2
+        Expected number of correct matches if every sample unique were matched to someone at random who fits.
+    cm_given_um
+        Pr(CM | UM), n1 / sum of E[F] over the sample uniques: to be compared with DIS.
+    largest
+        The largest tau1 and tau2 that the counts allow, whatever the law.
+    level
+        Confidence of the intervals: of the parameters, and of the population behind them, the law taken for granted.
+    uniques : ndarray of int64, shape (n_uniques,)
+        Numbers of the sample uniques among the records.
+    population_unique, correct, expected_population : ndarray of float64, shape (n_uniques,)
+        P(F = 1), E[1/F] and E[F] of each.
+    of_records : ndarray of float64, shape (n_records,)
+        E[1/F] of every record.
+    predictors
+        Names of the predictors used, with their coefficients for one standard deviation.
+    crowding
+        The fitted law; None where everybody is in the file.
+    """
+
+    tau1: Estimate
+    tau2: Estimate
+    cm_given_um: Estimate
+    largest: LargestTau
+    level: float
+    uniques: NDArray[np.int64] = field(repr=False)
+    population_unique: NDArray[np.float64] = field(repr=False)
+    correct: NDArray[np.float64] = field(repr=False)
+    expected_population: NDArray[np.float64] = field(repr=False)
+    of_records: NDArray[np.float64] = field(repr=False)
+    predictors: dict[str, float]
+    crowding: Crowding | None = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the law was fitted; otherwise no number here is to be relied on."""
+        return self.crowding is None or self.crowding.converged
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the file, ready for JSON."""
+        return {
+            "tau1": asdict(self.tau1),
+            "tau2": asdict(self.tau2),
+            "cm_given_um": asdict(self.cm_given_um),
+            "largest": asdict(self.largest),
+            "level": self.level,
+            "predictors": self.predictors,
+            "converged": self.converged,
+        }
+
+    def warnings(self, dis: Dis) -> list[ResultWarning]:
+        """What to know before relying on these numbers; `dis` is what the same file says without any law."""
+        found = []
+        if not self.converged:
+            found.append(result_warning("calibration_not_converged"))
+        own = self.cm_given_um.value
+        if len(self.uniques) and not dis.low <= own <= dis.high:
+            found.append(result_warning("calibration_contradicts_dis", own=own, low=dis.low, high=dis.high))
+        if self.largest.tau2 > _RESTS * self.tau2.high:
+            found.append(result_warning("calibration_rests_on_its_law", largest=self.largest.tau2, high=self.tau2.high))
+        return found
+
+
+def calibrated_risk(
+    file: KeyFile,
+    *,
+    weights: NDArray[np.float64] | None = None,
+    level: float = 0.95,
+    seed: int = 1,
+) -> CalibratedRisk:
+    """Calibrated risk of every record.
+
+    Parameters
+    ----------
+    file
+        The records. Where missing values agree with everything, records have no cell: refused.
+    weights : ndarray of float64, shape (n_records,), optional
+        Survey weights, at least 1, where records were not sampled alike. A cell's fraction is then that of its weights,
+        shrunk towards the file's as far as weights differ inside cells.
+    level
+        Confidence of the intervals.
+    seed
+        Of the draws behind the intervals.
+
+    Raises
+    ------
+    TrystError
+        Missing values agree with everything, no key varies, or fewer than ten combinations occur exactly twice.
+
+    Notes
+    -----
+    O(K^2 n log n) for K keys. The estimates are at the parameters of greatest posterior density. An interval is from
+    400 draws of the parameters, and for each of the population that they lead to expect.
+    """
+    if not 0.0 < level < 1.0:
+        raise TrystError(ErrorCode.PARAMETER, "a confidence lies between 0 and 1", where="level", got=f"{level:g}")
+    table = file.table()
+    sizes = file.counts
+    own = np.flatnonzero(sizes == 1)
+    fraction = _fractions(file, weights)
+    c = (1.0 - fraction) / fraction
+    records = file.uniques
+    if not len(own) or not (c > 0).any():
+        certain = np.ones(len(own))
+        exact = Estimate(float(len(own)), float(len(own)), float(len(own)))
+        share = Estimate(*(3 * (1.0 if len(own) else 0.0,)))
+        every = (1.0 / (sizes * np.maximum(1.0, 1.0 / fraction)))[file.of_record]
+        return CalibratedRisk(
+            exact,
+            exact,
+            share,
+            LargestTau(exact.value, exact.value),
+            level,
+            records,
+            certain,
+            certain,
+            certain,
+            every,
+            dict[str, float](),
+            None,
+        )
+    units = file.units_of_cells
+    law = fit_crowding(neighbourhood(table), units.astype(float), file.lone.astype(float))
+    mu, a = law.law(np.arange(len(sizes)))
+    every = expected_reciprocal_with_company(sizes, mu, a, c, units)
+    place = np.searchsorted(own, file.of_record[records])
+    alone, correct, people = _of_uniques(mu[own], a[own], c[own])
+    rng = np.random.default_rng(seed)
+    drawn = np.array([_one_population(law, parameters, own, c[own], rng) for parameters in law.draws(_DRAWS, rng)])
+    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    values = (float(alone.sum()), float(correct.sum()), len(own) / float(people.sum()))
+    tau1, tau2, share = (
+        Estimate(v, min(v, float(lo)), max(v, float(hi))) for v, lo, hi in zip(values, low, high, strict=True)
+    )
+    largest = largest_tau(units, file.lone.astype(float), mu, c, (1.0 + level) / 2.0, rng)
+    coefficients = {PREDICTORS[v]: float(b) for v, b in zip(law.used, law.parameters[1:], strict=False)}
+    return CalibratedRisk(
+        tau1,
+        tau2,
+        share,
+        largest,
+        level,
+        records,
+        alone[place],
+        correct[place],
+        people[place],
+        every[file.of_record],
+        coefficients,
+        law,
+    )
+
+
+def expected_reciprocal_with_company(
+    f: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    a: NDArray[np.float64],
+    c: NDArray[np.float64],
+    units: NDArray[np.int64] | None = None,
+) -> NDArray[np.float64]:
+    r"""E[1/F] given f, where the other records of a cell have mean mu and shape a.
+
+    Parameters
+    ----------
+    f : ndarray of int64
+        Records of the cell, at least 1.
+    mu, a, c : ndarray of float64
+        Mean and shape of the law, and people outside for each in the sample.
+    units : ndarray of int64, optional
+        Units that the records of the cell are of; by default f.
+
+    Notes
+    -----
+    With u units, :math:`E[1/F] = \int_0^1 s^{f-1} \{b/(b + c(1-s))\}^{a+u-1} ds`, after :math:`s = t^{1/f}` by Gauss
+    and Legendre's rule; the closed form for sample uniques.
+    """
+    found = np.empty(len(f))
+    unique = f == 1
+    found[unique] = _of_uniques(mu[unique], a[unique], c[unique])[1]
+    others = np.flatnonzero(~unique)
+    nodes, parts = np.polynomial.legendre.leggauss(_NODES)
+    t, parts = (nodes + 1.0) / 2.0, parts / 2.0
+    size = f[others].astype(float)
+    own_units = size if units is None else units[others].astype(float)
+    b = a[others] / mu[others] + 1.0
+    total = np.zeros(len(others))
+    for node, part in zip(t, parts, strict=True):
+        s = node ** (1.0 / size)
+        total += part * np.exp(-(a[others] + own_units - 1.0) * np.log1p(c[others] * (1.0 - s) / b))
+    found[others] = total / size
+    return found
+
+
+def _of_uniques(
+    mu: NDArray[np.float64], a: NDArray[np.float64], c: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """P(F = 1), E[1/F] and E[F] of sample uniques."""
+    ratio = c / (a / mu + 1.0)  # c / b
+    grown = np.log1p(ratio)
+    exponent = (1.0 - a) * grown
+    near = np.abs(exponent) < 1e-9  # a is 1, or there is no one outside
+    safe = np.where(near, 1.0, exponent)
+    outside = ratio > 0
+    mean_rate = np.where(outside, grown / np.where(outside, ratio, 1.0), 1.0)
+    correct = mean_rate * np.where(near, 1.0, np.expm1(safe) / safe)
+    return np.exp(-a * grown), correct, 1.0 + a * ratio
+
+
+def _one_population(
+    law: Crowding,
+    parameters: NDArray[np.float64],
+    own: NDArray[np.int64],
+    c: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> tuple[float, float, float]:
+    """tau1, tau2 and Pr(CM | UM) of one population that the parameters lead to expect."""
+    mu, a = law.law(own, parameters)
+    outside = rng.poisson(np.minimum(rng.gamma(a) * c / (a / mu + 1.0), 1e12))
+    return float((outside == 0).sum()), float((1.0 / (1.0 + outside)).sum()), len(own) / float((1.0 + outside).sum())
+
+
+def _fractions(file: KeyFile, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Sampling fraction of each cell."""
+    if weights is None:
+        return np.full(len(file.cells), file.fraction)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "each record needs a survey weight of at least 1: the number of people it stands for",
+            where="weights",
+        )
+    outside, cell, f = given - 1.0, file.of_record, file.counts
+    mean = float(outside.mean())
+    own = np.bincount(cell, outside, len(f)) / f
+    alike = _likeness(np.log(given), cell, f)
+    trust = f * alike / (f * alike + 1.0 - alike) if alike < 1.0 else np.ones(len(f))
+    return np.asarray(1.0 / (1.0 + mean + trust * (own - mean)), dtype=np.float64)
+
+
+def _likeness(logs: NDArray[np.float64], cell: NDArray[np.int64], f: NDArray[np.int64]) -> float:
+    """How alike the weights inside a cell are: the correlation of two records' logarithms; 1 where none vary.
+
+    A cell of few records whose weights differ inside cells says little of the people it stands for.
+    """
+    off = logs - logs.mean()
+    total, square = np.bincount(cell, off, len(f)), np.bincount(cell, off * off, len(f))
+    several = (f >= 2) & (f <= _COMPARED)
+    spread = float(square[several].sum())
+    if spread <= 1e-12:
+        return 1.0
+    together = ((total[several] ** 2 - square[several]) / (f[several] - 1)).sum()
+    return float(np.clip(together / spread, 0.0, 1.0))

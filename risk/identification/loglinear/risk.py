@@ -1,0 +1,301 @@
+r"""Poisson log-linear risk: how likely a sample unique is alone, or one of how many, in the population.
+
+Population counts are Poisson with means lambda_j, the sample is drawn from them with fraction pi, so that sample counts
+are Poisson with means mu_j = pi lambda_j, and F_j - f_j given f_j is Poisson with mean L_j = (1 - pi) lambda_j. A
+log-linear model of the sample gives mu. Then for a sample unique P(F = 1) = exp(-L) and E[1/F] = (1 - exp(-L))/L.
+
+Which model is right decides everything: too few interactions and rare combinations look rarer than they are (risk
+overstated), too many and the model overfits the sample (understated). `B1` and `B2` estimate the error that a
+model's misfit puts into tau1 and tau2; the smallest |B| is preferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.loglinear import tau_precision
+from tryst.risk.identification.loglinear.closed_form import ClosedForm, Margins, graph_of
+from tryst.risk.identification.loglinear.criterion import (
+    averaged_h1,
+    averaged_h2,
+    error_terms,
+    h1,
+    h2,
+    minimum_error,
+)
+from tryst.risk.identification.loglinear.fitting import Fit, fit_margins
+from tryst.risk.identification.loglinear.support import LIMIT
+from tryst.risk.identification.loglinear.tau_precision import TauPrecision
+from tryst.risk.models.counts import SparseCounts, distinct_rows
+from tryst.risk.models.graphs import Graph
+
+Terms = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class LogLinearRisk:
+    """Risk of a file's sample uniques under one log-linear model.
+
+    Parameters
+    ----------
+    model
+        In words.
+    terms
+        Its highest-order terms, by names of variables.
+    tau1
+        Expected number of sample uniques that are population unique.
+    tau2
+        Expected number of correct matches if every sample unique were matched to someone at random who fits.
+    B1, B2
+        Minimum-error criteria of the two: estimates of the error that misfit puts into them; NaN with survey weights.
+    uniques : ndarray of int64, shape (n_uniques,)
+        Numbers of the sample uniques among the records.
+    population_unique, correct : ndarray of float64, shape (n_uniques,)
+        P(F = 1 | f = 1) and E[1/F | f = 1] of each.
+    expected_population : ndarray of float64, shape (n_uniques,)
+        E[F | f = 1] = 1 + L.
+    outside : ndarray of float64, shape (n_cells,)
+        For every combination of the file, unique or not, the expected people outside the sample.
+    fit
+        The fitted means: of all cells that have one, or of the occupied cells of a model in closed form.
+    plug_in
+        tau1 and tau2 with the fitted means taken for the true ones; the same as `tau1` and `tau2` unless these were
+        averaged over what the fit leaves open.
+    graph
+        The graph of a decomposable model, over the key variables that vary; None for others.
+    precision
+        Standard deviations of tau and of the criterion if the model is right; None with survey weights, for large
+        models without a closed form, and for those that were not asked for it.
+    """
+
+    model: str
+    terms: tuple[tuple[str, ...], ...]
+    tau1: float
+    tau2: float
+    B1: float
+    B2: float
+    uniques: NDArray[np.int64] = field(repr=False)
+    population_unique: NDArray[np.float64] = field(repr=False)
+    correct: NDArray[np.float64] = field(repr=False)
+    expected_population: NDArray[np.float64] = field(repr=False)
+    outside: NDArray[np.float64] = field(repr=False)
+    fit: Fit = field(repr=False)
+    plug_in: tuple[float, float]
+    graph: Graph | None = field(repr=False)
+    precision: TauPrecision | None
+
+    @property
+    def cm_given_um(self) -> float:
+        """Pr(CM | UM) that the model implies: n1 over the people expected to match a sample unique."""
+        return len(self.uniques) / float(self.expected_population.sum()) if len(self.uniques) else 0.0
+
+    def interval(self, r: int, level: float = 0.95) -> tuple[float, float] | None:
+        """Interval of tau1 (r = 1) or tau2 (r = 2) if the model is right, from both of its estimates.
+
+        Reaching from the lower of `plug_in` and the averaged estimate to the higher, with what sampling adds to each.
+        """
+        if self.precision is None:
+            return None
+        both = (self.plug_in[r - 1], (self.tau1, self.tau2)[r - 1])
+        low, _ = self.precision.interval(r, min(both), len(self.uniques), level)
+        return low, self.precision.interval(r, max(both), len(self.uniques), level)[1]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the fit converged; otherwise no number here is to be relied on."""
+        return self.fit.converged
+
+
+def log_linear_risk(
+    file: KeyFile,
+    terms: Terms | str = "two-way",
+    *,
+    weights: NDArray[np.float64] | None = None,
+    averaged: bool = False,
+    margins: Margins | None = None,
+    tolerance: float = 0.01,
+    max_rounds: int = 1_000,
+    limit: int = LIMIT,
+    seed: int = 1,
+    precise: bool = True,
+) -> LogLinearRisk:
+    """Risk under one log-linear model.
+
+    Parameters
+    ----------
+    file
+        The records. Where missing values agree with everything, no cell can be counted: refused.
+    terms
+        ``independence``, ``two-way`` (all two-way interactions), or the highest-order terms by names.
+    weights : ndarray of float64, shape (n_records,), optional
+        Survey weights (people each record stands for), where records were not sampled alike. The model is then fitted
+        to the weighted counts by pseudo-likelihood, and a cell's own fraction is its count divided by its weights.
+    averaged
+        Average each record's risk over what the fit leaves open, its expected others having a gamma law with the
+        variance of the fit: a rich model, whose mean of a sample unique rests on few records, then understates the risk
+        less. Without effect on models that have no closed form, and with survey weights.
+    margins
+        Those of ``file.table()``, to share between models.
+    tolerance, max_rounds, limit
+        Of `fit_margins`, for models that have no closed form.
+    seed
+        Of the cells drawn for the criterion of a decomposable model with many cells.
+    precise
+        Find the standard deviations of a model without a closed form, too, which takes longer than its fit.
+
+    Returns
+    -------
+    LogLinearRisk
+        With ``converged`` False where the fit did not reach its tolerance.
+
+    Notes
+    -----
+    Decomposable models cost their margins at the occupied cells, whatever the size of the table; others are fitted over
+    all cells of positive mean.
+    """
+    table = file.table() if margins is None else margins.table
+    names = [str(n) for n in table.names]
+    generators, model = _generators(names, terms)
+    graph = graph_of(generators, names)
+    c = (1.0 - file.fraction) / file.fraction
+    B1, B2, precision, spread = float("nan"), float("nan"), None, None
+    if weights is not None:
+        found, others = _weighted(file, table, generators, graph, weights, tolerance, max_rounds, limit)
+    elif graph is not None:
+        form = ClosedForm(margins or Margins(table), graph)
+        found, others, spread = _closed(form, table), c * form.means, form.spread
+        (B1, B2), precision = _criterion(form, table, file.fraction, seed)
+    else:
+        found = fit_margins(table, generators, tolerance, max_rounds, limit)
+        others = c * found.means
+        B1, B2 = minimum_error(found.means, found.observed, file.fraction)
+        precision = tau_precision.of_fit(found, generators, table.levels, file.fraction) if precise else None
+    records = file.uniques
+    place = _positions(found.cells, file.cells[:, file.varying], table.levels)
+    outside = others[place]
+    L = outside[file.of_record[records]]
+    plug_in = float(h1(L).sum()), float(h2(L).sum())
+    if averaged and spread is not None:
+        v = spread[place][file.of_record[records]]
+        alone, correct = averaged_h1(L, v), averaged_h2(L, v)
+    else:
+        alone, correct = h1(L), h2(L)
+    return LogLinearRisk(
+        model,
+        tuple(tuple(names[v] for v in g) for g in generators),
+        float(alone.sum()),
+        float(correct.sum()),
+        B1,
+        B2,
+        records,
+        alone,
+        correct,
+        1.0 + L,
+        outside,
+        found,
+        plug_in,
+        graph,
+        precision,
+    )
+
+
+def _closed(form: ClosedForm, table: SparseCounts) -> Fit:
+    deviance = 2.0 * float((table.counts * np.log(table.counts / form.means)).sum())
+    return Fit(table.cells, form.means, table.counts, True, 0.0, 0, deviance)
+
+
+def _criterion(
+    form: ClosedForm, table: SparseCounts, fraction: float, seed: int
+) -> tuple[tuple[float, float], TauPrecision]:
+    """B1 and B2: what empty cells would add, over all cells, and what the occupied ones add instead."""
+    cells = form.visit(np.random.default_rng(seed))
+    empty = error_terms(cells.means, np.zeros(len(cells.means)), fraction)
+    instead = error_terms(form.means, np.zeros(len(form.means)), fraction)
+    occupied = error_terms(form.means, table.counts, fraction)
+    sums = [cells.total(e) for e in empty]
+    B1, B2 = (total + float((o - i).sum()) for (total, _), o, i in zip(sums, occupied, instead, strict=True))
+    drawn = (sums[0][1], sums[1][1])
+    return (B1, B2), tau_precision.of_closed_form(form, cells, table.counts, fraction, drawn)
+
+
+def _weighted(
+    file: KeyFile,
+    table: SparseCounts,
+    generators: list[tuple[int, ...]],
+    graph: Graph | None,
+    weights: NDArray[np.float64],
+    tolerance: float,
+    max_rounds: int,
+    limit: int,
+) -> tuple[Fit, NDArray[np.float64]]:
+    """Fit to weighted counts: lambda directly, and L = lambda (1 - pi_j) with the cell's own fraction."""
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (file.n_records,) or not np.isfinite(given).all() or (given < 1.0).any():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "each record needs a survey weight of at least 1: the number of people it stands for",
+            where="weights",
+        )
+    kept = file.varying
+    levels = [file.levels[q] for q in kept]
+    heavy = SparseCounts.from_records(file.codes[:, kept], levels, table.names, given)
+    if graph is None:
+        found = fit_margins(heavy, generators, tolerance * float(given.mean()), max_rounds, limit)
+    else:
+        found = _closed(ClosedForm(Margins(heavy), graph), heavy)
+    share = np.full(len(found.cells), file.n_records / float(given.sum()))
+    place = _positions(found.cells, table.cells, table.levels)
+    share[place] = table.counts / found.observed[place]
+    return found, found.means * (1.0 - share)
+
+
+def _generators(names: list[str], terms: Terms | str) -> tuple[list[tuple[int, ...]], str]:
+    """Terms as positions; every variable is in some term."""
+    if isinstance(terms, str):
+        if terms == "independence" or (terms == "two-way" and len(names) < 3):
+            whole = terms == "two-way" and len(names) == 2
+            return ([(0, 1)] if whole else [(v,) for v in range(len(names))]), (
+                "all two-way interactions" if whole else "independence"
+            )
+        if terms == "two-way":
+            return list(combinations(range(len(names)), 2)), "all two-way interactions"
+        raise TrystError(
+            ErrorCode.PARAMETER, "a model is `independence`, `two-way` or a list of terms", where="terms", got=terms
+        )
+    unknown = sorted({v for term in terms for v in term} - set(names))
+    if unknown:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there is no varying key variable {', '.join(unknown)}",
+            where="terms",
+            remedy=f"those that vary are: {', '.join(names)}",
+        )
+    sets = {frozenset(names.index(v) for v in term) for term in terms if term}
+    sets |= {frozenset({v}) for v in range(len(names))}
+    largest = [s for s in sets if not any(s < other for other in sets)]
+    generators = sorted(tuple(sorted(s)) for s in largest)
+    if len(names) > 2 and generators == list(combinations(range(len(names)), 2)):
+        return generators, "all two-way interactions"
+    words = [" x ".join(names[v] for v in g) for g in generators if len(g) > 1]
+    return generators, " + ".join(words) if words else "independence"
+
+
+def _positions(cells: NDArray[np.int32], requested: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+    """Where requested cells are among distinct ones that hold them all."""
+    first, group = distinct_rows(np.concatenate([cells, requested]), levels)
+    where = np.full(len(first), -1, dtype=np.int64)
+    where[group[: len(cells)]] = np.arange(len(cells))
+    found = where[group[len(cells) :]]
+    if (found < 0).any():
+        raise AssertionError("an occupied cell has no positive mean")
+    return found
+
+
+__all__ = ["LogLinearRisk", "h1", "h2", "log_linear_risk", "minimum_error"]

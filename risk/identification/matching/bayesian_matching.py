@@ -1,0 +1,289 @@
+r"""The intruder who models: the chance that a match is correct, from decomposable models averaged by their posterior.
+
+T11 chapter 7. A model gives every combination j of key values a probability p_j. The people of that combination outside
+the sample are Poisson with mean :math:`\lambda_j = \frac{n}{\pi} (1 - \pi) p_j`, so that a match with a released
+record of combination j is the right person with probability :math:`E[1/(f_j + K)]`. The models' results are averaged by
+their weight; probabilities of cells are not averaged first, since 1/F is no linear function of them.
+
+What is claimed of the combinations of highest risk is too much: they are the ones for which the models err that way
+(docs/smith-2011.md shows by how much). Posterior means instead of maximum likelihood, the thesis's choice, do not help:
+the prior is worth one record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.matching.population_law import expected_reciprocal
+from tryst.risk.models import (
+    GammaPrior,
+    HyperDirichlet,
+    ModelAverage,
+    PrecisionSearch,
+    SearchResult,
+    SparseCounts,
+    anneal,
+    enumerate_models,
+    enumerate_with_precision,
+    mc3,
+    mc3_with_precision,
+    occam_window,
+    search,
+    search_precision,
+)
+from tryst.risk.models.fitted import Estimate
+
+Method = Literal["default", "exact", "mc3", "annealing", "occam"]
+
+METHODS: tuple[Method, ...] = ("default", "exact", "mc3", "annealing", "occam")
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModels:
+    """Models of a file's key variables, and the search that found them.
+
+    Parameters
+    ----------
+    average
+        The heaviest models, fitted, over the key variables that vary.
+    search
+        The search's own diagnostics.
+    estimate
+        How the models' probabilities were estimated.
+    precision
+        The posterior of the total prior precision, where it had a prior.
+    """
+
+    average: ModelAverage
+    search: SearchResult
+    estimate: Estimate
+    precision: PrecisionSearch | None = None
+
+    def heaviest(self, number: int) -> FittedModels:
+        """The same with no more than `number` models, their weights made to sum to 1."""
+        models, weights = self.average.models, self.average.weights
+        order = np.argsort(-weights, kind="stable")[:number]
+        kept = ModelAverage([models[i] for i in order], weights[order] / weights[order].sum())
+        return FittedModels(kept, self.search, self.estimate, self.precision)
+
+    def warnings(self) -> tuple[ResultWarning, ...]:
+        """What to know before relying on these models."""
+        warnings = []
+        found = self.search
+        if found.method == "MC3" and (found.r_hat > 1.01 or found.edge_spread > 0.2):
+            warnings.append(result_warning("chains_not_converged", r_hat=found.r_hat, edge_spread=found.edge_spread))
+        if found.method == "MC3" and len(found) == 1:
+            warnings.append(result_warning("chain_at_one_model"))
+        if found.method == "simulated annealing":
+            warnings.append(result_warning("one_model_searched"))
+        return tuple(warnings)
+
+
+def fit_models(
+    file: KeyFile,
+    method: Method = "default",
+    rng: np.random.Generator | None = None,
+    *,
+    estimate: Estimate = "maximum likelihood",
+    precision: float | GammaPrior = 1.0,
+    share: float = 0.99,
+    at_most: int = 200,
+    **settings: Any,
+) -> FittedModels:
+    """Search for decomposable models of a file's key variables and fit them.
+
+    Parameters
+    ----------
+    file
+        The release; missing values must be a level.
+    method
+        ``exact``: every model (to 7 variables). ``mc3``, ``annealing``, ``occam``: see `risk.models`. ``default``:
+        exact to 6 variables, MC3 above.
+    rng
+        For ``mc3``, ``annealing`` and ``default``.
+    estimate, precision
+        Of the cells' probabilities, and the total prior precision of the scores (and of posterior means): a number,
+        or a gamma prior, for ``default``, ``exact`` and ``mc3``; posterior means are then by its posterior mean.
+    share, at_most
+        The heaviest models that hold this share of the weight are kept, and no more than so many.
+    settings
+        Of the search, such as ``moves=20_000``.
+
+    Returns
+    -------
+    FittedModels
+    """
+    if method not in METHODS:
+        raise TrystError(
+            ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="method", got=repr(str(method))
+        )
+    counts = file.table()
+    drawn = np.random.default_rng(1) if rng is None else rng
+    if isinstance(precision, GammaPrior):
+        joint = _with_prior(counts, method, drawn, precision, settings)
+        average = ModelAverage.of(joint.search, counts, estimate, precision=joint.mean, share=share, at_most=at_most)
+        return FittedModels(average, joint.search, estimate, joint)
+    scores = HyperDirichlet(counts, precision)
+    if method == "exact":
+        found = enumerate_models(scores)
+    elif method == "mc3":
+        found = mc3(scores, drawn, **settings)
+    elif method == "annealing":
+        found = anneal(scores, drawn, **settings)
+    elif method == "occam":
+        found = occam_window(scores, **settings)
+    else:
+        found = search(scores, drawn, **settings)
+    average = ModelAverage.of(found, counts, estimate, precision=precision, share=share, at_most=at_most)
+    return FittedModels(average, found, estimate)
+
+
+def _with_prior(
+    counts: SparseCounts, method: Method, rng: np.random.Generator, prior: GammaPrior, settings: dict[str, Any]
+) -> PrecisionSearch:
+    if method == "default":
+        return search_precision(counts, rng, prior, **settings)
+    if method == "exact":
+        return enumerate_with_precision(counts, prior)
+    if method == "mc3":
+        return mc3_with_precision(counts, rng, prior, **settings)
+    raise TrystError(
+        ErrorCode.PARAMETER,
+        "a prior on the precision is for default, exact and mc3",
+        where="precision",
+        got=f"a gamma prior with method {method}",
+        remedy="give the precision as a number, or choose one of these methods",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BayesianMatching:
+    """What the modelling intruder infers of each combination in the file.
+
+    Parameters
+    ----------
+    file
+        The release.
+    models
+        The models, and how they were found.
+    correct_match : ndarray of float64, shape (n_cells,)
+        Pr(cm) of each combination, averaged over models.
+    population_unique : ndarray of float64, shape (n_cells,)
+        Probability that F = 1; 0 where f > 1.
+    outside : ndarray of float64, shape (n_cells,)
+        Expected people outside the sample, lambda_j, averaged over models.
+    """
+
+    file: KeyFile = field(repr=False)
+    models: FittedModels
+    correct_match: NDArray[np.float64] = field(repr=False)
+    population_unique: NDArray[np.float64] = field(repr=False)
+    outside: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def expected_count(self) -> NDArray[np.float64]:
+        """E(F_j | f_j), shape (n_cells,)."""
+        return np.asarray(self.file.counts + self.outside)
+
+    @property
+    def of_records(self) -> NDArray[np.float64]:
+        """Pr(cm) of each record, shape (n_records,)."""
+        return np.asarray(self.correct_match[self.file.of_record])
+
+    @cached_property
+    def measures(self) -> ModelMeasures:
+        """File measures, as the models expect them."""
+        return measures_of(self.file.counts, self.correct_match, self.population_unique, self.outside)
+
+
+@dataclass(frozen=True)
+class ModelMeasures:
+    """File measures from models alone (T11 chapter 8); those of a file without sample uniques are 0.
+
+    Parameters
+    ----------
+    uniques
+        Sample uniques.
+    expected_matches
+        tau2: expected correct matches where every sample unique is matched once, the sum of their Pr(cm).
+    expected_population_uniques
+        tau1: expected sample uniques that are unique in the population.
+    cm_given_su, cm_given_um, pu_given_su
+        Pr(CM | SU), Pr(CM | UM), Pr(PU | SU), with expected counts in place of the population's.
+    cm
+        Pr(cm) of a record taken at random (strategy 1), sample uniques or not.
+    greatest
+        The greatest Pr(cm) of any record.
+    """
+
+    uniques: int
+    expected_matches: float
+    expected_population_uniques: float
+    cm_given_su: float
+    cm_given_um: float
+    pu_given_su: float
+    cm: float
+    greatest: float
+
+
+def measures_of(
+    counts: NDArray[np.int64],
+    correct_match: NDArray[np.float64],
+    population_unique: NDArray[np.float64],
+    outside: NDArray[np.float64],
+) -> ModelMeasures:
+    """File measures of cells with sample counts, Pr(cm), Pr(F = 1) and expected people outside the sample."""
+    own = counts == 1
+    n1 = int(own.sum())
+    tau1, tau2 = float(population_unique[own].sum()), float(correct_match[own].sum())
+    expected = n1 + float(outside[own].sum())
+    return ModelMeasures(
+        n1,
+        tau2,
+        tau1,
+        tau2 / n1 if n1 else 0.0,
+        n1 / expected if n1 else 0.0,
+        tau1 / n1 if n1 else 0.0,
+        float((counts * correct_match).sum() / counts.sum()),
+        float(correct_match.max()),
+    )
+
+
+def bayesian_matching(file: KeyFile, models: FittedModels) -> BayesianMatching:
+    """Pr(cm) and expected population count of every combination in the file, averaged over fitted models.
+
+    Notes
+    -----
+    O(models * cliques * cells log cells).
+    """
+    kept = file.varying
+    cells = file.cells[:, kept]
+    parts = [np.exp(model.log_probability(cells)) for model in models.average.models]
+    found = averaged(file.counts, parts, models.average.weights, file.n_records, file.fraction)
+    return BayesianMatching(file, models, *found)
+
+
+def averaged(
+    counts: NDArray[np.int64],
+    probabilities: list[NDArray[np.float64]],
+    weights: NDArray[np.float64],
+    n_records: int,
+    fraction: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Pr(cm), Pr(F = 1) and lambda of cells, from their probabilities under each model and the models' weights."""
+    outside = n_records / fraction * (1.0 - fraction)
+    cm, alone, mean = (np.zeros(len(counts)) for _ in range(3))
+    for weight, p in zip(weights, probabilities, strict=True):
+        rate = outside * p
+        cm += weight * expected_reciprocal(counts, rate)
+        alone += weight * np.where(counts == 1, np.exp(-rate), 0.0)
+        mean += weight * rate
+    return cm, alone, mean

@@ -1,0 +1,227 @@
+"""Recodings of key variables: categories merged, variables left out; what is lost, and what models give for the result.
+
+A recoding maps each variable's levels to groups; one group for all levels leaves the variable out. A fitted model
+needs no new search: the recoded variable is a function of the old one, so it joins the model as one more node, and the
+probability of a recoded combination is a marginal (T11 chapter 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.coding import Codes, Counts, tally
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures, averaged, measures_of
+from tryst.risk.models import FittedModel, Graph, JunctionTree
+from tryst.risk.models.bits import mask_of
+from tryst.risk.models.factors import Factor
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """For each key variable the group of each level, groups numbered from 0 in the order of their first levels."""
+
+    groups: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def none(cls, file: KeyFile) -> Recoding:
+        """The recoding that changes nothing."""
+        return cls(tuple(tuple(range(n)) for n in file.levels))
+
+    def merged(self, variable: int, first: int, second: int) -> Recoding:
+        """Two groups of one variable become one."""
+        numbers = [first if g == second else g for g in self.groups[variable]]
+        return self._with(variable, numbers)
+
+    def without(self, variable: int) -> Recoding:
+        """One variable left out."""
+        return self._with(variable, [0] * len(self.groups[variable]))
+
+    def _with(self, variable: int, numbers: Sequence[int]) -> Recoding:
+        order = list(dict.fromkeys(numbers))
+        own = tuple(order.index(g) for g in numbers)
+        return Recoding((*self.groups[:variable], own, *self.groups[variable + 1 :]))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Groups of each variable."""
+        return tuple(max(own) + 1 for own in self.groups)
+
+    def applied(self, codes: Codes) -> Codes:
+        """Rows of level numbers as rows of group numbers."""
+        columns = [np.array(own, dtype=np.int32)[codes[:, q]] for q, own in enumerate(self.groups)]
+        return np.stack(columns, axis=1)
+
+    def loss(self, file: KeyFile) -> NDArray[np.float64]:
+        """Bits of information lost in each variable: the entropy of its levels given its groups, among the records."""
+        lost = []
+        for q, own in enumerate(self.groups):
+            fine = np.bincount(file.codes[:, q], minlength=len(own)) / float(file.n_records)
+            coarse = np.asarray(np.bincount(own, weights=fine), dtype=np.float64)
+            lost.append(max(0.0, _entropy(fine) - _entropy(coarse)))
+        return np.array(lost)
+
+    def described(self, file: KeyFile) -> list[str]:
+        """In words, one line for each variable that changes."""
+        sentences = []
+        for name, labels, own in zip(file.names, file.labels, self.groups, strict=True):
+            members = [[labels[k] for k, g in enumerate(own) if g == group] for group in range(max(own) + 1)]
+            if len(members) == 1 < len(labels):
+                sentences.append(f"leave out {name}")
+            elif len(members) < len(labels):
+                joined = "; ".join(_span(group, labels) for group in members if len(group) > 1)
+                sentences.append(f"{name}: merge {joined}")
+        return sentences
+
+
+def _span(group: Sequence[str], labels: Sequence[str]) -> str:
+    """A group of levels in words: neighbours as first to last."""
+    first = labels.index(group[0])
+    if len(group) > 2 and list(labels[first : first + len(group)]) == list(group):
+        return f"{group[0]} to {group[-1]}"
+    return " with ".join(group)
+
+
+def _entropy(p: NDArray[np.float64]) -> float:
+    p = p[p > 0]
+    return float(-(p * np.log2(p)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Recoded:
+    """A file after recoding, as models see it.
+
+    Parameters
+    ----------
+    recoding
+        Which.
+    cells : ndarray of int32, shape (n_cells, n_keys)
+        Distinct combinations of groups.
+    counts : ndarray of int64, shape (n_cells,)
+        Their sample counts.
+    of_cell : ndarray of int64
+        For each combination of the original file, its place in `cells`.
+    probabilities : ndarray of float64, shape (n_models, n_cells)
+        Under each model.
+    correct_match, population_unique, outside : ndarray of float64, shape (n_cells,)
+        As in `BayesianMatching`.
+    """
+
+    recoding: Recoding
+    cells: Codes = field(repr=False)
+    counts: Counts = field(repr=False)
+    of_cell: NDArray[np.int64] = field(repr=False)
+    probabilities: NDArray[np.float64] = field(repr=False)
+    correct_match: NDArray[np.float64] = field(repr=False)
+    population_unique: NDArray[np.float64] = field(repr=False)
+    outside: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def measures(self) -> ModelMeasures:
+        """File measures after recoding."""
+        return measures_of(self.counts, self.correct_match, self.population_unique, self.outside)
+
+
+class KnownProbabilities:
+    """Probabilities of combinations of groups, each looked up once: a search needs most of them again at every step.
+
+    Parameters
+    ----------
+    matching
+        The models.
+    """
+
+    def __init__(self, matching: BayesianMatching) -> None:
+        self._matching = matching
+        self._numbers: list[dict[tuple[int, ...], int]] = [{} for _ in matching.file.names]
+        self._place: dict[bytes, int] = {}
+        self._known = np.zeros((len(matching.models.average.models), 1024))
+
+    def of(self, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+        """As `probabilities`."""
+        width = 4 * cells.shape[1]
+        columns = [self._identities(q, own)[cells[:, q]] for q, own in enumerate(recoding.groups)]
+        text = np.stack(columns, axis=1).astype(np.int32).tobytes()
+        keys = [text[i : i + width] for i in range(0, len(text), width)]
+        new = {key: i for i, key in enumerate(keys) if key not in self._place}
+        if new:
+            found = probabilities(self._matching, recoding, cells[list(new.values())])
+            start = len(self._place)
+            while self._known.shape[1] < start + len(new):
+                self._known = np.concatenate([self._known, np.zeros_like(self._known)], axis=1)
+            self._known[:, start : start + len(new)] = found
+            self._place.update(zip(new, range(start, start + len(new)), strict=True))
+        return self._known[:, [self._place[key] for key in keys]]
+
+    def _identities(self, q: int, own: tuple[int, ...]) -> NDArray[np.int32]:
+        """A number for each group of a variable: the same for the same levels, whatever the recoding."""
+        members: list[list[int]] = [[] for _ in range(max(own) + 1)]
+        for level, group in enumerate(own):
+            members[group].append(level)
+        numbers = self._numbers[q]
+        return np.array([numbers.setdefault(tuple(m), len(numbers)) for m in members], dtype=np.int32)
+
+
+def recoded(matching: BayesianMatching, recoding: Recoding, known: KnownProbabilities | None = None) -> Recoded:
+    """Pr(cm) and expected counts after a recoding, from the models fitted before it.
+
+    `known` keeps probabilities from one call to the next.
+
+    Notes
+    -----
+    One pass of messages for each model, all combinations at once.
+    """
+    file = matching.file
+    if tuple(len(own) for own in recoding.groups) != file.levels:
+        raise TrystError(
+            ErrorCode.PARAMETER, "a recoding has a group for every level of every key variable", where="recoding"
+        )
+    labels = [range(n) for n in recoding.sizes]
+    cells, counts, of_cell = tally(recoding.applied(file.cells), [[""] * len(x) for x in labels], file.counts)
+    found = (known or KnownProbabilities(matching)).of(recoding, cells)
+    weights = matching.models.average.weights
+    law = averaged(counts, list(found), weights, file.n_records, file.fraction)
+    return Recoded(recoding, cells, counts, of_cell, found, *law)
+
+
+def probabilities(matching: BayesianMatching, recoding: Recoding, cells: Codes) -> NDArray[np.float64]:
+    """Probability of each combination of groups under each model, shape (n_models, n_cells)."""
+    kept = matching.file.varying
+    groups = [recoding.groups[q] for q in kept]
+    return np.stack([np.exp(_log_marginal(model, groups, cells[:, kept])) for model in matching.models.average.models])
+
+
+def _log_marginal(model: FittedModel, groups: Sequence[tuple[int, ...]], cells: Codes) -> NDArray[np.float64]:
+    coarse = [v for v, own in enumerate(groups) if 1 < max(own) + 1 < len(own)]
+    records = cells.copy()
+    for v, own in enumerate(groups):
+        if max(own) + 1 < len(own):
+            records[:, v] = -1
+    return _with_groups(model, coarse, groups).log_marginal(np.concatenate([records, cells[:, coarse]], axis=1))
+
+
+def _with_groups(model: FittedModel, coarse: Sequence[int], groups: Sequence[tuple[int, ...]]) -> FittedModel:
+    """The model with one more node for each variable in `coarse`: its group, which the level decides."""
+    if not coarse:
+        return model
+    n = len(model.names)
+    adjacency = [*model.graph.adjacency, *[0] * len(coarse)]
+    extra = {}
+    for i, v in enumerate(coarse, start=n):
+        adjacency[v] |= 1 << i
+        adjacency[i] |= 1 << v
+        margin = next(f for f in model.cliques if v in f.variables).marginal([v])
+        own = np.array(groups[v], dtype=np.int32)
+        cells = np.concatenate([margin.cells, own[margin.cells]], axis=1)
+        sizes = (model.levels[v], max(groups[v]) + 1)
+        extra[1 << v | 1 << i] = Factor((v, i), sizes, cells, margin.values)
+    held = {mask_of(factor.variables): factor for factor in model.cliques} | extra
+    graph = Graph(tuple(adjacency), (*model.names, *(("group of", model.names[v]) for v in coarse)))
+    tree = JunctionTree.of(graph)
+    levels = (*model.levels, *(max(groups[v]) + 1 for v in coarse))
+    return FittedModel(graph, levels, tree, tuple(held[c] for c in tree.cliques), model.estimate)

@@ -1,0 +1,284 @@
+"""The least recoding that reaches a target risk (T11 chapter 8 names the search as a possibility).
+
+Least is in bits: the information that each variable loses among the records, weighed by what the variable is worth to
+the data's users, summed over variables. Where there are few recodings the search is exact: they are looked at in order
+of loss, and the first that reaches the risk is the least. Elsewhere it is greedy: always the merge that lowers the risk
+most for its loss, or a variable left out; then every variable that turns out not to be needed is given back. It is done
+with and without leaving variables out, and the lesser loss is taken.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, ModelMeasures
+from tryst.risk.identification.matching.category_merging import apply, candidate_pairs, merges, ordered_variables
+from tryst.risk.identification.matching.recoding import KnownProbabilities, Recoded, Recoding, recoded
+
+Measure = Literal["matches", "cm", "greatest", "cm_given_um", "cm_given_su"]
+
+MEASURES: tuple[Measure, ...] = ("matches", "cm", "greatest", "cm_given_um", "cm_given_su")
+
+_BELL = (1, 1, 2, 5, 15, 52, 203, 877, 4140, 21147)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a search: a recoding, its risk, its loss."""
+
+    recoding: Recoding = field(repr=False)
+    risk: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class RecodingFound:
+    """The outcome of a search.
+
+    Parameters
+    ----------
+    recoding
+        The recoding.
+    reached
+        Whether it reaches the target risk.
+    exact
+        Whether no recoding with less loss reaches it; otherwise the search was greedy.
+    risk_before, risk
+        The measure without and with it.
+    loss
+        Bits lost by each variable, not weighed.
+    information
+        Bits each variable had.
+    measures
+        All file measures after it.
+    steps
+        The greedy search's course, or the one step of an exact search.
+    """
+
+    recoding: Recoding
+    reached: bool
+    exact: bool
+    risk_before: float
+    risk: float
+    loss: tuple[float, ...]
+    information: tuple[float, ...]
+    measures: ModelMeasures
+    steps: tuple[Step, ...] = field(repr=False)
+
+
+def minimal_recoding(
+    matching: BayesianMatching,
+    selected: float,
+    measure: Measure = "matches",
+    *,
+    ordered: Sequence[bool] | None = None,
+    worth: Mapping[str, float] | None = None,
+    exact_to: int = 2_000,
+    models: int = 3,
+    merging: bool = True,
+) -> RecodingFound:
+    """Search for the recoding of least loss whose risk is at most `selected`.
+
+    Parameters
+    ----------
+    matching
+        The models. Probabilities after a recoding come from them, nothing is fitted again.
+    selected
+        The greatest risk allowed.
+    measure
+        ``matches``: expected correct matches with sample uniques, as a share of the records; ``cm``: Pr(cm) of a record
+        at random; ``greatest``: Pr(cm) of the record of highest risk. These never rise when a file is coarsened.
+        ``cm_given_um`` and ``cm_given_su`` are means over what is still unique and may rise.
+    ordered
+        For each variable whether only neighbouring levels may be merged; by default `ordered_variables`.
+    worth
+        What a bit of a variable is worth, 1 by default; infinite: leave it as it is.
+    exact_to
+        Most recodings that an exact search may look at.
+    models
+        How many of the heaviest models are used during the search; the outcome is judged by all.
+    merging
+        Whether levels may be merged; otherwise whole variables are left out, one after another, which is soon found
+        however many levels there are.
+
+    Returns
+    -------
+    RecodingFound
+    """
+    file = matching.file
+    if measure not in MEASURES:
+        raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(MEASURES)}", where="measure", got=measure)
+    if not 0.0 <= selected <= 1.0:
+        raise TrystError(ErrorCode.PARAMETER, "a risk lies in 0 to 1", where="target", got=f"{selected:g}")
+    ordered = ordered_variables(file.labels) if ordered is None else tuple(ordered)
+    weights = _worth(file, worth or {})
+    few = BayesianMatching(
+        file, matching.models.heaviest(models), matching.correct_match, matching.population_unique, matching.outside
+    )
+    problem = _Problem(few, selected, measure, ordered, weights, merging=merging)
+    exact = merging and problem.recodings <= exact_to
+    if not merging:
+        steps = problem.greedily(leaving_out=True)
+    elif exact:
+        steps = problem.by_loss()
+    else:
+        courses = [problem.greedily(leaving_out=True), problem.greedily(leaving_out=False)]
+        steps = min(courses, key=lambda course: (not problem.enough(course[-1].risk), course[-1].loss))
+    found = steps[-1].recoding
+    after = recoded(matching, found)
+    before = _risk(matching.measures, measure, file)
+    risk = _risk(after.measures, measure, file)
+    whole = Recoding(tuple((0,) * n for n in file.levels)).loss(file)
+    return RecodingFound(
+        found,
+        risk <= selected + 1e-12,
+        exact,
+        before,
+        risk,
+        tuple(found.loss(file).tolist()),
+        tuple(whole.tolist()),
+        after.measures,
+        tuple(steps),
+    )
+
+
+def _worth(file: KeyFile, worth: Mapping[str, float]) -> NDArray[np.float64]:
+    unknown = [name for name in worth if name not in file.names]
+    if unknown or any(not w > 0 for w in worth.values()):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there is no key variable {', '.join(unknown)}" if unknown else "worth must be above 0",
+            where="worth",
+        )
+    return np.array([worth.get(name, 1.0) for name in file.names])
+
+
+def _risk(measures: ModelMeasures, measure: Measure, file: KeyFile) -> float:
+    if measure == "matches":
+        return measures.expected_matches / file.n_records
+    return float(getattr(measures, measure))
+
+
+class _Problem:
+    """One search."""
+
+    def __init__(
+        self,
+        matching: BayesianMatching,
+        selected: float,
+        measure: Measure,
+        ordered: Sequence[bool],
+        worth: NDArray[np.float64],
+        *,
+        merging: bool,
+    ) -> None:
+        self.merging = merging
+        self.matching, self.selected, self.measure = matching, selected, measure
+        self.ordered, self.worth = ordered, worth
+        self.file = matching.file
+        self.known = KnownProbabilities(matching)
+        self.free = [q for q, n in enumerate(self.file.levels) if n > 1 and math.isfinite(float(worth[q]))]
+
+    @property
+    def recodings(self) -> float:
+        """How many recodings there are."""
+        number = 1.0
+        for q in self.free:
+            n = self.file.levels[q]
+            number *= 2.0 ** (n - 1) if self.ordered[q] else (_BELL[n] if n < len(_BELL) else math.inf)
+        return number
+
+    def loss(self, recoding: Recoding) -> float:
+        lost = recoding.loss(self.file)
+        return float(sum(lost[q] * self.worth[q] for q in range(len(lost)) if lost[q]))
+
+    def risk(self, measures: ModelMeasures) -> float:
+        return _risk(measures, self.measure, self.file)
+
+    def step(self, recoding: Recoding, now: Recoded) -> Step:
+        return Step(recoding, self.risk(now.measures), self.loss(recoding))
+
+    def enough(self, risk: float) -> bool:
+        return risk <= self.selected + 1e-12
+
+    def by_loss(self) -> list[Step]:
+        """Recodings in order of loss, up to the first that reaches the target risk."""
+        start = Recoding.none(self.file)
+        queue, known, number = [(0.0, 0, start)], {start}, 1
+        last = None
+        while queue:
+            _, _, recoding = heapq.heappop(queue)
+            last = self.step(recoding, recoded(self.matching, recoding, self.known))
+            if self.enough(last.risk):
+                break
+            for after in self._neighbours(recoding):
+                if after not in known:
+                    known.add(after)
+                    heapq.heappush(queue, (self.loss(after), number, after))
+                    number += 1
+        return [last] if last else []
+
+    def _neighbours(self, recoding: Recoding) -> Iterator[Recoding]:
+        for q in self.free:
+            for first, second in candidate_pairs(recoding.sizes, self.ordered, q):
+                yield recoding.merged(q, first, second)
+
+    def greedily(self, *, leaving_out: bool) -> list[Step]:
+        """The best merge for its loss, again and again, then what was not needed given back."""
+        recoding = Recoding.none(self.file)
+        now = recoded(self.matching, recoding, self.known)
+        steps = [self.step(recoding, now)]
+        while not self.enough(steps[-1].risk):
+            best = self._best(now, steps[-1], leaving_out)
+            if best is None:
+                break
+            now = recoded(self.matching, best, self.known)
+            steps.append(self.step(best, now))
+        return [*steps, *self._given_back(steps[-1])]
+
+    def _best(self, now: Recoded, at: Step, leaving_out: bool) -> Recoding | None:
+        """Greatest fall of the risk per bit; where nothing lowers it, of the expected matches; then least loss."""
+        matches = now.measures.expected_matches
+        best, rank = None, (-math.inf, -math.inf, -math.inf)
+        for recoding, measures in self._candidates(now, leaving_out):
+            cost = max(self.loss(recoding) - at.loss, 1e-12)
+            fall = at.risk - self.risk(measures)
+            saved = matches - measures.expected_matches
+            ranked = (fall / cost if fall > 1e-12 else 0.0, saved / cost if saved > 1e-12 else 0.0, -cost)
+            if ranked > rank:
+                best, rank = recoding, ranked
+        return best
+
+    def _candidates(self, now: Recoded, leaving_out: bool) -> Iterator[tuple[Recoding, ModelMeasures]]:
+        for merge in merges(self.matching, now, self.ordered, self.free, self.known) if self.merging else ():
+            yield apply(now.recoding, merge), merge.measures
+        for q in self.free if leaving_out else ():
+            if now.recoding.sizes[q] > (2 if self.merging else 1):
+                dropped = now.recoding.without(q)
+                yield dropped, recoded(self.matching, dropped, self.known).measures
+
+    def _given_back(self, last: Step) -> list[Step]:
+        """Undo a variable's recoding, the costliest first, wherever the risk stays reached without it."""
+        none = Recoding.none(self.file)
+        steps: list[Step] = []
+        lost = last.recoding.loss(self.file)
+        for q in sorted(self.free, key=lambda q: -lost[q] * self.worth[q]):
+            if not lost[q] or not self.enough(last.risk):
+                continue
+            groups = list(last.recoding.groups)
+            groups[q] = none.groups[q]
+            fewer = Recoding(tuple(groups))
+            step = self.step(fewer, recoded(self.matching, fewer, self.known))
+            if self.enough(step.risk):
+                last = step
+                steps.append(step)
+        return steps

@@ -1,0 +1,173 @@
+"""What minimal sample uniques are worth: the SUDA score, the IS metric, and both calibrated to the file's DIS.
+
+IS ranks by how many paths lead from a minimal unique to all keys, (ATT - s)! for a size of s of ATT keys; POL, the
+proportion of lattice, is IS over ATT!, its greatest value, and ranks alike. The SUDA score of 2002 counts the sets of
+keys that the minimal unique makes unique, over the minimal uniques of its size that there could be; it ranks otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, factorial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.file_level import file_dis
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.identification.special_uniques.suda import MinimalUniques, minimal_uniques
+
+Kind = Literal["is", "suda"]
+
+
+@dataclass(frozen=True, eq=False)
+class SudaScores:
+    """Scores of the records and of what makes them risky.
+
+    Parameters
+    ----------
+    minimal_uniques
+        What was scored.
+    kind
+        ``is`` or ``suda``.
+    scores : ndarray of float64, shape (n_records,)
+        0 for records that are no sample unique.
+    dis
+        DIS of the file, to which `dis_scores` are calibrated.
+    dis_scores : ndarray of float64, shape (n_records,)
+        DIS-IS (or DIS-SUDA): an approximate chance of a correct match; 0 for records that are no sample unique.
+    by_variable : ndarray of float64, shape (n_keys,)
+        Share of the file's total score that comes from minimal uniques with the variable. They sum to more than 1.
+    by_category
+        For each variable, the share that comes from minimal uniques with the variable, at each of its levels.
+    """
+
+    minimal_uniques: MinimalUniques
+    kind: Kind
+    scores: NDArray[np.float64]
+    dis: float
+    dis_scores: NDArray[np.float64]
+    by_variable: NDArray[np.float64]
+    by_category: tuple[NDArray[np.float64], ...]
+
+    @property
+    def pol(self) -> NDArray[np.float64]:
+        """Proportion of lattice of each record, IS / ATT!, shape (n_records,): from 0 to 1; of IS scores only."""
+        if self.kind != "is":
+            raise TrystError(ErrorCode.PARAMETER, "POL is a form of IS", where="kind", got=repr(self.kind))
+        return np.asarray(self.scores / factorial(self.minimal_uniques.n_keys))
+
+    def contributions(self, record: int) -> NDArray[np.float64]:
+        """Share of a record's score from minimal uniques with each key, shape (n_keys,); they sum to more than 1."""
+        own = self.minimal_uniques
+        at = int(np.searchsorted(own.uniques, record))
+        shares = np.zeros(own.n_keys)
+        if at == len(own.uniques) or own.uniques[at] != record:
+            return shares
+        part = slice(own.offsets[at], own.offsets[at + 1])
+        worth = _worth(own.n_keys, self.kind)[own.sizes[part]]
+        if worth.sum() > 0:
+            with_key = own.subsets[part, None] >> np.arange(own.n_keys) & 1 > 0
+            shares = worth @ with_key / worth.sum()
+        return np.asarray(shares)
+
+
+def _worth(n_keys: int, kind: Kind) -> NDArray[np.float64]:
+    """What a minimal unique of each size is worth, shape (n_keys + 1,)."""
+    if kind == "is":
+        return np.array([float(factorial(n_keys - s)) for s in range(n_keys + 1)])
+    return np.array([(2.0 ** (n_keys - s) - 1.0) / comb(n_keys, s) for s in range(n_keys + 1)])
+
+
+def calibrated(scores: NDArray[np.float64], dis: float, n_keys: int) -> NDArray[np.float64]:
+    r"""Scores of sample uniques as approximate match probabilities whose harmonic mean is the file's DIS.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_uniques,)
+        Positive scores of the sample uniques.
+    dis
+        The file's DIS, D.
+    n_keys
+        Number of keys, K.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_uniques,)
+
+    Notes
+    -----
+    :math:`D_i = 1 / (1 + w_i (U/D - U))` with U the number of uniques and :math:`w_i` proportional to
+    :math:`S_i^{-Q}`, Q = 1 + (8 - K)/20. The sum of 1/D_i - 1 is therefore U (1/D - 1) whatever the scores. A score of
+    0 (a SUDA score of a record unique on all keys only) takes all the weight: others get 1.
+
+    References
+    ----------
+    .. [1] Smith, Aspects of statistical disclosure control, thesis, 2011, chapter 8.
+    """
+    if not len(scores):
+        return np.zeros(0)
+    if not 0.0 < dis <= 1.0:
+        raise TrystError(ErrorCode.PARAMETER, "DIS must lie above 0 and be at most 1", where="dis", got=f"{dis:g}")
+    if (scores < 0).any():
+        raise TrystError(ErrorCode.PARAMETER, "scores cannot be negative", where="scores")
+    lowest = scores.min()
+    Q = 1.0 + (8.0 - n_keys) / 20.0
+    if lowest == 0.0:
+        shares = (scores == 0.0) / (scores == 0.0).sum()
+    else:
+        weights = (scores / lowest) ** -Q
+        shares = weights / weights.sum()
+    return np.asarray(1.0 / (1.0 + shares * (len(scores) / dis - len(scores))))
+
+
+def suda_scores(
+    file: KeyFile, kind: Kind = "is", max_size: int | None = None, found: MinimalUniques | None = None
+) -> SudaScores:
+    r"""Score every record by its minimal sample uniques.
+
+    Parameters
+    ----------
+    file
+        The records.
+    kind
+        ``is``: the sum of :math:`(ATT - s)!` over minimal uniques of size s; a unique none of whose minimal uniques is
+        within the size limit gets 1, as if it were unique on all keys only. ``suda``: the score of 2002, the sum of
+        :math:`(2^{ATT-s} - 1) / C(ATT, s)`.
+    max_size
+        Of `minimal_uniques`.
+    found
+        Minimal uniques of this file found before.
+
+    Returns
+    -------
+    SudaScores
+
+    References
+    ----------
+    .. [1] Elliot, Manning and Ford, A computational algorithm for handling the special uniques problem, 2002.
+    """
+    if kind not in ("is", "suda"):
+        raise TrystError(ErrorCode.PARAMETER, "a score is `is` or `suda`", where="kind", got=repr(kind))
+    own = minimal_uniques(file, max_size) if found is None else found
+    worth = _worth(own.n_keys, kind)[own.sizes]
+    of_unique = np.bincount(own.of_unique, worth, len(own.uniques)).astype(np.float64)
+    total = float(worth.sum())
+    if kind == "is":
+        of_unique[np.diff(own.offsets) == 0] = 1.0
+        total = float(of_unique.sum())
+    dis = file_dis(file).value
+    scores, chances = np.zeros(file.n_records), np.zeros(file.n_records)
+    scores[own.uniques] = of_unique
+    chances[own.uniques] = calibrated(of_unique, dis, own.n_keys)
+    by_variable = np.zeros(own.n_keys)
+    by_category = []
+    for q in range(own.n_keys):
+        with_key = own.subsets >> q & 1 > 0
+        level = file.codes[own.uniques, q][own.of_unique[with_key]]
+        sums = np.bincount(level, worth[with_key], file.levels[q]).astype(np.float64)
+        by_category.append(sums / total if total > 0 else sums)
+        by_variable[q] = by_category[-1].sum()
+    return SudaScores(own, kind, scores, dis, chances, by_variable, tuple(by_category))
