@@ -1,17 +1,18 @@
 """Identification risk: how likely an intruder is to find the right person behind a released record.
 
 `KeyFile` is what everything starts from: the records' key variables, the sampling fraction, the population where it is
-known. `file_measures` gives one number for the file, `attacks` what an intruder's strategies would achieve,
-`suda_scores` a score for each record, `calibrated_risk` its chance of being one of few as the file itself bears it out,
-`choose_model` and `log_linear_risk` that chance by a model,
-`misclassification_risk` the same where key values are wrong; `logit_rank_plot` and `auc` compare scores. Numbers only,
-but for `reader` and the commands.
+known. `file_level` has one number for the file, `strategies` what an intruder's searches would achieve.
 
-`privacy_models`, `individual_risk`, `household_risk` and `numeric_risk` are what officers also expect: k-anonymity and
-its kin, risk by survey weights, of households, of perturbed numbers; `scenarios` compares key sets.
+- `special_uniques`: the smallest sets of keys on which a record is alone, and scores by them;
+- `calibration`: each record's chance of being one of few, as the file itself bears it out;
+- `loglinear`: that chance by log-linear models, and which to prefer;
+- `matching`: the intruder who models, what comes of it, and what would lower it;
+- `misclassification`: risk where key values were swapped or are wrong;
+- `privacy_models`, `individual_risk`, `household_risk`, `numeric_risk`: what officers also expect: k-anonymity and its
+  kin, risk by survey weights, of households, of perturbed numbers;
+- `assessment`: all of it for one file, or for several key sets, in words; `report` is its page.
 
-`bayesian_matching` is the intruder who models, `model_attacks` what comes of it, `recoding` (with `merges`,
-`relative_risk`, `recoding_search`) what would lower it.
+Numbers only, but for the readers, the report and the commands.
 """
 
 from tryst.risk.identification.calibration.records import CalibratedRisk, calibrated_risk
