@@ -20,7 +20,8 @@ def magnitude(
         typer.Option(help="Variables of a table, with commas between; once more for each linked table."),
     ],
     records: Annotated[
-        Path | None, typer.Argument(help="Records, CSV or Parquet. Without them, --published alone is audited.")
+        Path | None,
+        typer.Argument(help="Records in CSV, Parquet, Stata, SPSS or SAS. Without them --published is audited."),
     ] = None,
     value: Annotated[str | None, typer.Option(help="The column that the tables add up.")] = None,
     unit: Annotated[str | None, typer.Option(help="Column that says whose a record is, such as an enterprise.")] = None,

@@ -22,7 +22,9 @@ _LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Po
 
 
 def protect(
-    records: Annotated[Path, typer.Argument(help="The records, CSV or Parquet; with --verify the protected ones.")],
+    records: Annotated[
+        Path, typer.Argument(help="In CSV, Parquet, Stata, SPSS or SAS; with --verify the protected ones.")
+    ],
     keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")] = "",
     fraction: Annotated[
         float | None, typer.Option(help="Sampling fraction; 1 if an intruder may know who is in the file.")
@@ -131,7 +133,8 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from tryst.risk.protection.reader import read_hierarchy, read_records
+    from tryst.risk.protection.reader import read_hierarchy
+    from tryst.risk.records import read_records
 
     if verify is not None:
         _verify(records, verify)
@@ -148,18 +151,19 @@ def protect(
 
     from tryst.common.progress import stages_on_terminal
     from tryst.risk.protection.protected_file import protect as protected
-    from tryst.risk.protection.reader import write_records
+    from tryst.risk.protection.reader import write_records, written_as
     from tryst.risk.protection.request import Levels, Methods, Request
 
     if missing not in ("any", "level"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
-    if out.suffix.lower() != records.suffix.lower():
+    endings = written_as(records)
+    if out.suffix.lower() not in endings:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "the protected file has the format of the records",
+            "the protected file has the format of the records; of Stata, SPSS and SAS files it is CSV or Parquet",
             where="--out",
             got=out.suffix or "no ending",
-            remedy=f"end its name with {records.suffix}",
+            remedy=f"end its name with {' or '.join(endings)}",
         )
     log = out.with_suffix(".log.json") if log is None else log
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
@@ -217,7 +221,8 @@ def protect(
 
 def _verify(records: Path, log: Path) -> None:
     from tryst.risk.protection.log import verify
-    from tryst.risk.protection.reader import read_log, read_records
+    from tryst.risk.protection.reader import read_log
+    from tryst.risk.records import read_records
 
     found = verify(read_records(records), read_log(log), str(records))
     if found:

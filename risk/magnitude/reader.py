@@ -1,4 +1,4 @@
-"""Reading records, hierarchies and published tables from files: the only part of this package that opens any."""
+"""Tables from files of records, hierarchies and published tables."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tryst.risk.magnitude.assessment import PublishedValues
 from tryst.risk.magnitude.classification import TOTAL, Classification
 from tryst.risk.magnitude.contributors import Contributions, contributions
 from tryst.risk.magnitude.tables import LinkedTables
+from tryst.risk.records import read_records as read_columns
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""
@@ -38,7 +39,7 @@ def read_records(
     weights: str | None = None,
     parents: Parents | None = None,
 ) -> MagnitudeTables:
-    """Make tables of a file of records (CSV or Parquet).
+    """Make tables of a file of records, of any kind that `tryst.risk.records` reads.
 
     Parameters
     ----------
@@ -56,9 +57,8 @@ def read_records(
         Hierarchies.
     """
     variables = list(dict.fromkeys(v for table in tables for v in table))
-    frame = _table(path)
     names = [*variables, value, *([unit] if unit else []), *([weights] if weights else [])]
-    _require_columns(frame, names, path)
+    frame = read_columns(path, names)
     classifications, nodes = [], []
     for v in variables:
         column = frame[v].cast(pl.String).fill_null("").str.strip_chars()
@@ -94,7 +94,7 @@ def read_hierarchies(paths: Sequence[Path]) -> dict[str, dict[str, str]]:
     """Hierarchies of CSV files, each with two columns: a level under the variable's name, and ``parent``."""
     found: dict[str, dict[str, str]] = {}
     for path in paths:
-        frame = _table(path)
+        frame = read_columns(path)
         if len(frame.columns) != 2 or frame.columns[1] != "parent":
             raise TrystError(
                 ErrorCode.SOURCE,
@@ -189,8 +189,7 @@ def read_published_alone(
 
 def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     """Levels as text, sums as `Total`, and the value, null where withheld."""
-    frame = _table(path)
-    _require_columns(frame, [*variables, "value"], path)
+    frame = read_columns(path, [*variables, "value"])
     text = frame["value"].cast(pl.String).str.strip_chars()
     text = text.set(text == "", None)
     numbers = text.cast(pl.Float64, strict=False)
@@ -233,33 +232,3 @@ def _ordered(levels: Sequence[str]) -> list[str]:
     if all(level.lstrip("-").isdigit() for level in levels):
         return sorted(levels, key=int)
     return sorted(levels)
-
-
-def _table(path: Path) -> pl.DataFrame:
-    if not path.is_file():
-        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path))
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            frame = pl.read_parquet(path)
-        else:
-            frame = pl.read_csv(path, infer_schema=False, truncate_ragged_lines=False)
-    except pl.exceptions.NoDataError as error:
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file is empty", where=str(path)) from error
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TrystError(
-            ErrorCode.SOURCE, "could not be read as a table", where=str(path), remedy="CSV in UTF-8, or Parquet"
-        ) from error
-    if not len(frame):
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no rows", where=str(path))
-    return frame
-
-
-def _require_columns(frame: pl.DataFrame, names: Sequence[str], path: Path) -> None:
-    absent = [n for n in names if n not in frame.columns]
-    if absent:
-        raise TrystError(
-            ErrorCode.FIELD_MISSING,
-            f"there is no column {', '.join(absent)}",
-            where=str(path),
-            remedy=f"its columns are: {', '.join(frame.columns)}",
-        )

@@ -192,15 +192,3 @@ def file_risk(
         dis.high,
         len(minimal_uniques(file, size).subsets),
     )
-
-
-def check_weights(weights: NDArray[np.float64], n: int, where: str) -> None:
-    """Refuse weights that are no numbers of people."""
-    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights <= 0).any():
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "survey weights are above 0, one for each record",
-            where=where,
-            got=f"{int((~(weights > 0)).sum())} that are 0, negative or missing, of {len(weights)}",
-            remedy="leave records that stand for no one out",
-        )

@@ -12,6 +12,7 @@ import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
+from tryst.risk.identification.survey_weights import check_weights
 from tryst.risk.protection.changes import Change, changed_numbers, numeric, perturbed_keys, strata_of
 from tryst.risk.protection.comparison import utility_of
 from tryst.risk.protection.information import information
@@ -27,7 +28,7 @@ from tryst.risk.protection.minimal_change import (
     on_frontier,
     refined,
 )
-from tryst.risk.protection.policy import Policy, check_weights
+from tryst.risk.protection.policy import Policy
 from tryst.risk.protection.request import Request
 
 _OTHER_K = (5, 10)
@@ -86,7 +87,7 @@ def protect(
     weights = None
     if request.weights is not None:
         weights = numeric(frame, [request.weights], "--weights")[:, 0]
-        check_weights(weights, frame.height, f"column {request.weights}")
+        check_weights(weights, f"column {request.weights}", frame.height)
     progress("risk before", 0.0)
     plain = Setting(
         Policy(),

@@ -1,4 +1,4 @@
-"""Files of a protection, which only this module opens: records in and out, hierarchies, a policy, a log."""
+"""Files of a protection beside the records that come in: those that go out, hierarchies, a policy, a log."""
 
 from __future__ import annotations
 
@@ -14,26 +14,17 @@ from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.yaml_document import DocumentKind, read_yaml
 from tryst.risk.protection.policy import Policy
+from tryst.risk.records.statistical_files import ENDINGS as STATISTICAL
 
 PARQUET = (".parquet", ".pq")
 
 _POLICY = DocumentKind("a policy of protection", ErrorCode.PARAMETER, 2**16, shows_values=True)
 
 
-def read_records(path: Path) -> pl.DataFrame:
-    """A file of records: Parquet with its types, CSV as text, empty cells as missing."""
-    if not path.is_file():
-        raise TrystError(ErrorCode.SOURCE, "there is no such file", where=str(path))
-    try:
-        if path.suffix.lower() in PARQUET:
-            return pl.read_parquet(path)
-        return pl.read_csv(path, infer_schema=False)
-    except pl.exceptions.NoDataError as error:
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "the file is empty", where=str(path)) from error
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TrystError(
-            ErrorCode.SOURCE, "could not be read as a table", where=str(path), remedy="CSV in UTF-8, or Parquet"
-        ) from error
+def written_as(records: Path) -> tuple[str, ...]:
+    """Endings of the names that a file's protected records may have."""
+    ending = records.suffix.lower()
+    return (".csv", ".parquet") if ending in STATISTICAL else (ending,)
 
 
 def write_records(path: Path, frame: pl.DataFrame) -> None:

@@ -237,7 +237,7 @@ def test_a_key_with_one_value_and_weights_of_zero() -> None:
     with pytest.raises(TrystError, match="key sex: the key has one value"):
         protect(people().with_columns(sex=pl.lit("f")), REQUEST, generator())
     nothing = people().with_columns(weight=pl.when(pl.col("age") < 30).then(0.0).otherwise(1.0))
-    with pytest.raises(TrystError, match="weights are above 0"):
+    with pytest.raises(TrystError, match="numbers above 0"):
         protect(nothing, replace(REQUEST, weights="weight"), generator())
     with pytest.raises(TrystError, match="no records"):
         protect(people().head(0), REQUEST, generator())

@@ -109,3 +109,14 @@ def test_what_the_command_refuses(folder: Path, options: str, words: str) -> Non
     with pytest.raises(TrystError, match=words):
         run(f"tryst risk protect people.csv {options}")
     assert not Path("p.csv").exists()
+
+
+def test_a_file_of_stata_is_protected_as_csv(folder: Path) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pyreadstat.write_dta(people().select("age", "sex"), "people.dta")
+    options = "--keys age,sex --fraction 0.1 --k 3"
+    with pytest.raises(TrystError, match="CSV or Parquet"):
+        run(f"tryst risk protect people.dta {options} --out p.dta")
+    run(f"tryst risk protect people.dta {options} --out p.csv")
+    made = pl.read_csv("p.csv", infer_schema=False)
+    assert KeyFile.from_columns(made.to_dict(), 0.1, missing="any").frequency.min() >= 3
