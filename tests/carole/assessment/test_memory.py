@@ -17,7 +17,7 @@ from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.memory import left_for_uniques, needed, needed_by_joint
 from tryst.carole.engine.resources import Resources
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification import suda
+from tryst.risk.identification.special_uniques import suda
 from tryst.risk.identification.special_uniques.suda import largest_within
 
 RUN = "r" * 32

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.latent_rehearsal import SPEC, files
 from tryst.carole.engine import Resources, link
-from tryst.carole.engine import latent_effect as module
+from tryst.carole.engine.latent import effect as module
 from tryst.carole.engine.latent.effect import (
     FEWEST_LINKS,
     GROUPS,

@@ -10,9 +10,10 @@ import pytest
 
 from tests.carole.engine.test_known_records import joint_set, training_set
 from tests.carole.engine.test_latent import PLAN, RESOURCES, SMALL, Insured, compared, quiet
-from tryst.carole.engine import LinkagePlan, latent_refit, link, local
+from tryst.carole.engine import LinkagePlan, link, local
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.conclusion import conclude
+from tryst.carole.engine.latent import refit as refitting
 from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent.values import values_of
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
@@ -72,7 +73,7 @@ def by_library(insured: Insured, plan: LinkagePlan, found: Candidates, kept: Kep
 
 def test_a_run_estimates_what_the_library_does(insured: Insured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(local, "KEPT_PROBABILITY", 0.0)
-    monkeypatch.setattr(latent_refit, "KEPT_PROBABILITY", 0.0)
+    monkeypatch.setattr(refitting, "KEPT_PROBABILITY", 0.0)
     found, kept = compared(insured, SMALL)
     fit = by_library(insured, SMALL, found, kept)
     linkage = insured.linked(SMALL)
