@@ -86,8 +86,16 @@ def read_beside(
     after = read_numbers(records, numeric) if numeric else {}
     names = [*own, *household_keys, *([household] if household is not None else [])]
     with_labels = labelled(records, list(dict.fromkeys([*labels_of, *names])), values)
+    rows, n_columns = read_whole(records)
     if not names:
-        return BesideKeys(fraction_from=fraction_from, labelled=with_labels, numeric=after, original=before)
+        return BesideKeys(
+            fraction_from=fraction_from,
+            labelled=with_labels,
+            numeric=after,
+            original=before,
+            rows=rows,
+            n_columns=n_columns,
+        )
     columns = read_records(records, names, values)
     return BesideKeys(
         sensitive={name: columns[name] for name in own},
@@ -98,7 +106,18 @@ def read_beside(
         labelled=with_labels,
         numeric=after,
         original=before,
+        rows=rows,
+        n_columns=n_columns,
     )
+
+
+def read_whole(records: Path) -> tuple[NDArray[np.uint64], int]:
+    """A number of each record's whole content, and the columns that it is of; none that has another value in each."""
+    table = read_records(records)
+    kept = [name for name in table.columns if table[name].n_unique() < len(table)]
+    if not kept:
+        return np.arange(len(table), dtype=np.uint64), 0
+    return table.select(kept).hash_rows(seed=0).to_numpy(), len(kept)
 
 
 def read_numbers(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:

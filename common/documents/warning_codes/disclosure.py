@@ -148,6 +148,13 @@ IDENTIFICATION = (
         remedy="Rely on DIS and its interval; read the risk of single records as an order, not as chances.",
     ),
     WarningCode(
+        code="records_copied",
+        severity="serious",
+        meaning="People are in the file more than once, and make company look common: every risk is too low.",
+        text="Of the combinations of two records {share:.1%} are of two that agree in all {columns} columns.",
+        remedy="Leave copies out and assess again.",
+    ),
+    WarningCode(
         code="calibration_rests_on_its_law",
         severity="note",
         meaning="The calibrated risk depends on a law of which the sample says little.",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tryst.common.documents.result_warning import result_warning
 from tryst.risk.identification.assessment import wording
 from tryst.risk.identification.assessment.score_ranking import score_ranking
+from tryst.risk.identification.copies import copies_warnings
 from tryst.risk.identification.household_risk import Households, household_risk_document
 from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
@@ -45,6 +46,8 @@ class BesideKeys:
         The columns whose values have labels in the file, and whether codes or labels were read.
     numeric, original
         Numeric variables of the records, which were perturbed, and of their originals, each of shape (n_records,).
+    rows, n_columns
+        A number of each record's whole content, shape (n_records,), and the columns that it is of.
     """
 
     sensitive: Mapping[str, Any] = field(default_factory=dict)
@@ -55,6 +58,8 @@ class BesideKeys:
     labelled: Labelled | None = None
     numeric: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     original: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    rows: NDArray[np.uint64] | None = None
+    n_columns: int = 0
 
     @cached_property
     def numeric_risk(self) -> dict[str, Any]:
@@ -88,6 +93,8 @@ class BesideKeys:
         """
         found["file"]["fraction_from"] = self.fraction_from
         found["file"]["labelled"] = None if self.labelled is None else asdict(self.labelled)
+        if self.rows is not None:
+            found["warnings"] += copies_warnings(file, self.rows, self.n_columns)
 
         def add(section: str, make: Callable[[], Any]) -> None:
             attempt(found, section.replace("_", " "), lambda: found.update({section: make()}))
