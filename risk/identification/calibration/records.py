@@ -158,7 +158,7 @@ def calibrated_risk(
         certain = np.ones(len(own))
         exact = Estimate(float(len(own)), float(len(own)), float(len(own)))
         share = Estimate(*(3 * (1.0 if len(own) else 0.0,)))
-        every = (1.0 / (sizes * np.maximum(1.0, 1.0 / fraction)))[file.of_record]
+        every = (fraction / sizes)[file.of_record]  # no law is needed: f/pi people, who are f where all are in the file
         return CalibratedRisk(
             exact,
             exact,
