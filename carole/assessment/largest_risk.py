@@ -57,13 +57,18 @@ def largest_risk(cells: Cells, chance: NDArray[np.float64], cases: Sequence[Supp
         return Measure(0.0, "", 0.0, 0.0)
     low = high = value
     for log_none, people in _laws(cells, cases, fraction):
-        low = min(low, _largest(log_none, np.log(_TAIL), people))
-        high = max(high, _largest(log_none, np.log1p(-_TAIL), people))
+        lower, upper = ends(log_none, people)
+        low, high = min(low, lower), max(high, upper)
     return Measure(value, "", low, high)
 
 
-def _largest(log_none: LogNone, bound: float, people: int) -> float:
-    """1/m of the smallest m with which a true link is found with the probability that a bound of none leaves; or 0."""
+def ends(log_none: LogNone, people: int) -> tuple[float, float]:
+    """Interval of the greatest 1/F by one law, of confidence `CONFIDENCE`; `people`: those of the population, N."""
+    return _end(log_none, np.log(_TAIL), people), _end(log_none, np.log1p(-_TAIL), people)
+
+
+def _end(log_none: LogNone, bound: float, people: int) -> float:
+    """1/m of the smallest m of which it is no likelier than the bound that there is none; 0 where there is no such."""
     if log_none(people) > bound:
         return 0.0
     below, m = 0, 1

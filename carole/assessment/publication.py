@@ -140,8 +140,16 @@ class Recovery:
     draws: tuple[float, float]
 
 
-def recovery(combined: Combined, tables: Sequence[PublishedTable], known: int) -> Recovery:
-    """Attack tables together."""
+def recovery(
+    combined: Combined, tables: Sequence[PublishedTable], known: int, rng: np.random.Generator | None = None
+) -> Recovery:
+    """Attack tables together.
+
+    Parameters
+    ----------
+    rng
+        Of random rounding; None: seeded by the counts.
+    """
     names = list(dict.fromkeys(name for table in tables for name in table.variables))
     truth = base_table(combined, names)
     if truth is None:
@@ -151,7 +159,7 @@ def recovery(combined: Combined, tables: Sequence[PublishedTable], known: int) -
     if not combined.n_records:
         return Recovery(0.0, *sizes, "no record is counted", True, (0.0, 0.0))
     seed = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
-    generator = np.random.default_rng(int.from_bytes(seed[:8], "big"))
+    generator = np.random.default_rng(int.from_bytes(seed[:8], "big")) if rng is None else rng
     plain = [publish(str(i + 1), truth.over(table.variables)) for i, table in enumerate(tables)]
     shown = tuple(_protected(one, table, generator) for one, table in zip(plain, tables, strict=True))
     found = _upper(truth, shown)
