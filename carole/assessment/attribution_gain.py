@@ -56,17 +56,17 @@ def possible_matches(combined: Combined, cases: Sequence[Supposed], fraction: Fr
         return (PossibleMatches(pairs, combined.left_out, people),)
     keys = combined.pair_a * len(combined.bob) + combined.pair_b
     order = np.argsort(keys, kind="stable")
-    wanted = combined.row_a * len(combined.bob) + combined.row_b
-    place = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
-    there = keys[order][place] == wanted if len(keys) else np.zeros(len(wanted), dtype=np.bool_)
+    linked = combined.row_a * len(combined.bob) + combined.row_b
+    place = np.minimum(np.searchsorted(keys[order], linked), max(len(keys) - 1, 0))
+    there = keys[order][place] == linked if len(keys) else np.zeros(len(linked), dtype=np.bool_)
     found = []
     for case in cases:
-        N = case.populations[0]
+        matches = case.populations[0] * fraction.value
         for probability in case.probabilities:
             weight = pairs.copy()
             weight[order[place[there]]] = probability[there]
-            missed = max(0.0, N * fraction.value - float(weight.sum()))
-            found.append(PossibleMatches(weight, missed, N))
+            missed = max(0.0, matches - float(weight.sum()))
+            found += [PossibleMatches(weight, missed, N) for N in case.populations]
     return tuple(found)
 
 
