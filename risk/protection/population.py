@@ -33,7 +33,7 @@ class ExactRisk:
     record_risk
         The largest.
     population_uniques
-        Records that agree with nobody but their own person.
+        Records that agree with no one but their own person.
     """
 
     correct_matches: float
