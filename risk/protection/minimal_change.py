@@ -165,13 +165,15 @@ def _condition(table: KeyTable, setting: Setting, policy: Policy, needed: int, s
     judged = limit is not None and setting.by_file_alone
     whole = setting.population if limit is not None and not setting.perturbing else None
     nothing = np.zeros(table.codes.shape, dtype=bool)
+    # What may be suppressed is expected to end with as many people as `needed` records stand for; it is measured later.
+    ends = float(expected_reciprocal_of_sampled(needed, setting.fraction)) if share else np.inf
 
     def holds(node: Node) -> bool:
         f, counts = table.frequencies(node)
         if counts[f < needed].sum() > share * n:
             return False
-        if whole is not None:  # those suppressed come to agree with enough others in the file, and with no fewer people
-            return bool((1.0 / np.maximum(whole.people(table, node, nothing), needed)).mean() <= limit)
+        if whole is not None:
+            return bool(np.minimum(1.0 / np.maximum(whole.people(table, node, nothing), 1), ends).mean() <= limit)
         if not judged:
             return True
         return bool(
