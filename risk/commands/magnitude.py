@@ -65,6 +65,7 @@ def magnitude(
     Exit status 1 where an attack succeeds against the result.
     """
     from tryst.common.progress import stages_on_terminal
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.magnitude.assessment import Choice, assess, assess_published
     from tryst.risk.magnitude.reader import (
         read_hierarchies,
@@ -91,6 +92,7 @@ def magnitude(
     else:
         if value is None:
             raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
+        show_form(records)
         read = read_records(records, named, value, unit=unit, weights=weights, parents=parents)
         result = assess(
             read.tables,

@@ -133,8 +133,9 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
+    from tryst.common.records.typed_table import read_records
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.protection.reader import read_hierarchy
-    from tryst.risk.records import read_records
 
     if verify is not None:
         _verify(records, verify)
@@ -160,7 +161,7 @@ def protect(
     if out.suffix.lower() not in endings:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "the protected file has the format of the records; of Stata, SPSS and SAS files it is CSV or Parquet",
+            "the protected file has the format of the records if that is CSV or Parquet, and is one of these otherwise",
             where="--out",
             got=out.suffix or "no ending",
             remedy=f"end its name with {' or '.join(endings)}",
@@ -200,6 +201,7 @@ def protect(
     )
     # Without a seed the generator starts from the system's secret numbers, which are kept nowhere.
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+    show_form(records)
     made = protected(read_records(records), request, generator, frontier=frontier, progress=stages_on_terminal())
     write_records(out, made.frame)
     _write_json(log, made.log)
@@ -220,9 +222,9 @@ def protect(
 
 
 def _verify(records: Path, log: Path) -> None:
+    from tryst.common.records.typed_table import read_records
     from tryst.risk.protection.log import verify
     from tryst.risk.protection.reader import read_log
-    from tryst.risk.records import read_records
 
     found = verify(read_records(records), read_log(log), str(records))
     if found:
