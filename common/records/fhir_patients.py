@@ -186,8 +186,8 @@ def _flattened(patient: Resource) -> dict[str, str | None]:
     for system in ("email", "phone"):
         row[system] = next((_text(each, "value") for each in contacts if _text(each, "system") == system), None)
     for each in sorted(_objects(patient, "identifier"), key=lambda found: _rank(found, _IDENTIFIERS)):
-        if system := _text(each, "system"):
-            row.setdefault(IDENTIFIER + system, _text(each, "value"))
+        if of := _text(each, "system"):
+            row.setdefault(IDENTIFIER + of, _text(each, "value"))
     return row
 
 
