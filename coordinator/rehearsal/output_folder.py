@@ -106,6 +106,8 @@ def rehearse_into(
     if filecmp.cmp(alice, bob, shallow=False):
         narrator.show(SAME_RECORDS)
     persons = {side: _persons(source, spec, side, truth) for side, source in sources.items()} if truth else None
+    # The file's own digest, and not that of what is signed here, which differs in what this one person may see.
+    narrator.show(f"specification digest  {specification_digest(spec).hex()}")
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = _shown(spec)
     others: list[SchemeResult] = []

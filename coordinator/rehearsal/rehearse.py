@@ -200,7 +200,7 @@ class _Rehearsal:
         coordinator.create(self._text)
         coordinator.approve(project, self._digest)
         self._wait(coordinator, STATE.PROJECT_STATE_APPROVED)
-        self._narrator.show(f"All three have signed specification {self._digest.hex()[:16]}…")
+        self._narrator.show("All three have signed the specification.")
         self._narrator.step("agree")
         self._wait(coordinator, STATE.PROJECT_STATE_KEYED)
         self._narrator.show("Both hold the same seed and clean alike: their check values agree.")
