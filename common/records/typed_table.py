@@ -60,6 +60,8 @@ def read_records(path: Path, names: Sequence[str] | None = None, values: Values 
     """
     _refuse_absent(path)
     chosen = None if names is None else list(dict.fromkeys(names))
+    if chosen == []:
+        return pl.DataFrame()
     match _kind(path):
         case "parquet":
             return read_typed(path, chosen)

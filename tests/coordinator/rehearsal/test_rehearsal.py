@@ -93,7 +93,7 @@ def test_what_a_rehearsal_leaves_behind(
     (out / "links.csv").write_text("of an earlier rehearsal")
     rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
     # One file has one digest, here and where `tryst spec check` prints it.
-    assert f"specification digest  {specification_digest(spec).hex()}" in " ".join(capsys.readouterr().out.split("\n"))
+    assert specification_digest(spec).hex() in capsys.readouterr().out
     assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"}
     links = pl.read_parquet(out / "links.parquet")
     assert links.columns == ["alice", "bob", "link_probability"]
