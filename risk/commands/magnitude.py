@@ -69,6 +69,7 @@ def magnitude(
     Exit status 1 where an attack succeeds against the result.
     """
     from tryst.common.progress import stages_on_terminal
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.magnitude.assessment import Choice, assess
     from tryst.risk.magnitude.published import assess_published
     from tryst.risk.magnitude.reader import (
@@ -96,6 +97,7 @@ def magnitude(
     else:
         if value is None:
             raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
+        show_form(records)
         read = read_records(records, named, value, unit=unit, weights=weights, parents=parents)
         within = float("inf") if known_within is None else known_within / 100
         result = assess(

@@ -149,8 +149,9 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
+    from tryst.common.records.typed_table import read_records
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.protection.reader import read_hierarchy
-    from tryst.risk.records import read_records
 
     if verify is not None:
         _verify(records, verify)
@@ -177,7 +178,7 @@ def protect(
     if out.suffix.lower() not in endings:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "the protected file has the format of the records; of Stata, SPSS and SAS files it is CSV or Parquet",
+            "the protected file has the format of the records if that is CSV or Parquet, and is one of these otherwise",
             where="--out",
             got=out.suffix or "no ending",
             remedy=f"end its name with {' or '.join(endings)}",
@@ -186,6 +187,7 @@ def protect(
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
     files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
     redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
+    show_form(records)
     frame = read_records(records)
     whole = None if population is None else read_records(population, names(keys))
     request = Request(
@@ -243,9 +245,9 @@ def protect(
 
 
 def _verify(records: Path, log: Path) -> None:
+    from tryst.common.records.typed_table import read_records
     from tryst.risk.protection.log import verify
     from tryst.risk.protection.reader import read_log
-    from tryst.risk.records import read_records
 
     found = verify(read_records(records), read_log(log), str(records))
     if found:

@@ -1,4 +1,4 @@
-"""Reading records and populations from files, by the readers of `tryst.risk.records`."""
+"""Reading records and populations from files, by the readers of `tryst.common.records`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.sources import Values
+from tryst.common.records.typed_table import labelled, read_records
 from tryst.risk.identification.assessment.beside_keys import BesideKeys
 from tryst.risk.identification.coding import Missing, coded
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.survey_weights import Weights, check_weights
-from tryst.risk.records import Values, labelled, read_records
 
 
 def read_key_file(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.documents.result_warning import result_warning
+from tryst.common.records.typed_table import Labelled
 from tryst.risk.identification.assessment import wording
 from tryst.risk.identification.assessment.score_ranking import score_ranking
 from tryst.risk.identification.copies import copies_warnings
@@ -20,7 +21,6 @@ from tryst.risk.identification.numeric_risk import numeric_risk_document
 from tryst.risk.identification.privacy_models import privacy_models_document
 from tryst.risk.identification.survey_weights import Weights, check_weights
 from tryst.risk.identification.unit_risk import Units, unit_risk_document
-from tryst.risk.records import Labelled
 
 Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
 """Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""

@@ -129,7 +129,7 @@ def test_hierarchies_and_weights_are_read(records: Path, tmp_path: Path) -> None
     [
         (["--by", "region", "--value", "word"], "column word: the column has no number"),
         (["--by", "region"], "--value: the column that the tables add up is needed"),
-        (["--by", "nowhere", "--value", "turnover"], "there is no column nowhere"),
+        (["--by", "nowhere", "--value", "turnover"], "there is no column .nowhere."),
         (["--by", "region,sector,firm,w", "--value", "turnover"], "one to three different variables"),
         (["--by", "region,region", "--value", "turnover"], "one to three different variables"),
         (["--by", "region", "--value", "turnover", "--dominance", "85"], "write 2,85"),
