@@ -1,7 +1,7 @@
-"""Files that break what the estimates of risk take for granted, and what the program claims and says of each.
+"""Files that break what the estimates of risk take for granted, and what the program claims and prints of each.
 
 Every file is read as a user's would be, without its population; the truth is counted among the people who exist. What
-is said are the codes of the notes and warnings that `tryst risk identify` prints with these figures; those on the
+is printed are the codes of the notes and warnings that `tryst risk identify` prints with these figures; those on the
 models that it fits beside them are left out.
 """
 
@@ -31,7 +31,7 @@ from tryst.risk.identification.key_file import KeyFile
 SAMPLES = 10
 HEAD = (
     "| file | sample uniques | tau2 | claimed | off | interval holds | tau2 at most, over the truth | holds |"
-    " Pr(CM given UM) | DIS | interval holds | what is said |",
+    " Pr(CM given UM) | DIS | interval holds | notes and warnings |",
     "|---|---|---|---|---|---|---|---|---|---|---|---|",
 )
 
@@ -70,7 +70,7 @@ class AttackedFile:
 
 @dataclass(frozen=True, eq=False)
 class AttackedClaims:
-    """What is claimed of one file, what is true, and what is said.
+    """What is claimed of one file, what is true, and what is noted.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class AttackedClaims:
         Estimate, ends of the interval, truth.
     largest
         The largest tau2 whatever the law.
-    said
+    noted
         Codes of the notes and warnings.
     """
 
@@ -88,7 +88,7 @@ class AttackedClaims:
     tau2: NDArray[np.float64]
     dis: NDArray[np.float64]
     largest: float
-    said: tuple[str, ...]
+    noted: tuple[str, ...]
 
 
 def attacked_claims(own: AttackedFile, seed: int) -> AttackedClaims | None:
@@ -148,14 +148,14 @@ def _row(name: str, found: list[AttackedClaims]) -> str:
     off = tau2[:, 0] / tau2[:, 3] - 1.0
     error = float(np.std(off, ddof=1)) / np.sqrt(len(found)) if len(found) > 1 else float("nan")
     largest = np.array([claims.largest for claims in found]) / tau2[:, 3]
-    codes = Counter(code for claims in found for code in claims.said)
-    said = ", ".join(f"`{code}` {number} of {len(found)}" for code, number in sorted(codes.items()))
+    codes = Counter(code for claims in found for code in claims.noted)
+    noted = ", ".join(f"`{code}` {number} of {len(found)}" for code, number in sorted(codes.items()))
     return (
         f"| {name} | {np.mean([claims.uniques for claims in found]):,.0f} | {tau2[:, 3].mean():.4g} |"
         f" {tau2[:, 0].mean():.4g} | {100 * off.mean():+.0f} ± {100 * error:.0f} % |"
         f" {_held((tau2[:, 1] <= tau2[:, 3]) & (tau2[:, 3] <= tau2[:, 2]))} | {largest.mean():.2f} |"
         f" {_held(largest >= 1.0)} | {dis[:, 3].mean():.4g} | {dis[:, 0].mean():.4g} |"
-        f" {_held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {said or 'nothing'} |"
+        f" {_held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {noted or 'none'} |"
     )
 
 

@@ -1,4 +1,4 @@
-"""The attacks on claims of risk: the truth is of the people who exist, and what is said is what the program says."""
+"""The attacks on claims of risk: the truth is of the people who exist, and what is noted is what the program prints."""
 
 import numpy as np
 import polars as pl
@@ -25,8 +25,8 @@ def test_a_person_in_the_file_twice_is_one_person_and_is_noticed(people):
     assert plain.dis[3] == pytest.approx(own.sum() / alike.filter(own).sum())
     assert twice.uniques == own[150:].sum()
     assert twice.tau2[0] < 0.8 * twice.tau2[3]
-    assert "records_copied" in twice.said
-    assert "records_copied" not in plain.said
+    assert "records_copied" in twice.noted
+    assert "records_copied" not in plain.noted
 
 
 def test_too_few_pairs_are_left_out(people):
