@@ -6,9 +6,10 @@ for the ten sample uniques of highest risk and for fifths of all sample uniques,
 *files*: tau1, tau2 and Pr(CM | UM), their bias as a share of the truth, and how often the 95 % interval holds it, with
 the exact 95 % interval of that. Section *dis*: the interval of DIS over many samples. Section *units*: as *files*,
 where whole households or enterprises are drawn. Section *crowds*: populations made to mislead. Section *attacks*:
-files that break what the estimates take for granted, and what the program says of them. Section *combined*: the
-assessment of linked samples with false and missed links, beside the truth. Populations marked *kept out*, and eusilc
-and ses in *combined*, played no part in choosing any constant.
+files that break what the estimates take for granted, and what the program says of them. Section *shapes*: what is
+claimed with other shapes of the law, and how far a file can tell them apart. Section *combined*: the assessment of
+linked samples with false and missed links, beside the truth. Populations marked *kept out*, and eusilc and ses in
+*combined*, played no part in choosing any constant.
 ``--write`` puts the tables into docs/claimed-risk.md.
 """
 
@@ -29,6 +30,8 @@ from benchmarks._claimed_attacks import SAMPLES as ATTACKED
 from benchmarks._claimed_attacks import attack_rows, two_crowds
 from benchmarks._claimed_combined import ERRORS, SPLITS, run
 from benchmarks._claimed_dis import SAMPLES, dis_coverages, dis_table
+from benchmarks._claimed_shapes import HEAD as SHAPES_HEAD
+from benchmarks._claimed_shapes import shape_rows
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
 from tryst.risk.identification.calibration.records import calibrated_risk
@@ -36,7 +39,7 @@ from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 
 DOCUMENT = DOCS / "claimed-risk.md"
-SECTIONS = ("records", "files", "dis", "units", "crowds", "attacks", "combined")
+SECTIONS = ("records", "files", "dis", "units", "crowds", "attacks", "shapes", "combined")
 STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (EUSILC_P, "6 keys", (0.01, 0.02, 0.05, 0.1)),
     (ADULT, "5 keys", (0.02, 0.05, 0.1)),
@@ -60,6 +63,7 @@ _HEADS = {
     "units": _FILES,
     "crowds": _FILES,
     "attacks": ATTACKS_HEAD,
+    "shapes": SHAPES_HEAD,
 }
 _CROWDS = ((5_000, 2_000, 20, 0.05), (5_000, 500, 100, 0.01), (20_000, 2_000, 100, 0.01))
 """Combinations of one person, combinations of several, how many those have, and the sampling fraction."""
@@ -245,6 +249,9 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
     if "attacks" in sections:
         for row in attack_rows(ATTACKED, seed):
             write("attacks", row)
+    if "shapes" in sections:
+        for row in shape_rows(replicates, seed):
+            write("shapes", row)
     if "combined" in sections:
         for row in run(tuple(SPLITS), ERRORS, replicates, seed):
             write("combined", row)
