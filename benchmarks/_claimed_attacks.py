@@ -97,7 +97,7 @@ def attacked_claims(own: AttackedFile, seed: int) -> AttackedClaims | None:
     file = KeyFile.from_columns({key: own.records[key] for key in keys}, own.fraction)
     kept = [name for name in own.records.columns if own.records[name].n_unique() < len(own.records)]
     beside = BesideKeys(
-        household=None if own.unit is None else own.records[own.unit],
+        unit=None if own.unit is None else own.records[own.unit],
         rows=own.records.select(kept).hash_rows(seed=0).to_numpy(),
         n_columns=len(kept),
     )
