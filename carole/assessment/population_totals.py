@@ -34,8 +34,8 @@ from tryst.risk.identification.population_spectrum import Pitman, PitmanFit, Spe
 Counted = Literal["alone", "matched"]
 """True links whose person is alone in the population; links that are matched to their person, each with 1/F."""
 
-_LEAST = 1e-9  # a number below is none
-_LEAST_VARIANCE = 1e-8
+_MINIMUM = 1e-9  # a number below is none
+_MINIMUM_VARIANCE = 1e-8
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class LogTotal:
     @property
     def variance(self) -> float:
         """Mean of both sides."""
-        return max((self.below**2 + self.above**2) / 2.0, _LEAST_VARIANCE)
+        return max((self.below**2 + self.above**2) / 2.0, _MINIMUM_VARIANCE)
 
     @property
     def number(self) -> float:
@@ -147,11 +147,11 @@ def formula_total(fit: PitmanFit, counted: Counted, spectrum: Spectrum, populati
 def number(log: float) -> float:
     """Of its logarithm; so small a one is 0."""
     found = float(np.exp(log))
-    return found if found > 2.0 * _LEAST else 0.0
+    return found if found > 2.0 * _MINIMUM else 0.0
 
 
 def _log(value: float) -> float:
-    return float(np.log(max(value, _LEAST)))
+    return float(np.log(max(value, _MINIMUM)))
 
 
 def _by_formula(formula: Pitman, counted: Counted, spectrum: Spectrum, population: float) -> float:

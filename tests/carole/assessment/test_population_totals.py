@@ -62,7 +62,7 @@ def test_false_links_are_thinned_as_if_they_were_drawn_again_and_again() -> None
     codes = made.combined.codes[:, made.combined.columns(made.combined.with_role("key"))]
     rng = np.random.default_rng(41)
     drawn = []
-    for _ in range(12):
+    for _ in range(6):
         own = codes[rng.random(len(codes)) < case.links.probability]
         combinations, sure = Combinations.of(own), np.ones(len(own))
         one = CalibratedLinks.fitted(combinations, sure)
@@ -96,7 +96,7 @@ def test_with_too_few_pairs_the_formula_is_alone() -> None:
     assert laws.total("alone", links, 400.0).by_formula == 1.0
 
 
-def test_nobody_is_alone_where_all_links_are_alike() -> None:
+def test_no_one_is_alone_where_all_links_are_alike() -> None:
     codes = np.zeros((50, 2), dtype=np.int32)
     combinations = Combinations.of(codes)
     links = TrueLinks(np.full(50, 50), np.ones(50), combinations.of_link, 0.5, 0.0)
