@@ -17,12 +17,14 @@ import polars as pl
 
 from benchmarks._public_populations import ADULT, EUSILC, SES
 from benchmarks._suppression_peer import documented_suppression
+from tryst.risk.protection.candidate import Candidate, Setting, measured
 from tryst.risk.protection.comparison import utility_of
 from tryst.risk.protection.key_table import KeyTable
 from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.minimal_change import Candidate, Setting, candidates, measured, minimal_change, refined
+from tryst.risk.protection.methods import Levels
+from tryst.risk.protection.minimal_change import candidates, minimal_change, refined
 from tryst.risk.protection.policy import Policy
-from tryst.risk.protection.request import Levels, Request
+from tryst.risk.protection.request import Request
 
 POLICY = Policy(k=3, max_correct_matches=0.005)
 

@@ -38,9 +38,11 @@ def identify(
     weights: Annotated[
         str | None, typer.Option(help="Column of survey weights: people each record stands for.")
     ] = None,
-    household: Annotated[str | None, typer.Option(help="Column that states who lives together.")] = None,
-    household_keys: Annotated[
-        str | None, typer.Option(help="What an intruder may know of whole households, the same for all members.")
+    unit: Annotated[
+        str | None, typer.Option(help="Column of the unit a record belongs to: a household, an enterprise.")
+    ] = None,
+    unit_keys: Annotated[
+        str | None, typer.Option(help="What an intruder may know of a whole unit, the same for all members.")
     ] = None,
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
@@ -102,8 +104,8 @@ def identify(
         records,
         sensitive=_names(sensitive),
         ordinal=_names(ordinal),
-        household=household,
-        household_keys=_names(household_keys),
+        unit=unit,
+        unit_keys=_names(unit_keys),
         fraction_from=fraction_from,
         values=values_as,
         numeric=_names(numeric),

@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.assessment import PublishedValues
 from tryst.risk.magnitude.classification import TOTAL, Classification
 from tryst.risk.magnitude.contributors import Contributions, contributions
+from tryst.risk.magnitude.published import PublishedValues
 from tryst.risk.magnitude.tables import LinkedTables
 from tryst.risk.records import read_records as read_columns
 

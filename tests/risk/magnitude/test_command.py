@@ -45,7 +45,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "benchmarks").symlink_to(REPOSITORY / "benchmarks")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```console\n\$ tryst risk magnitude (.*?)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for command, output in blocks:
         if "primary.csv" in command:
             withhold_primary_alone(tmp_path)

@@ -15,8 +15,9 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from tryst.risk.protection import Levels, Methods, Policy, Request, protect, verify
+from tryst.risk.protection.candidate import Setting
 from tryst.risk.protection.information import level_losses, suppression_losses
-from tryst.risk.protection.minimal_change import Setting, candidates, minimal_change
+from tryst.risk.protection.minimal_change import candidates, minimal_change
 from tryst.risk.protection.policy import record_risks
 
 REQUEST = Request(
