@@ -370,6 +370,7 @@ def run(names: tuple[str, ...], every: tuple[Errors, ...], replicates: int, seed
     )
     yield "|---|---|---|---|---|---|---|---|"
     for name in names:
+        named = name if SPLITS[name].population.tuned else f"{name} (kept out)"
         for errors in every:
             for measure, c in compared(name, errors, replicates, seed).items():
                 held = "no interval"
@@ -378,6 +379,6 @@ def run(names: tuple[str, ...], every: tuple[Errors, ...], replicates: int, seed
                     held = f"{c.inside} of {c.of} ({of.low:.2f} to {of.high:.2f})"
                 width = "" if c.width is None else f"{c.width:.4f}"
                 yield (
-                    f"| {name} | {errors} | `{measure}` | {c.true:.4f} | {c.claimed:.4f} | {100 * c.bias:+.0f} |"
+                    f"| {named} | {errors} | `{measure}` | {c.true:.4f} | {c.claimed:.4f} | {100 * c.bias:+.0f} |"
                     f" {width} | {held} |"
                 )
