@@ -9,7 +9,8 @@ With t the probability that a link is true and F the people with its key values,
 
 and the interval has the 1/m between the two ends of that law. F is by the model of the key variables, and by Pitman's
 formula, which knows how many are alone where such models do not; the farthest ends of both count, under everything that
-is possible of the links and the population.
+is possible of the links and the population. A limit is on the value: no intruder knows better than the model who is
+alone, and the upper end is 1 in nearly every sample.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def largest_risk(cells: Cells, chance: NDArray[np.float64], cases: Sequence[Supp
     for log_none, people in _laws(cells, cases, fraction):
         lower, upper = ends(log_none, people)
         low, high = min(low, lower), max(high, upper)
-    return Measure(value, "", low, high)
+    return Measure(value, "", low, high, limits_value=True)
 
 
 def ends(log_none: LogNone, people: int) -> tuple[float, float]:

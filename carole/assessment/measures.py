@@ -26,6 +26,8 @@ class Measure:
         Interval of confidence `CONFIDENCE`, where there is one.
     no_interval
         Where there is none: why the value needs none.
+    limits_value
+        Whether a limit is on the value itself, whatever its interval.
     """
 
     value: float
@@ -33,11 +35,12 @@ class Measure:
     lower: float | None = None
     upper: float | None = None
     no_interval: str = ""
+    limits_value: bool = False
 
     @property
     def judged(self) -> float:
-        """The value compared with the limit: the upper end of the interval, or the value."""
-        return self.value if self.upper is None else self.upper
+        """What is compared with the limit: the upper end of the interval, or the value."""
+        return self.value if self.upper is None or self.limits_value else self.upper
 
 
 def entry(name: str, measure: Measure, limit: float | None, earlier: float | None) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def protect(
     ] = None,
     missing: Annotated[
         str, typer.Option(help="What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
-    ] = "any",
+    ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
     weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     numbers: Annotated[str | None, typer.Option(help="Numeric columns to compare before and after.")] = None,

@@ -60,7 +60,7 @@ class Request:
     policy: Policy = field(default_factory=Policy)
     levels: Levels = field(default_factory=Levels)
     methods: Methods = field(default_factory=Methods)
-    missing: Missing = "any"
+    missing: Missing = "level"
     missing_values: tuple[str, ...] = ("", "NA")
     importance: Mapping[str, float] = field(default_factory=dict)
     weights: str | None = None
