@@ -220,7 +220,7 @@ def crowds(replicates: int, seed: int) -> Iterator[tuple[str, list[Claimed]]]:
         yield name, [sample for sample in tried if sample is not None]
 
 
-def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
+def tables(replicates: int, seed: int, sections: list[str], cases: list[int]) -> dict[str, list[str]]:
     """The tables' lines by section."""
     lines = {section: list(_HEADS.get(section, ())) for section in sections}
     every: dict[bool, list[Claimed]] = {True: [], False: []}
@@ -253,7 +253,7 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
         for row in shape_rows(replicates, seed):
             write("shapes", row)
     if "combined" in sections:
-        for row in run(tuple(SPLITS), ERRORS, replicates, seed):
+        for row in run(tuple(SPLITS), tuple(ERRORS[case] for case in cases), replicates, seed):
             write("combined", row)
     return lines
 
@@ -264,9 +264,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--replicates", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    every = list(range(len(ERRORS)))
+    named = "; ".join(f"{case}: {ERRORS[case]}" for case in every).replace("%", "%%")
+    parser.add_argument("--cases", type=int, nargs="+", choices=every, default=every, help=f"false links: {named}")
     parser.add_argument("--write", action="store_true", help=f"write the tables into docs/{DOCUMENT.name}")
     options = parser.parse_args(arguments)
-    found = tables(options.replicates, options.seed, options.sections)
+    found = tables(options.replicates, options.seed, options.sections, options.cases)
     if options.write:
         text = DOCUMENT.read_text(encoding="utf-8")
         for section, lines in found.items():

@@ -178,7 +178,7 @@ register(
             meaning="Expected share of the linked records that are unique in the population.",
             intruder=f"{_KEYS}, and is certain of a match if no one else in the population has the same values.",
             sentence="{value} of the linked records are expected to be unique in the population.",
-            method="Pitman's formula of the true links, with a 95 % interval",
+            method="calibrated risk of the true links and Pitman's formula, averaged; with a 95 % interval",
             question=FOUND,
             place=4,
         ),
@@ -188,7 +188,7 @@ register(
             meaning="Expected share of the linked records that an intruder who knows the keys matches to their person.",
             intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
             sentence="{value} of the linked records are expected to be matched to the right person.",
-            method="Pitman's formula of the true links, with a 95 % interval",
+            method="calibrated risk of the true links and Pitman's formula, averaged; with a 95 % interval",
             question=FOUND,
             place=1,
         ),
@@ -199,8 +199,8 @@ register(
             intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
             sentence="The linked record at highest risk is matched to the right person with probability {value}.",
             method=(
-                "model, times the probability that the link is true; with a 95 % interval, of the greatest 1/F behind a"
-                " true link"
+                "calibrated risk, or a model, times the probability that the link is true; with a 95 % interval, of the"
+                " greatest 1/F behind a true link"
             ),
             question=FOUND,
             place=3,

@@ -15,8 +15,6 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.expected_matches import (
     Believed,
     Supposed,
-    alone,
-    matched,
     own_matches,
     unique_links,
     unique_matches,
@@ -69,21 +67,25 @@ class KeyedRecords:
 
     @cached_property
     def chance(self) -> NDArray[np.float64]:
-        """Probability that each record is matched to its person."""
-        return self.cells.correct[self.cells.of_record] * self.trust
+        """Probability that each record is matched to its person: by the calibrated law, or the model without one."""
+        case = self.cases[0]
+        calibrated = case.laws.of_links(case.links, case.populations[0])
+        return self.cells.correct[self.cells.of_record] * self.trust if calibrated is None else calibrated
 
     @property
     def how(self) -> str:
         """The method of the model's estimates for each record."""
-        return f"{self.model}; sampling fraction {self.fraction:g}; times the probability that each link is true"
+        law = self.model if self.cases[0].laws.calibrated is None else "calibrated risk of the true links"
+        return f"{law}; sampling fraction {self.fraction:g}; times the probability that each link is true"
 
     @property
     def how_total(self) -> str:
         """The method of the totals."""
-        return (
-            "Pitman's formula from how many true links share each combination;"
-            f" {self.cases[0].links.probability.sum():.5g} true links expected, sampling fraction {self.fraction:g}"
-        )
+        laws = "Pitman's formula from how many true links share each combination"
+        if self.cases[0].laws.calibrated is not None:
+            laws = f"average of the calibrated risk of the true links and {laws}, as far as they agree"
+        true = float(self.cases[0].links.probability.sum())
+        return f"{laws}; {true:.5g} true links expected, sampling fraction {self.fraction:g}"
 
     @property
     def without_uniques(self) -> KeyedRecords:
@@ -104,15 +106,16 @@ def _unique_matches(records: KeyedRecords) -> Measure:
 
 
 def _largest(records: KeyedRecords) -> Measure:
-    how = f"{records.how}; interval of the greatest 1/F behind a true link, by the model and by Pitman's formula"
+    laws = "by the model of the keys and by Pitman's formula"
+    how = f"{records.how}; interval of the greatest 1/F behind a true link, {laws}"
     return replace(largest_risk(records.cells, records.chance, records.cases, records.fraction), method=how)
 
 
 KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
     "sample_uniques": lambda records: unique_links(records.cases),
     "correct_unique_matches": _unique_matches,
-    "population_uniques": lambda records: with_interval(alone, records.cases, records.how_total),
-    "correct_matches": lambda records: with_interval(matched, records.cases, records.how_total),
+    "population_uniques": lambda records: with_interval("alone", records.cases, records.how_total),
+    "correct_matches": lambda records: with_interval("matched", records.cases, records.how_total),
     "largest_record_risk": _largest,
 }
 """The measures that follow from the key values, and are known after a recoding of them without a new fit."""

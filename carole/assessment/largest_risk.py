@@ -85,12 +85,12 @@ def _laws(cells: Cells, cases: Sequence[Supposed], fraction: float) -> Iterator[
     """Every law of the people behind the links, with the number of people in the population."""
     rate = rates(cells) if fraction < 1.0 else None
     for case in cases:
-        true = case.fit.best.records
-        others = [(other.spectrum, fit.best) for other, fit in case.others]
-        near = [(case.links.spectrum, formula) for ends in case.fit.near for formula in ends]
+        true = case.laws.formula.best.records
+        others = [(other.spectrum, laws.formula.best) for other, laws in case.others]
+        near = [(case.links.spectrum, formula) for ends in case.laws.formula.near for formula in ends]
         for N in case.populations:
             people = max(1, int(np.ceil(N)))
-            for spectrum, formula in ((case.links.spectrum, case.fit.best), *near, *others):
+            for spectrum, formula in ((case.links.spectrum, case.laws.formula.best), *near, *others):
                 yield by_frequency(spectrum, formula, N), people
             if rate is not None and true > 0:
                 # The model has as many people outside as its sampling fraction gives the records.

@@ -15,7 +15,7 @@ from tests.risk.attribution.definition import sap_by_inclusion
 from tryst.carole.assessment import Combined
 from tryst.carole.assessment.attribution import Groups, by_variable, learnt
 from tryst.carole.assessment.cell_risk import Averaged, LogLinear, cell_risk
-from tryst.carole.assessment.expected_matches import Believed, matched, unique_links, with_interval
+from tryst.carole.assessment.expected_matches import Believed, unique_links, with_interval
 from tryst.carole.assessment.keys import key_file
 from tryst.carole.assessment.membership import membership
 from tryst.carole.assessment.options import _effect, _recodings
@@ -188,7 +188,7 @@ def test_an_option_has_the_stated_effect(population: Built) -> None:
         without = replace(combined, variables=variables)
         cases = Believed.of(without, spec.assessment.fractions.of("combined"), None).cases()
         assert effect["sample_uniques"] == pytest.approx(unique_links(cases).judged)
-        assert effect["correct_matches"] == pytest.approx(with_interval(matched, cases, "").judged)
+        assert effect["correct_matches"] == pytest.approx(with_interval("matched", cases, "").judged)
         others = [other for other in names if other != name]
         learnt_of = by_variable(without, others, spec.assessment, cases).values()
         assert effect["certain_attribution"] == pytest.approx(max(of.judged("certain_attribution") for of in learnt_of))
