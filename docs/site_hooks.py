@@ -66,3 +66,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return found[0] if path is None else posixpath.relpath(site_path(path), posixpath.dirname(page.file.src_uri))
 
     return LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """The theme's search gets the name that a screen reader calls it by."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )

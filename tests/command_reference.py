@@ -1,4 +1,4 @@
-"""The reference of commands in docs/command-reference.md, made from the commands themselves."""
+"""The reference of commands in docs/commands.md, made from the commands themselves."""
 
 from __future__ import annotations
 

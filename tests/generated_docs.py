@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
     ("architecture.md", "state diagram"): lambda: f"```mermaid\n{state_diagram()}```\n",
     ("assessment.md", "measures"): measures_table,
-    ("command-reference.md", "commands"): commands_reference,
+    ("commands.md", "commands"): commands_reference,
     ("specification.md", "options"): specification_reference,
     ("documents.md", "documents"): reference,
     ("documents.md", "warnings"): warnings_tables,
