@@ -10,9 +10,13 @@ EXTRAS = {
     "distributed": "cluster",
     "hvac": "vault",
     "jinja2": "report",
+    "nbclient": "notebook",
+    "nbformat": "notebook",
     "obstore": "objects",
+    "pandas": "notebook",
     "pkcs11": "pkcs11",
     "psycopg": "postgres",
+    "pyarrow": "notebook",
     "pyreadstat": "records",
     "vl_convert": "report",
 }
