@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tryst.common.errors import TrystError as TrystError
     from tryst.common.errors import TrystErrors as TrystErrors
     from tryst.common.specification import Specification as Specification
+    from tryst.coordinator.analysis.share_files import LinkedFile as LinkedFile
+    from tryst.coordinator.analysis.share_files import OwnFile as OwnFile
+    from tryst.coordinator.analysis.share_files import join as join
     from tryst.coordinator.api.in_process import Keys as Keys
     from tryst.coordinator.api.linked_files import LinkedFiles as LinkedFiles
     from tryst.coordinator.api.linking import link as link
@@ -31,13 +34,16 @@ PUBLIC = {
     "CheckedSpecification": "tryst.coordinator.api.specifications",
     "Draft": "tryst.coordinator.api.specifications",
     "Keys": "tryst.coordinator.api.in_process",
+    "LinkedFile": "tryst.coordinator.analysis.share_files",
     "LinkedFiles": "tryst.coordinator.api.linked_files",
+    "OwnFile": "tryst.coordinator.analysis.share_files",
     "Report": "tryst.coordinator.api.reports",
     "Specification": "tryst.common.specification",
     "TrystError": "tryst.common.errors",
     "TrystErrors": "tryst.common.errors",
     "check": "tryst.coordinator.api.specifications",
     "draft": "tryst.coordinator.api.specifications",
+    "join": "tryst.coordinator.analysis.share_files",
     "link": "tryst.coordinator.api.linking",
 }
 """The public names, and the module that each is imported from when it is first used."""
