@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tryst import risk as risk
     from tryst.common.errors import TrystError as TrystError
     from tryst.common.errors import TrystErrors as TrystErrors
+    from tryst.common.shown_report import Report as Report
     from tryst.common.specification import Specification as Specification
     from tryst.coordinator.analysis.share_files import LinkedFile as LinkedFile
     from tryst.coordinator.analysis.share_files import OwnFile as OwnFile
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tryst.coordinator.api.in_process import Keys as Keys
     from tryst.coordinator.api.linked_files import LinkedFiles as LinkedFiles
     from tryst.coordinator.api.linking import link as link
-    from tryst.coordinator.api.reports import Report as Report
     from tryst.coordinator.api.specifications import CheckedSpecification as CheckedSpecification
     from tryst.coordinator.api.specifications import Draft as Draft
     from tryst.coordinator.api.specifications import check as check
@@ -37,7 +37,7 @@ PUBLIC = {
     "LinkedFile": "tryst.coordinator.analysis.share_files",
     "LinkedFiles": "tryst.coordinator.api.linked_files",
     "OwnFile": "tryst.coordinator.analysis.share_files",
-    "Report": "tryst.coordinator.api.reports",
+    "Report": "tryst.common.shown_report",
     "Specification": "tryst.common.specification",
     "TrystError": "tryst.common.errors",
     "TrystErrors": "tryst.common.errors",

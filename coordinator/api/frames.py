@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from tryst.common.custodian.source.reading import file_source, read_source
 from tryst.common.custodian.source.table import SourceTable, as_text, no_records, require_columns
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.missing_module import missing_module
-
-Records: TypeAlias = Any
-"""A polars, pandas or Arrow table (anything with ``__arrow_c_stream__``), or the path of a CSV or Parquet file."""
+from tryst.common.frames import Records, frame_of
 
 
 def table_of(records: Records, columns: Sequence[str] | None, where: str) -> SourceTable:
@@ -44,38 +39,10 @@ def table_of(records: Records, columns: Sequence[str] | None, where: str) -> Sou
     """
     if isinstance(records, str | Path):
         return read_source(file_source(Path(records)), columns)
-    frame = _frame(records, where)
+    frame = frame_of(records, where)
     selected = list(dict.fromkeys(frame.columns if columns is None else columns))
     require_columns(frame.columns, selected, where, "name the columns of the table in the specification")
     if not frame.height:
         raise no_records(where)
     text = pl.DataFrame([as_text(frame[name], where).alias(name) for name in selected])
     return SourceTable(text, np.arange(1, frame.height + 1, dtype=np.int64), "row", where)
-
-
-def _frame(records: Records, where: str) -> pl.DataFrame:
-    if isinstance(records, pl.DataFrame):
-        return records
-    if isinstance(records, pl.LazyFrame):
-        return records.collect()
-    try:
-        if type(records).__module__.partition(".")[0] == "pandas":
-            return pl.from_pandas(records)
-        if hasattr(records, "__arrow_c_stream__"):
-            return pl.DataFrame(records)
-    except ModuleNotFoundError as error:
-        raise missing_module(error) from None
-    except Exception:  # noqa: BLE001 - whatever the converter raises may quote a value
-        raise TrystError(
-            ErrorCode.SOURCE,
-            "a column holds values of several types",
-            where=where,
-            got=type(records).__name__,
-            remedy="make every column one type, such as text: frame.astype('string')",
-        ) from None
-    raise TrystError(
-        ErrorCode.SOURCE,
-        "records are a polars, pandas or Arrow table, or the path of a CSV or Parquet file",
-        where=where,
-        got=type(records).__name__,
-    )

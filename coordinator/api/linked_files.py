@@ -11,16 +11,17 @@ import polars as pl
 from tryst.common.documents.evaluation_document import EvaluationDocument
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.frames import Records
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
-from tryst.coordinator.api.frames import Records, table_of
+from tryst.coordinator.api.frames import table_of
 from tryst.coordinator.rehearsal.link_truth import evaluate
 from tryst.coordinator.truth_columns import Truth
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from tryst.coordinator.api.reports import Report
+    from tryst.common.shown_report import Report
     from tryst.coordinator.reports.linkage import ReportContent
 
 
@@ -98,7 +99,7 @@ class LinkedFiles:
         from tryst.common.missing_module import missing_module
 
         try:
-            from tryst.coordinator.api.reports import Report
+            from tryst.common.shown_report import Report
             from tryst.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None

@@ -11,10 +11,11 @@ from tryst.carole.configuration import LimitsConfiguration
 from tryst.carole.engine import Resources
 from tryst.common.custodian.source.reading import compared_columns
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.frames import Records
 from tryst.common.parties import Side
 from tryst.common.processors import processors
 from tryst.common.progress import Progress, stages_on_terminal
-from tryst.coordinator.api.frames import Records, table_of
+from tryst.coordinator.api.frames import table_of
 from tryst.coordinator.api.in_process import Keys, link_in_process
 from tryst.coordinator.api.linked_files import LinkedFiles
 from tryst.coordinator.api.specifications import AnySpecification, draft, specification_of

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.frames import Records
 from tryst.common.specification import (
     Specification,
     dump_specification,
@@ -20,7 +21,7 @@ from tryst.common.specification import (
     specification_notes,
 )
 from tryst.common.specification.model.defaults import Mode
-from tryst.coordinator.api.frames import Records, table_of
+from tryst.coordinator.api.frames import table_of
 from tryst.coordinator.truth_columns import Truth
 
 

@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tryst.risk.report import write_page
+from tryst.common.durable import whole_file
 
 _FRAME = '<iframe srcdoc="{page}" title="{title}" sandbox style="width:100%;height:{height}px;border:0"></iframe>'
 
@@ -28,7 +28,8 @@ class Report:
 
     def write(self, path: Path | str) -> None:
         """Write the page; it appears whole or not at all, and replaces an earlier one."""
-        write_page(Path(path), self.html)
+        with whole_file(Path(path), mode=0o644) as file:
+            file.write(self.html.encode())
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that its styles stay in it."""
