@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tryst import risk as risk
+    from tryst.common.documents.provenance import read_provenance as read_provenance
     from tryst.common.errors import TrystError as TrystError
     from tryst.common.errors import TrystErrors as TrystErrors
     from tryst.common.shown_report import Report as Report
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tryst.coordinator.api.in_process import Keys as Keys
     from tryst.coordinator.api.linked_files import LinkedFiles as LinkedFiles
     from tryst.coordinator.api.linking import link as link
+    from tryst.coordinator.api.live import Client as Client
     from tryst.coordinator.api.specifications import CheckedSpecification as CheckedSpecification
     from tryst.coordinator.api.specifications import Draft as Draft
     from tryst.coordinator.api.specifications import check as check
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 PUBLIC = {
     "CheckedSpecification": "tryst.coordinator.api.specifications",
+    "Client": "tryst.coordinator.api.live",
     "Draft": "tryst.coordinator.api.specifications",
     "Keys": "tryst.coordinator.api.in_process",
     "LinkedFile": "tryst.coordinator.analysis.share_files",
@@ -45,6 +48,7 @@ PUBLIC = {
     "draft": "tryst.coordinator.api.specifications",
     "join": "tryst.coordinator.analysis.share_files",
     "link": "tryst.coordinator.api.linking",
+    "read_provenance": "tryst.common.documents.provenance",
 }
 """The public names, and the module that each is imported from when it is first used."""
 
