@@ -8,6 +8,7 @@ EXTRAS = {
     "altair": "report",
     "dask": "cluster",
     "distributed": "cluster",
+    "fastexcel": "records",
     "hvac": "vault",
     "jinja2": "report",
     "nbclient": "notebook",

@@ -23,6 +23,7 @@ from tryst.carole.assessment.expected_matches import (
     with_interval,
 )
 from tryst.carole.assessment.keys import key_file
+from tryst.carole.assessment.largest_risk import largest_risk
 from tryst.carole.assessment.measures import Measure
 from tryst.carole.engine.resources import Resources
 from tryst.common.documents.linkage_document import LinkageDocument
@@ -102,12 +103,17 @@ def _unique_matches(records: KeyedRecords) -> Measure:
     return replace(measure, method=how)
 
 
+def _largest(records: KeyedRecords) -> Measure:
+    how = f"{records.how}; interval of the greatest 1/F behind a true link, by the model and by Pitman's formula"
+    return replace(largest_risk(records.cells, records.chance, records.cases, records.fraction), method=how)
+
+
 KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
     "sample_uniques": lambda records: unique_links(records.cases),
     "correct_unique_matches": _unique_matches,
     "population_uniques": lambda records: with_interval(alone, records.cases, records.how_total),
     "correct_matches": lambda records: with_interval(matched, records.cases, records.how_total),
-    "largest_record_risk": lambda records: Measure(float(records.chance.max(initial=0.0)), records.how),
+    "largest_record_risk": _largest,
 }
 """The measures that follow from the key values, and are known after a recoding of them without a new fit."""
 
@@ -160,7 +166,7 @@ def identification(
     share = fractions.of("combined")
     file = key_file(combined.codes[:, combined.columns(names)], names, share.value)
     if file is None:
-        nothing = Measure(0.0, "there is no linked record")
+        nothing = Measure(0.0, "there is no linked record", 0.0, 0.0)
         measures = dict.fromkeys((*KEY_MEASURES, "gain_over_own_file"), nothing)
         return Identification(measures, {"keys": names, "method": None}, None, None, ())
     model = cell_risk(file)
