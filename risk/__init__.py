@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tryst.risk.library import protect as protect
     from tryst.risk.library import suda as suda
     from tryst.risk.library import tables as tables
+    from tryst.risk.protection.methods import Levels as Levels
+    from tryst.risk.protection.methods import Methods as Methods
     from tryst.risk.protection.policy import Policy as Policy
-    from tryst.risk.protection.request import Levels as Levels
-    from tryst.risk.protection.request import Methods as Methods
 
 PUBLIC = {
     **dict.fromkeys(
@@ -34,8 +34,8 @@ PUBLIC = {
         "tryst.risk.library",
     ),
     **dict.fromkeys(("magnitude_tables", "suda", "tables"), "tryst.risk.library"),
-    "Levels": "tryst.risk.protection.request",
-    "Methods": "tryst.risk.protection.request",
+    "Levels": "tryst.risk.protection.methods",
+    "Methods": "tryst.risk.protection.methods",
     "Policy": "tryst.risk.protection.policy",
 }
 """The functions of the library, and the module that each is imported from when it is first used."""

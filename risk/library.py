@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.frames import Records, frame_of
 from tryst.common.missing_module import missing_module
+from tryst.common.records.typed_table import read_records
 from tryst.common.shown_report import Report
 from tryst.risk.identification.assessment.beside_keys import BesideKeys
 from tryst.risk.identification.assessment.file_assessment import assess
@@ -35,11 +36,11 @@ from tryst.risk.identification.survey_weights import check_weights, implied_frac
 from tryst.risk.magnitude.assessment import assess as assess_magnitude
 from tryst.risk.magnitude.reader import tables_of
 from tryst.risk.magnitude.rules import MinimumFrequency, PriorPosterior, Rule
+from tryst.risk.protection.methods import Levels, Methods
 from tryst.risk.protection.policy import Policy
 from tryst.risk.protection.protected_file import Protected
 from tryst.risk.protection.protected_file import protect as protect_file
-from tryst.risk.protection.request import Levels, Methods, Request
-from tryst.risk.records import read_records
+from tryst.risk.protection.request import Request
 
 Release = str | Path
 
@@ -283,7 +284,7 @@ def protect(
     policy: Policy | None = None,
     levels: Levels | None = None,
     methods: Methods | None = None,
-    missing: Missing = "any",
+    missing: Missing = "level",
     weights: str | None = None,
     drop: Sequence[str] = (),
     frontier: bool = True,

@@ -12,15 +12,17 @@ from typing import Literal
 
 import polars as pl
 
-from tryst.common.custodian.source.reading import PARQUET_SUFFIXES, read_table
-from tryst.common.custodian.source.table import as_text
 from tryst.common.custodian.steps.coarsened_variables import COARSENING
 from tryst.common.documents.provenance import Provenance, read_provenance
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.records.registry import read_table
+from tryst.common.records.table import as_text
 from tryst.common.specification.model.section import folded_label
 from tryst.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
+
+PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 Table = Literal["links", "pairs", "draws"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tryst.common.custodian.source.reading import file_source, read_source
-from tryst.common.custodian.source.table import SourceTable, as_text, no_records, require_columns
 from tryst.common.frames import Records, frame_of
+from tryst.common.records.registry import file_source, read_source
+from tryst.common.records.table import SourceTable, as_text, no_records, require_columns
 
 
 def table_of(records: Records, columns: Sequence[str] | None, where: str) -> SourceTable:

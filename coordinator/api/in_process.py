@@ -28,7 +28,6 @@ from tryst.carole.engine.specified import plan_of, refuse_unidentified
 from tryst.common.cleaning import clean
 from tryst.common.custodian.source.known_file import read_known_files
 from tryst.common.custodian.source.reading import compared_columns
-from tryst.common.custodian.source.table import SourceTable, check_identifiers
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.known_records import known_set
@@ -37,6 +36,7 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
+from tryst.common.records.table import SourceTable, check_identifiers
 from tryst.common.specification import Specification
 from tryst.coordinator.api.block_keyed import link_block_keyed
 from tryst.coordinator.api.decided_pairs import DecidedPairs, decided
