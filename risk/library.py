@@ -101,10 +101,16 @@ class ProtectedFile:
 
     @property
     def risk(self) -> pl.DataFrame:
-        """The measures of risk before and after: columns ``measure``, ``before``, ``after``."""
+        """The measures of risk before and after: columns ``measure``, ``before``, ``after``.
+
+        Null where a measure needs what was not given, such as the population.
+        """
         before, after = self.assessment["before"], self.assessment["after"]
-        rows = [(name, float(before[name]), float(after[name])) for name in before]
-        return pl.DataFrame(rows, schema=["measure", "before", "after"], orient="row")
+        figures = [[None if of[name] is None else float(of[name]) for name in before] for of in (before, after)]
+        names = pl.Series("measure", list(before))
+        return pl.DataFrame(
+            [names, *(pl.Series(n, v, pl.Float64) for n, v in zip(("before", "after"), figures, strict=True))]
+        )
 
     def _repr_html_(self) -> str:
         return self.assessment._repr_html_()

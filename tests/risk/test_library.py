@@ -85,7 +85,9 @@ def test_protection_meets_its_policy(people: tuple[pl.DataFrame, Path]) -> None:
     table, path = people
     made = tryst.risk.protect(table, KEYS, 0.1, policy=tryst.risk.Policy(k=3), drop=["weight"], frontier=False)
     # A suppressed value agrees with suppressed ones: counted pair by pair.
-    rows = made.frame.select(KEYS).rows()
+    left = [key for key in KEYS if key in made.frame.columns]
+    assert left
+    rows = made.frame.select(left).rows()
     agreeing = [sum(one == other for other in rows) for one in rows]
     assert min(agreeing) >= 3
     assert "weight" not in made.frame.columns
@@ -98,7 +100,7 @@ def test_protection_meets_its_policy(people: tuple[pl.DataFrame, Path]) -> None:
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     written = pl.read_csv(out, infer_schema=False)
-    assert written.select(KEYS).equals(made.frame.select(pl.col(KEYS).cast(pl.String)))
+    assert written.select(left).equals(made.frame.select(pl.col(left).cast(pl.String)))
 
 
 def test_tables_of_sums_are_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
