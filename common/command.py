@@ -59,6 +59,10 @@ SUBCOMMANDS = {
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
+    "join": Subcommand(
+        "tryst.coordinator.commands.join",
+        "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",
+    ),
     "draws": Subcommand(
         "tryst.coordinator.commands.draws",
         "Estimates from drawn linkages (the grant draws), combined into one with an interval.",

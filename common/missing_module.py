@@ -11,9 +11,13 @@ EXTRAS = {
     "fastexcel": "records",
     "hvac": "vault",
     "jinja2": "report",
+    "nbclient": "notebook",
+    "nbformat": "notebook",
     "obstore": "objects",
+    "pandas": "notebook",
     "pkcs11": "pkcs11",
     "psycopg": "postgres",
+    "pyarrow": "notebook",
     "pyreadstat": "records",
     "vl_convert": "report",
 }

@@ -114,7 +114,11 @@ def read_beside(
 
 def read_whole(records: Path) -> tuple[NDArray[np.uint64], int]:
     """A number of each record's whole content, and the columns that it is of; none that has another value in each."""
-    table = read_records(records)
+    return whole_of(read_records(records))
+
+
+def whole_of(table: pl.DataFrame) -> tuple[NDArray[np.uint64], int]:
+    """The same of records that were read."""
     kept = [name for name in table.columns if table[name].n_unique() < len(table)]
     if not kept:
         return np.arange(len(table), dtype=np.uint64), 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,15 +10,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = """
-import socket, sys
-def refused(*_):
-    raise AssertionError("the build opens a connection")
-socket.socket.connect = socket.socket.connect_ex = refused
-from mkdocs.__main__ import cli
-cli(["build", "--quiet", "--site-dir", sys.argv[1]])
-"""
+from tests.docs.built_site import ROOT, build
+
 ALIKE = ("h1", "h2", "h3", "h4", "img", "li", "ol", "pre", "table", "td", "ul")
 """Elements that a page has as often in the site as in a viewer of a checkout, which reads Markdown by other rules."""
 PAGES = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md"), ROOT / "deploy/README.md"]
@@ -61,15 +51,7 @@ def place(page: Path) -> str:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, str(folder)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    build(folder)
     return folder
 
 

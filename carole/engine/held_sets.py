@@ -1,4 +1,4 @@
-"""A contribution of mode block_keyed whose sets are in memory, as benchmarks and tests make them."""
+"""A contribution of mode block_keyed whose sets are in memory: of a linkage in one process, benchmarks and tests."""
 
 from __future__ import annotations
 
