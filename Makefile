@@ -34,7 +34,7 @@ protos: .venv/dev
 # The documentation as a site in site/, for a browser or any web server; nothing is fetched but the packages.
 site: .venv/run
 	$(PIP) install --constraint constraints.txt --editable '.[site]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The peers come along: anonlink beside Tryst, clkhash in an environment of its own, since it needs older packages.
 bench: .venv/dev .venv-clkhash
