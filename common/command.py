@@ -58,6 +58,11 @@ SUBCOMMANDS = {
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
+    "console": Subcommand(
+        "tryst.coordinator.commands.console",
+        "Open the console of a coordinator or a steward in a browser: projects, runs, reports, decisions, the audit "
+        "log.",
+    ),
     "draws": Subcommand(
         "tryst.coordinator.commands.draws",
         "Estimates from drawn linkages (the grant draws), combined into one with an interval.",

@@ -6,14 +6,19 @@ from tryst.common.errors import ErrorCode, TrystError
 
 EXTRAS = {
     "altair": "report",
+    "authlib": "console",
     "dask": "cluster",
     "distributed": "cluster",
+    "httpx": "console",
     "hvac": "vault",
     "jinja2": "report",
     "obstore": "objects",
     "pkcs11": "pkcs11",
     "psycopg": "postgres",
     "pyreadstat": "records",
+    "python_multipart": "console",
+    "starlette": "console",
+    "uvicorn": "console",
     "vl_convert": "report",
 }
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""
