@@ -14,7 +14,11 @@ from tryst.common.web.guard import GuardRules
 from tryst.common.web.pages import Pages
 from tryst.common.web.sessions import Sessions
 from tryst.coordinator.console import coordinator_pages, steward_pages
+from tryst.coordinator.console.audit_pages import AuditPages
+from tryst.coordinator.console.coordinator_pages import CoordinatorPages
 from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.proposal_pages import ProposalPages
+from tryst.coordinator.console.steward_pages import StewardPages
 
 _TEMPLATES = "tryst.coordinator.console.templates"
 
@@ -44,13 +48,14 @@ def console_of(
     is_steward = member.role is Role.STEWARD
     links = steward_pages.LINKS if is_steward else coordinator_pages.LINKS
     pages = Pages(f"console of the {member.role}", links, (_TEMPLATES,))
-    own = steward_pages.StewardPages(member, pages) if is_steward else coordinator_pages.CoordinatorPages(member, pages)
+    parts = (StewardPages, AuditPages) if is_steward else (CoordinatorPages, ProposalPages)
+    routes = [route for part in parts for route in part(member, pages).routes()]
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
     if settings.sign_on is None:
         entrance = Entrance(base, shown)
         entrance.show()
-        return console_application(own.routes(), pages, rules, sessions, user=member.name, entered_by=entrance)
+        return console_application(routes, pages, rules, sessions, user=member.name, entered_by=entrance)
     from tryst.common.web.sign_on import SignOn
 
     sign_on = SignOn(settings.sign_on, base, str(member.role))
-    return console_application(own.routes(), pages, rules, sessions, user=member.name, entered_by=sign_on)
+    return console_application(routes, pages, rules, sessions, user=member.name, entered_by=sign_on)

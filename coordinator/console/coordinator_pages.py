@@ -89,7 +89,7 @@ class CoordinatorPages:
 
     def project(self, request: Request) -> Response:
         """One project: state, parties, what it waits for, what can be done now, its specification."""
-        status, text = self._member.coordinator().get(_name(request))
+        status, text = self._member.coordinator().get(project_name(request))
         return self._pages.page(
             "project.html.j2",
             request,
@@ -101,7 +101,7 @@ class CoordinatorPages:
 
     def live(self, request: Request) -> Response:
         """The part of a project's page that changes by itself."""
-        status, _ = self._member.unchecked_coordinator().get(_name(request))
+        status, _ = self._member.unchecked_coordinator().get(project_name(request))
         answer = self._pages.page("live.html.j2", request, **self._shown(status))
         if request.query_params.get("state") != page_state(status):
             answer.headers[RELOAD_HEADER] = "1"
@@ -109,7 +109,7 @@ class CoordinatorPages:
 
     def approval(self, request: Request) -> Response:
         """What is signed by an approval, to be read before it."""
-        status, text = self._member.coordinator().get(_name(request))
+        status, text = self._member.coordinator().get(project_name(request))
         specification = specification_shown(text, status.project)
         return self._pages.page(
             "approve.html.j2", request, project=status.project, epoch=status.epoch, specification=specification
@@ -118,7 +118,7 @@ class CoordinatorPages:
     def approve(self, request: Request, form: Form) -> Response:
         """Sign the specification that the page showed."""
         coordinator = self._member.coordinator()
-        status, text = coordinator.get(_name(request))
+        status, text = coordinator.get(project_name(request))
         # The digest is computed here, from the text that is there; the form's is of what was read.
         digest = specification_digest(load_specification(text, f"{status.project} at Carole"))
         if not secrets.compare_digest(digest.hex().encode(), form.get("read", "").encode()):
@@ -129,38 +129,42 @@ class CoordinatorPages:
                 remedy="read it again before you approve it",
             )
         coordinator.approve(status.project, digest, status.epoch)
-        return _done(request, status.project, "You have approved the specification. The custodians approve it too.")
+        return done(request, status.project, "You have approved the specification. The custodians approve it too.")
 
     def start(self, request: Request, _: Form) -> Response:
         """Request a run."""
-        name = _name(request)
-        self._member.coordinator().start(name)
-        return _done(request, name, "The run is requested. It goes on at Carole, also when this page is closed.")
+        name, coordinator = project_name(request), self._member.coordinator()
+        _, text = coordinator.get(name)
+        run = coordinator.start(name)
+        spec = load_specification(text, f"{name} at Carole")
+        if spec.mode == "block_keyed" and not spec.resolution.joined:
+            self._resolutions.follow(name, run.run)
+        return done(request, name, "The run is requested. It goes on at Carole, also when this page is closed.")
 
     def resolve(self, request: Request, form: Form) -> Response:
         """Resolve the records of the newest run, which waits for it."""
-        name = _name(request)
+        name = project_name(request)
         status, _ = self._member.coordinator().get(name)
         self._resolutions.begin(name, status.run.run)
-        return _done(request, name, "The records of the run are being resolved by this console.")
+        return done(request, name, "The records of the run are being resolved by this console.")
 
     def risk(self, request: Request) -> Response:
         """The report on the newest run's disclosure risk."""
         coordinator = self._member.coordinator()
-        status, _ = coordinator.get(_name(request))
+        status, _ = coordinator.get(project_name(request))
         report = coordinator.report(status.project, status.run.run)
         return self._pages.page("risk.html.j2", request, **described(status), **risk_shown(report, status.project))
 
     def risk_report(self, request: Request) -> Response:
         """The report by itself."""
         coordinator = self._member.coordinator()
-        status, _ = coordinator.get(_name(request))
+        status, _ = coordinator.get(project_name(request))
         return risk_report(self._reports, coordinator.report(status.project, status.run.run))
 
     def results(self, request: Request) -> Response:
         """What the specification grants the coordinator of the newest run, once it is released."""
         coordinator = self._member.coordinator()
-        status, _ = coordinator.get(_name(request))
+        status, _ = coordinator.get(project_name(request))
         statistics = coordinator.statistics(status.project, status.run.run)
         return self._pages.page(
             "results.html.j2",
@@ -176,7 +180,7 @@ class CoordinatorPages:
         from tryst.coordinator.reports.linkage.page import render_report
 
         coordinator = self._member.coordinator()
-        status, text = coordinator.get(_name(request))
+        status, text = coordinator.get(project_name(request))
         statistics = coordinator.statistics(status.project, status.run.run)
         spec = load_specification(text, status.project)
         return self._reports.answer(statistics.written(), lambda: render_report(report_content(spec, statistics, None)))
@@ -184,7 +188,7 @@ class CoordinatorPages:
     def model(self, request: Request) -> Response:
         """The model and the statistics, to be kept."""
         coordinator = self._member.coordinator()
-        status, _ = coordinator.get(_name(request))
+        status, _ = coordinator.get(project_name(request))
         content = coordinator.statistics(status.project, status.run.run).written()
         name = f'attachment; filename="{status.project}-model.json"'
         return Response(content, media_type="application/json", headers={"content-disposition": name})
@@ -209,14 +213,21 @@ class CoordinatorPages:
         }
 
 
-def _name(request: Request) -> str:
+def project_name(request: Request) -> str:
+    """The project in a page's address, if it is a name that a project can have.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND.
+    """
     name: str = request.path_params["project"]
     if not re.fullmatch(PROJECT_PATTERN, name):
         raise TrystError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
     return name
 
 
-def _done(request: Request, project: str, message: str) -> Response:
+def done(request: Request, project: str, message: str) -> Response:
     """Back to a project's page, which shows the message once."""
     session_of(request).messages.append(("done", message))
     return RedirectResponse(f"/projects/{project}", 303)

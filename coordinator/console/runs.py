@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 from tryst.common.errors import TrystError
+from tryst.coordinator.client.run_progress import RESOLVE
 from tryst.coordinator.console.member import Member
+from tryst.protos.linkage.v1 import project_pb2
 
 
 class Resolutions:
@@ -33,6 +36,10 @@ class Resolutions:
             self._failed.pop(key, None)
         threading.Thread(target=self._resolve, args=key, name=f"resolve {project}", daemon=True).start()
 
+    def follow(self, project: str, run: str) -> None:
+        """Resolve a run as soon as it waits for that, as `tryst project watch` would."""
+        threading.Thread(target=self._follow, args=(project, run), name=f"follow {project}", daemon=True).start()
+
     def words(self, project: str, run: str) -> str:
         """How far it is, or why it failed; empty if it was not begun here."""
         key = (project, run)
@@ -40,6 +47,14 @@ class Resolutions:
             if key in self._failed:
                 return f"It could not be resolved here: {self._failed[key]}"
             return f"It is being resolved here, {self._done[key]:.0%} done." if key in self._done else ""
+
+    def _follow(self, project: str, run: str) -> None:
+        # What fails here is shown by the project's page too, with a button to try again.
+        with suppress(TrystError):
+            for status in self._member.unchecked_coordinator().watch(project, run):
+                if status.state == project_pb2.RUN_STATE_RESOLVING and status.stage == RESOLVE:
+                    self.begin(project, run)
+                    return
 
     def _resolve(self, project: str, run: str) -> None:
         key = (project, run)

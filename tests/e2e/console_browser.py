@@ -60,11 +60,14 @@ class ConsoleProcess:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(REPOSITORY)},
             )
-        self.link = self.newest_link(1)
-        self.base = self.link.partition("/enter")[0]
 
-    def newest_link(self, number: int) -> str:
-        """The link that was printed as the so-manieth."""
+    @property
+    def base(self) -> str:
+        """Its address."""
+        return self.link(1).partition("/enter")[0]
+
+    def link(self, number: int = 1) -> str:
+        """A link that it has printed, by its place among them; it is waited for."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             found = re.findall(r"https?://\S+/enter\?token=\S+", self.printed)
@@ -102,7 +105,7 @@ class Watched:
         watched.page.on("console", watched._printed)
         watched.page.on("pageerror", lambda error: watched.errors.append(f"script: {error}"))
         watched.page.on("request", watched._requested)
-        watched.page.goto(console.link)
+        watched.page.goto(console.link())
         watched.page.wait_for_url(f"{console.base}/")
         return watched
 
@@ -117,6 +120,14 @@ class Watched:
     def go(self, path: str) -> None:
         """Open a page of the console."""
         self.page.goto(self.base + path)
+
+    def press(self, name: str, seconds: float = 30.0) -> None:
+        """Press a button, as soon as there is one."""
+        self.page.get_by_role("button", name=name, exact=True).click(timeout=seconds * 1000)
+
+    def follow(self, name: str) -> None:
+        """Follow a link."""
+        self.page.get_by_role("link", name=name, exact=True).first.click()
 
     def text(self) -> str:
         """What the page shows."""

@@ -1,0 +1,101 @@
+"""The pages on which a coordinator proposes a specification: for a new project, or in the place of a project's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.web.forms import Form, posting
+from tryst.common.web.pages import Pages, error_list
+from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
+from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.specification_words import specification_shown
+
+CHECK, PROPOSE = "check", "propose"
+"""What the two buttons of the form request."""
+
+
+class ProposalPages:
+    """Creating and amending; parameters as `CoordinatorPages`."""
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route("/new", self.blank),
+            posting("/new", self.create),
+            Route(f"{PROJECT}/amend", self.present),
+            posting(f"{PROJECT}/amend", self.amend),
+        ]
+
+    def blank(self, request: Request) -> Response:
+        """An empty form."""
+        return self._form(request, "")
+
+    def create(self, request: Request, form: Form) -> Response:
+        """Check a specification, or create the project that it describes."""
+        text = _text_of(form)
+        found, errors = _checked(text, "")
+        if form.get("do") != PROPOSE or errors:
+            return self._form(request, text, specification=found, errors=errors, tried=form.get("do") == PROPOSE)
+        name = self._member.coordinator().create(text).project
+        return done(request, name, "The project is created. Nothing happens before all have approved it: you too.")
+
+    def present(self, request: Request) -> Response:
+        """The form with a project's specification."""
+        name = project_name(request)
+        _, text = self._member.coordinator().get(name)
+        return self._form(request, text, project=name)
+
+    def amend(self, request: Request, form: Form) -> Response:
+        """Check an amended specification, or propose it."""
+        name, text = project_name(request), _text_of(form)
+        found, errors = _checked(text, name)
+        if form.get("do") != PROPOSE or errors:
+            tried = form.get("do") == PROPOSE
+            return self._form(request, text, project=name, specification=found, errors=errors, tried=tried)
+        self._member.coordinator().amend(text)
+        return done(request, name, "The amended specification is proposed. All approve it again, you too.")
+
+    def _form(
+        self,
+        request: Request,
+        text: str,
+        *,
+        project: str = "",
+        specification: dict[str, Any] | None = None,
+        errors: list[TrystError] | None = None,
+        tried: bool = False,
+    ) -> Response:
+        status = 422 if tried and errors else 200
+        shown = {"project": project, "text": text, "specification": specification, "errors": errors or []}
+        return self._pages.page("propose.html.j2", request, status, **shown)
+
+
+def _text_of(form: Form) -> str:
+    """The text of a form: of its file if one was chosen, else what was typed in."""
+    return form.get("file") or form.get("text", "")
+
+
+def _checked(text: str, project: str) -> tuple[dict[str, Any] | None, list[TrystError]]:
+    """What a specification means, or all that is wrong with it, by place; `project`: whose it must be, if any's."""
+    try:
+        found = specification_shown(text, "the specification")
+    except TrystError as error:
+        return None, error_list(error)
+    if project and found["project"] != project:
+        wrong = TrystError(
+            ErrorCode.SPECIFICATION,
+            "an amended specification is of the same project",
+            where="project",
+            got=found["project"],
+            remedy=f"write `project: {project}`, or create another project",
+        )
+        return None, [wrong]
+    return found, []
