@@ -61,7 +61,7 @@ class Pages:
             lstrip_blocks=True,
         )
         self._made.filters |= dict(filters or {})
-        self._made.globals |= {"console": title, "links": links}
+        self._made.globals |= {"console": title, "navigation": links}
 
     def _source(self, name: str) -> str | None:
         for package in self._found:

@@ -29,9 +29,11 @@ def project_list(projects: Sequence[project_pb2.ProjectStatus], query: QueryPara
     path
         The page's address without it.
     """
-    wanted, state = query.get("q", "").strip().lower(), query.get("state", "")
+    part_of_name, state = query.get("q", "").strip().lower(), query.get("state", "")
     states = sorted({state_words(each) for each in projects})
-    found = [each for each in projects if wanted in each.project.lower() and (not state or state_words(each) == state)]
+    found = [
+        each for each in projects if part_of_name in each.project.lower() and (not state or state_words(each) == state)
+    ]
     found.sort(key=lambda each: (_ORDER.get(each.state, 1), each.project))
     pages = max(1, -(-len(found) // PAGE))
     text = query.get("page", "1")

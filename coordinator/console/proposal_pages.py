@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -14,6 +15,7 @@ from tryst.common.web.pages import Pages, error_list
 from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
 from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.specification_words import specification_shown
+from tryst.protos.linkage.v1 import project_pb2
 
 CHECK, PROPOSE = "check", "propose"
 """What the two buttons of the form request."""
@@ -40,12 +42,13 @@ class ProposalPages:
 
     def create(self, request: Request, form: Form) -> Response:
         """Check a specification, or create the project that it describes."""
-        text = _text_of(form)
-        found, errors = _checked(text, "")
-        if form.get("do") != PROPOSE or errors:
-            return self._form(request, text, specification=found, errors=errors, tried=form.get("do") == PROPOSE)
-        name = self._member.coordinator().create(text).project
-        return done(request, name, "The project is created. Nothing happens before all have approved it: you too.")
+        return self._proposed(
+            request,
+            form,
+            "",
+            lambda text: self._member.coordinator().create(text),
+            "The project is created. Nothing happens before all have approved it: you too.",
+        )
 
     def present(self, request: Request) -> Response:
         """The form with a project's specification."""
@@ -55,13 +58,32 @@ class ProposalPages:
 
     def amend(self, request: Request, form: Form) -> Response:
         """Check an amended specification, or propose it."""
-        name, text = project_name(request), _text_of(form)
-        found, errors = _checked(text, name)
-        if form.get("do") != PROPOSE or errors:
-            tried = form.get("do") == PROPOSE
-            return self._form(request, text, project=name, specification=found, errors=errors, tried=tried)
-        self._member.coordinator().amend(text)
-        return done(request, name, "The amended specification is proposed. All approve it again, you too.")
+        return self._proposed(
+            request,
+            form,
+            project_name(request),
+            lambda text: self._member.coordinator().amend(text),
+            "The amended specification is proposed. All approve it again, you too.",
+        )
+
+    def _proposed(
+        self,
+        request: Request,
+        form: Form,
+        project: str,
+        propose: Callable[[str], project_pb2.ProjectStatus],
+        message: str,
+    ) -> Response:
+        """The form again with what a specification means or what is wrong with it; or, once it is proposed, its
+        project. What Carole refuses is shown by the form too, which has the text still."""
+        text, tried = _text_of(form), form.get("do") == PROPOSE
+        found, errors = _checked(text, project)
+        if tried and not errors:
+            try:
+                return done(request, propose(text).project, message)
+            except TrystError as error:
+                found, errors = None, error_list(error)
+        return self._form(request, text, project=project, specification=found, errors=errors, tried=tried)
 
     def _form(
         self,

@@ -121,6 +121,15 @@ class Watched:
         """Open a page of the console."""
         self.page.goto(self.base + path)
 
+    def picture(self, name: str, *, scheme: str = "light", width: int = 1120, height: int = 760) -> None:
+        """Write a picture of the page for the documentation, if that is requested by `CONSOLE_SCREENSHOTS`."""
+        folder = os.environ.get("CONSOLE_SCREENSHOTS")
+        if folder is None:
+            return
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.screenshot(path=Path(folder) / f"{name}.png")
+
     def press(self, name: str, seconds: float = 30.0) -> None:
         """Press a button, as soon as there is one."""
         self.page.get_by_role("button", name=name, exact=True).click(timeout=seconds * 1000)
@@ -142,12 +151,15 @@ class Watched:
         )
 
 
-def serious(page: Page, script: str) -> list[str]:
-    """What axe finds on a page that is serious or worse, each with the element."""
+def serious(page: Page, script: str, *, colours: bool = False) -> list[str]:
+    """What axe finds on a page that is serious or worse, each with the element; `colours`: of contrast only."""
     if not page.evaluate("typeof window.axe === 'object'"):
         # By the debugger, as the page's own policy lets no script in.
         page.evaluate(script)
-    found = page.evaluate("axe.run(document, {iframes: false, resultTypes: ['violations']})")
+    only = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}} if colours else {}
+    # Reports, in frames without script, have tests of their own.
+    options = {"iframes": False, "resultTypes": ["violations"], **only}
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{page.url}: {each['id']}: {each['help']}: {node['html'][:200]} {node['failureSummary'][:300]}"
         for each in found["violations"]

@@ -120,8 +120,11 @@ def test_a_held_result_is_decided_by_two_stewards(consoles: Consoles, held: str)
     person.follow(held)
     assert "its release needs 2 more signatures" in person.text()
     assert "the policy is breached" in page.frame_locator("iframe.report").locator("body").inner_text().lower()
+    consoles.coordinator.go(f"/projects/{held}")
+    consoles.coordinator.picture("console-project")
     page.check("#release")
     page.fill("#reason", REASON)
+    person.picture("console-steward", scheme="dark")
     person.press("Sign the decision")
     assert "The result stays held until the other signature is there." in person.text()
     assert consoles.made.status(held).state == STATE.PROJECT_STATE_HELD
@@ -133,6 +136,7 @@ def test_a_held_result_is_decided_by_two_stewards(consoles: Consoles, held: str)
     page.wait_for_selector("#reason", state="detached")  # the page sees it by itself
     assert "released" in page.inner_text("main .badge")
     person.go(f"/audit?project={held}")
+    person.picture("console-audit")
     shown = person.text()
     assert shown.count(f"“{REASON}”") == 2
     assert "is proven to be in the log" in shown
@@ -149,8 +153,8 @@ def test_an_amended_specification_is_of_the_same_encoding(consoles: Consoles, re
     assert "an amended specification is of the same project" in consoles.coordinator.text()
     page.fill("#text", AMENDED)
     consoles.coordinator.press("Propose the amendment")
-    assert "This could not be done" in consoles.coordinator.text()
-    page.go_back()
+    assert "One thing is to be corrected" in consoles.coordinator.text()
+    assert page.input_value("#text") == AMENDED.strip("\n") or page.input_value("#text") == AMENDED
     page.fill("#text", BLOCKS.replace("results_days: 30", "results_days: 20"))
     consoles.coordinator.press("Propose the amendment")
     assert "The amended specification is proposed" in consoles.coordinator.text()
@@ -166,6 +170,7 @@ def test_two_hundred_projects_are_shown_a_page_at_a_time(consoles: Consoles, rel
         consoles.made.create(BLOCKS.replace(released, f"cohort-{number:03}"), approve=False)
     person.go("/")
     assert f"1 to 25 of {MANY}" in person.text()
+    person.picture("console-projects")
     person.follow("Next")
     assert f"26 to 50 of {MANY}" in person.text()
     person.page.fill("#q", "cohort-19")
@@ -201,12 +206,14 @@ def test_every_page_is_accessible_at_every_width_in_light_and_dark(
     found = []
     for person, path in shown:
         person.go(path)
-        for scheme in ("light", "dark"):
-            person.page.emulate_media(color_scheme=scheme)
-            for width in WIDTHS:
-                person.page.set_viewport_size({"width": width, "height": 900})
-                found += [f"{width} {scheme}: {each}" for each in serious(person.page, axe.axe_script)]
-                found += [f"{width}: {each}" for each in [overflow(person.page)] if each]
+        for width in WIDTHS:
+            person.page.set_viewport_size({"width": width, "height": 900})
+            for scheme in ("light", "dark"):
+                # In the dark only the colours are others.
+                person.page.emulate_media(color_scheme=scheme)
+                issues = serious(person.page, axe.axe_script, colours=scheme == "dark")
+                found += [f"{width} {scheme}: {each}" for each in issues]
+            found += [f"{width}: {each}" for each in [overflow(person.page)] if each]
     assert found == []
     assert [each for each in consoles.coordinator.errors if "status of 404" not in each] == []
     assert consoles.steward.errors == []
