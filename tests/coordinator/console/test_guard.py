@@ -195,6 +195,8 @@ def test_another_address_than_loopback_needs_single_sign_on(deployed: Deployment
     result = CliRunner().invoke(app, ["console", "--config", str(deployed.coordinator_yaml), "--listen", listen])
     assert isinstance(result.exception, TrystError)
     assert "listens on loopback only" in str(result.exception)
+    result = CliRunner().invoke(app, ["console", "--config", str(deployed.coordinator_yaml), "--listen", "[::1]:99999"])
+    assert "give one such as 127.0.0.1:8710" in str(result.exception)
     for text in (f'listen: "{listen}"', 'url: "https://console.example.org"', 'url: "http://console.example.org"'):
         with pytest.raises(TrystError):
             parse_configuration(text, ConsoleConfiguration, folder=deployed.root, where="console")
