@@ -35,7 +35,7 @@ from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.documents.result_warning import ResultWarning, by_severity, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
-from tryst.common.specification import Specification
+from tryst.common.specification import Specification, specification_digest
 from tryst.risk.models import JointDistribution
 
 DEFAULT_SEARCH = Resources(3 << 30, 1)
@@ -179,6 +179,7 @@ def assess(
         "version": VERSION,
         "project": spec.project,
         "run": run,
+        "specification_digest": specification_digest(spec).hex(),
         "verdict": "breach" if breaches else "within",
         "on_breach": policy.on_breach,
         "breaches": [{"measure": name, "value": judged[name], "limit": measures[name]["limit"]} for name in breaches],

@@ -23,7 +23,7 @@ from tryst.carole.assessment.differences import EarlierRelease, differences
 from tryst.carole.assessment.ladders import Ladder, Levels, as_levels, ladders_of
 from tryst.carole.assessment.released_counts import unpack
 from tryst.common.documents.assessment_document import AssessmentDocument
-from tryst.common.specification import Specification
+from tryst.common.specification import Specification, specification_digest
 from tryst.risk.models import JointDistribution
 
 UNCHANGED = ("members_disclosed", "near_copies", "unlinked", "false_links")
@@ -101,7 +101,7 @@ def protected(
         return Protected(plain, {}, joint)
     unattainable = _unattainable(plain, spec, combined, released)
     if unattainable:
-        return Protected(_with_protection(plain, _none_found(unattainable, None, ladders)), {}, joint)
+        return Protected(_with_protection(plain, _none_found(unattainable, None, ladders), spec), {}, joint)
     costs = Costs.of(combined, ladders)
     before = _Before.of(earlier, ladders)
 
@@ -127,7 +127,7 @@ def protected(
             if search.exact
             else "none was found with which every limit holds"
         )
-        return Protected(_with_protection(plain, _none_found(why, search, ladders)), {}, joint)
+        return Protected(_with_protection(plain, _none_found(why, search, ladders), spec), {}, joint)
     levels = search.found.levels
     final, own = made(levels, advise=True)
     entry = {
@@ -138,7 +138,7 @@ def protected(
         "before": {"measures": dict(plain.judged), "breaches": list(plain.breaches)},
         "utility": _utility(combined, coarsened_output(combined, ladders, levels), search.found),
     }
-    return Protected(_with_protection(final, entry), _named(ladders, levels), own, plain.breaches)
+    return Protected(_with_protection(final, entry, spec), _named(ladders, levels), own, plain.breaches)
 
 
 @dataclass(frozen=True)
@@ -284,6 +284,8 @@ def _bits(values: np.ndarray[Any, np.dtype[np.int64]], n: int) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
-def _with_protection(assessment: Assessment, protection: Mapping[str, Any]) -> Assessment:
-    document = AssessmentDocument.of({**assessment.document, "protection": protection}, "assessment").plain()
+def _with_protection(assessment: Assessment, protection: Mapping[str, Any], specification: Specification) -> Assessment:
+    # What was coarsened was assessed under a specification of its own; the parties signed this one.
+    added = {"protection": protection, "specification_digest": specification_digest(specification).hex()}
+    document = AssessmentDocument.of({**assessment.document, **added}, "assessment").plain()
     return replace(assessment, document=document, report=json.dumps(document, allow_nan=False, sort_keys=True).encode())

@@ -20,6 +20,8 @@ from tryst.carole.fellegi_sunter import assigned
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 STEPS = 60
 """Steps of EM that are reported, evenly spaced, first and last among them."""
+MORE_EXAMPLES = 20
+"""Of the commonest comparison vectors, half above and half below the decision."""
 
 
 def history(linkage: Linkage) -> dict[str, Any]:
@@ -96,9 +98,10 @@ def unlinkable(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
 
 
 def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
-    """Comparison vectors that several pairs have: strong, about the decision, and weak; each with its sum of weights.
+    """Comparison vectors that several pairs have, each with its sum of weights.
 
-    Where fields depend on each other, the sum includes their joint weight less the sum of their separate weights.
+    First the strongest, those about the decision and the commonest below it, then the commonest of all. Where fields
+    depend on each other, the sum includes their joint weight less the sum of their separate weights.
     """
     scored, scheme = linkage.patterns, linkage.scheme
     shown = np.flatnonzero(scored.count >= FEWEST)
@@ -116,6 +119,9 @@ def examples(linkage: Linkage, plan: LinkagePlan) -> list[dict[str, Any]]:
         by_weight = below[np.argsort(-scored.weight[below], kind="stable")]
         commonest = by_weight[np.argmax(scored.count[by_weight])]
         chosen += [("the strongest below the decision", by_weight[0]), ("the commonest", commonest)]
+    for part in (above, below):
+        by_count = part[np.argsort(-scored.count[part], kind="stable")]
+        chosen += [("one of the commonest", k) for k in by_count[: MORE_EXAMPLES // 2]]
     found: dict[int, dict[str, Any]] = {}
     for what, k in chosen:
         if int(k) in found:

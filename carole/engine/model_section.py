@@ -36,6 +36,7 @@ def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
                 "u": floats(model.u[q, :n_levels]),
                 "weights": floats(weights[q, :n_levels]),
                 "missing": {"alice": float(missing[0]), "bob": float(missing[1])},
+                "untaken": _untaken(linkage, q, n_levels, len(field.bounds)),
             }
         )
         if errors is not None:
@@ -60,6 +61,15 @@ def model_section(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:
         "converged": bool(model.converged),
         "warnings": list(model.warnings),
     }
+
+
+def _untaken(linkage: Linkage, q: int, n_levels: int, n_graded: int) -> list[int]:
+    """Levels of a field that no compared pair took; a binary scheme has the top level of `n_graded` and the rest."""
+    taken = np.unique(linkage.patterns.gamma[:, q])
+    taken = taken[taken >= 0]
+    if n_levels != n_graded:
+        taken = np.unique(taken == n_graded - 1)
+    return [level for level in range(n_levels) if level not in taken]
 
 
 def _dependence(linkage: Linkage, plan: LinkagePlan) -> dict[str, Any]:

@@ -373,6 +373,8 @@ class AssessmentDocument(Document):
     """Version 1 has no `differences`."""
     project: str
     run: str
+    specification_digest: str | None = None
+    """Hexadecimal; absent in documents of former releases."""
     verdict: Literal["within", "breach"]
     on_breach: Literal["refuse", "hold"]
     breaches: list[Breach]

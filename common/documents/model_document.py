@@ -52,6 +52,8 @@ class FieldParameters(Part):
     """log2(m / u)."""
     missing: Shares | None = None
     """Shares of the records without a value."""
+    untaken: list[Count] = Field(default_factory=list)
+    """Levels, from 0, that no compared pair took: their m and u come from the priors alone."""
     standard_errors: FieldErrors | None = None
     """Of m and u."""
     shaded: Shaded | None = None

@@ -52,7 +52,7 @@ def show_report(report: Report, out: Path) -> None:
     """Print the verdict, and write ``assessment.json`` and ``risk.html`` into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "assessment.json").write_bytes(report.text)
-    write_risk_report(out / "risk.html", report.document)
+    write_risk_report(out / "risk.html", report.document, sha256=report.sha256)
     for line in verdict_lines(report.document):
         console.print(line, highlight=False)
     console.print(f"Wrote {out / 'assessment.json'}, with the SHA-256 {report.sha256.hex()}", highlight=False)

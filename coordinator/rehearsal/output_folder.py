@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import filecmp
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -161,7 +162,8 @@ def _write_result(folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, *, in
     _write_json(folder / "profiles.json", rehearsed.profiles)
     if rehearsed.assessment is not None:
         _write_json(folder / "assessment.json", rehearsed.assessment)
-        write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented)
+        written = hashlib.sha256((folder / "assessment.json").read_bytes()).digest()
+        write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented, sha256=written)
 
 
 def _write_timings(folder: Path, rehearsed: Rehearsed, timings: Timings) -> None:

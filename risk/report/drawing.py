@@ -8,6 +8,7 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup, escape
 
+from tryst.risk.report.chart_table import beside
 from tryst.risk.report.palette import INK, LINE, SOFT
 
 _STYLE = {
@@ -58,9 +59,10 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
     Returns
     -------
     markupsafe.Markup
-        A scaling ``svg`` element with its text alternative.
+        A scaling ``svg`` element with its text alternative, and its numbers as a folded table.
     """
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False) | {"config": _STYLE})
+    spec = chart.to_dict(validate=False)
+    svg = vl_convert.vegalite_to_svg(spec | {"config": _STYLE})
     # Several drawings share the page, and each numbers its clip paths from 0.
     svg = _CLIP.sub(rf"\g<1>{name}-\g<2>", svg)
     svg = re.sub(r'\srole="graphics[^"]*"|\saria-\w+="[^"]*"|\spointer-events="none"', "", svg)
@@ -69,7 +71,8 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
         raise AssertionError("vl-convert returned no svg element")
     width, height = opening.groups()
     head = Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{0}-alt" '
+        '<div class="chart" tabindex="0"><svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{0}-alt" '
         'viewBox="0 0 {1} {2}" width="{1}" height="{2}"><title id="{0}-alt">{3}</title>'
     ).format(name, width, height, escape(alt_text))
-    return head + Markup(svg[opening.end() :])  # noqa: S704 - vl-convert escapes the text it draws
+    drawn = Markup(svg[opening.end() :])  # noqa: S704 - vl-convert escapes the text it draws
+    return head + drawn + Markup("</div>") + beside(spec)

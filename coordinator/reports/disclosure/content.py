@@ -14,6 +14,9 @@ from . import wording
 
 _OPTIONS = 12
 _COMBINATIONS = 12
+_NOTABLE = 0.05
+"""A share from which a risk without a limit is named beside the verdict."""
+_LARGEST = 3
 
 
 def checked(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,6 +70,19 @@ def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
         "words": measure["words"],
         "intruder": measure["intruder"],
         "method": measure["method"],
+    }
+
+
+def unjudged(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The largest risks on which the parties set no limit, which no verdict speaks of; nothing if none is notable."""
+    measures: Mapping[str, Any] = document["measures"]
+    free = {name: found for name, found in measures.items() if found["limit"] is None and found["value"] is not None}
+    notable = sorted((name for name in free if free[name]["value"] >= _NOTABLE), key=lambda name: -free[name]["value"])
+    if not notable:
+        return None
+    return {
+        "lead": wording.unjudged(len(free), len(notable), _NOTABLE),
+        "largest": [card(name, free[name]) for name in notable[:_LARGEST]],
     }
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from tryst.coordinator.reports.linkage.page import FILTERS
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, wording
-from .content import card, checked, groups, highest_risk_records, options
+from .content import card, checked, groups, highest_risk_records, options, unjudged
 from .protection import protection
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
@@ -27,7 +30,18 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
 }
 
 
-def write_risk_report(path: Path, document: Mapping[str, Any], *, invented: bool = False) -> None:
+@dataclass(frozen=True)
+class Made:
+    """When and by what a page was made, and from which file."""
+
+    date: str
+    version: str
+    document_sha256: str | None
+
+
+def write_risk_report(
+    path: Path, document: Mapping[str, Any], *, invented: bool = False, sha256: bytes | None = None
+) -> None:
     """Write the report as one HTML file that needs nothing else.
 
     Parameters
@@ -38,27 +52,32 @@ def write_risk_report(path: Path, document: Mapping[str, Any], *, invented: bool
         ``assessment.json``, as docs/documents.md describes it.
     invented
         Whether the people are invented, which the report then states.
+    sha256
+        Of the file that holds the document, which the report then states.
 
     Raises
     ------
     TrystError
         PARAMETER if the document is of another version, or is not as it is described.
     """
-    write_page(path, render_risk_report(document, invented=invented))
+    write_page(path, render_risk_report(document, invented=invented, sha256=sha256))
 
 
-def render_risk_report(document: Mapping[str, Any], *, invented: bool = False) -> str:
+def render_risk_report(document: Mapping[str, Any], *, invented: bool = False, sha256: bytes | None = None) -> str:
     """Return the report as HTML; see `write_risk_report`."""
     document = checked(document)
     ways = options(document)
+    today = datetime.now(UTC)
     judged = [card(name, found) for name, found in document["measures"].items() if found["limit"] is not None]
     judged.sort(key=lambda shown: not shown["breached"])
     shown = {
         "d": document,
         "invented": invented,
+        "made": Made(f"{today.day} {today:%B %Y}", version("tryst"), sha256.hex() if sha256 else None),
         "headline": wording.headline(document),
         "verdict": wording.verdict(document),
         "judged": judged,
+        "unjudged": unjudged(document),
         "groups": groups(document),
         "highest_risk_records": highest_risk_records(document),
         "options": ways,

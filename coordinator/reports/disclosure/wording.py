@@ -84,6 +84,13 @@ def verdict(document: Mapping[str, Any]) -> str:
     return f"{what} on which the parties agreed {exceeded} exceeded. {after}"
 
 
+def unjudged(free: int, notable: int, from_share: float) -> str:
+    """What the verdict does not speak of: of `free` risks without a limit, `notable` are a given share or more."""
+    risks = "one risk" if free == 1 else f"{number(free)} risks"
+    some = "it is" if free == 1 else f"{number(notable)} of them {'is' if notable == 1 else 'are'}"
+    return f"the parties set no limit on {risks}; {some} {figure(from_share)} or more. The largest:"
+
+
 def _all_of(limited: int) -> str:
     return "The one limit" if limited == 1 else f"All {number(limited)} limits"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from math import hypot, isfinite, sqrt
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
+from .comparisons import COMMONEST, comparisons, waterfall_reading
 from .content import ReportContent
 
 _MISFITS = 12
@@ -85,7 +87,10 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "verdict": wording.verdict(content),
         "key_figures": wording.key_figures(content),
         "figures": _figures(content),
+        "comparisons": comparisons(content),
         "parameters": _parameters(content),
+        "untaken": any(field.untaken for field in model.fields),
+        "digests": {"linkage": sha256(linkage.written()).hexdigest(), "model": sha256(model.written()).hexdigest()},
         "misfits": _misfits(content),
         "dependence": _dependence(content),
         "quality": wording.quality_rows(content),
@@ -172,10 +177,11 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
             "decision gives their number.",
         )
     for number, example in enumerate(linkage.examples):
+        if example.what == COMMONEST:
+            continue  # the table of comparisons has it
         drawn[f"example_{number}"] = (
             run_charts.waterfall_chart(example, content.model.fields),
-            "from the odds before anything is compared each field adds its weight; the bar at the foot is what comes "
-            "out.",
+            waterfall_reading(example),
         )
     for number, group in enumerate(linkage.latent.explained if linkage.latent else []):
         drawn[f"explained_{number}"] = (
@@ -199,9 +205,17 @@ def _parameters(content: ReportContent) -> list[dict[str, Any]]:
         nothing: list[float | None] = [None] * len(labels)
         errors = field.standard_errors or FieldErrors(m=nothing, u=nothing)
         levels = [
-            {"label": label, "m": m, "u": u, "weight": weight, "m_error": m_error, "u_error": u_error}
-            for label, m, u, weight, m_error, u_error in zip(
-                labels, field.m, field.u, field.weights, errors.m, errors.u, strict=True
+            {
+                "label": label,
+                "m": m,
+                "u": u,
+                "weight": weight,
+                "m_error": m_error,
+                "u_error": u_error,
+                "untaken": place in field.untaken,
+            }
+            for place, (label, m, u, weight, m_error, u_error) in enumerate(
+                zip(labels, field.m, field.u, field.weights, errors.m, errors.u, strict=True)
             )
         ]
         rows.append({"name": field.name, "levels": levels[::-1], "missing": field.missing})

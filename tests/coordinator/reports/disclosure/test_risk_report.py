@@ -71,6 +71,21 @@ def test_the_verdict_comes_first(breach: dict[str, Any], within: dict[str, Any])
     assert "The result is refused: no one receives anything." in refused
 
 
+def test_what_no_limit_judges_is_named_beside_the_verdict(within: dict[str, Any]) -> None:
+    text = text_of(render_risk_report(within, sha256=bytes(32)))
+    free = {name: found["value"] for name, found in within["measures"].items() if found["limit"] is None}
+    largest = max(free, key=lambda name: free[name] or 0.0)
+    assert free[largest] >= 0.05
+    verdict = text[: text.index("Each risk in plain words")]
+    assert f"The largest: {MEASURES[largest].title}: {figure(free[largest])}".replace("\u00a0", " ") in verdict
+    assert f"Specification {within['specification_digest']} " in text
+    assert f"SHA-256 {'0' * 64} " in text
+    small = deepcopy(within)
+    for name in free:
+        small["measures"][name]["value"] = 0.04
+    assert "Not judged" not in text_of(render_risk_report(small))
+
+
 def test_what_was_coarsened_is_shown_with_what_was_before(breach: dict[str, Any], within: dict[str, Any]) -> None:
     tried = {
         "changes": [{"variable": "age", "coarsening": "bands"}, {"variable": "region", "coarsening": "drop"}],

@@ -125,7 +125,8 @@ def test_what_it_says_with_truth(documents: dict[str, Any]) -> None:
         "1,990 links were made between the 5,000 records of Alice and the 4,000 of Bob; checked against the truth "
         "supplied, 99.7 % of the links are right and 99.2 % of the 2,000 true matches were found.",
         "What Carole could see: open mode",
-        "2,610 were probable enough to be scored one by one (match probability of 0.000001 or more); 1,990 became",
+        "2,610 were probable enough to be scored one by one, the least probable of them with a match probability of "
+        "about 0.000001 before records compete for a partner; 1,990 became links, at a decision of",
         "Every one of the 20,000,000 pairs was compared",
         "0.9950",
         "0.9971 expected",
@@ -527,3 +528,18 @@ def test_the_claim_is_shown_beside_what_checks_it(documents: dict[str, Any]) -> 
         assert "Decoys (2,000 decoys) supposes: people resemble decoys" in page
         assert "errors in sex are as elsewhere" in page
         assert ("The truth" in page) == with_truth
+
+
+def test_single_comparisons_add_up_and_levels_that_no_pair_took_are_marked(documents: dict[str, Any]) -> None:
+    documents["model"]["fields"][0]["untaken"] = [5]
+    text = Page(html_of(documents)).text
+    weights = documents["linkage"]["examples"][0]["weights"]
+    assert "0.987 1,700 pairs, above the decision: " in text
+    so_far = -13.3
+    for weight in weights:
+        so_far += weight
+        assert f"{weight:+.1f} {so_far:+.1f}".replace("-", "−") in text
+    assert "before anything is compared one pair in 10,087 matches" in text
+    assert "“Fields together” corrects the sum of the single weights" in text  # of the second example alone
+    assert text.count("“Fields together”") == 1
+    assert text.count(" no pair ") == 1
