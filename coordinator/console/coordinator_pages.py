@@ -134,7 +134,7 @@ class CoordinatorPages:
     def start(self, request: Request, _: Form) -> Response:
         """Request a run."""
         name, coordinator = project_name(request), self._member.coordinator()
-        _, text = coordinator.get(name)
+        text = coordinator.get(name)[1]
         run = coordinator.start(name)
         spec = load_specification(text, f"{name} at Carole")
         if spec.mode == "block_keyed" and not spec.resolution.joined:
@@ -144,7 +144,7 @@ class CoordinatorPages:
     def resolve(self, request: Request, form: Form) -> Response:
         """Resolve the records of the newest run, which waits for it."""
         name = project_name(request)
-        status, _ = self._member.coordinator().get(name)
+        status = self._member.coordinator().get(name)[0]
         self._resolutions.begin(name, status.run.run)
         return done(request, name, "The records of the run are being resolved by this console.")
 

@@ -67,4 +67,4 @@ def risk_report(reports: RenderedReports, report: Report) -> Response:
     """The report on disclosure risk, for a frame or by itself."""
     from tryst.coordinator.reports.disclosure import render_risk_report
 
-    return reports.answer(report.text, lambda: render_risk_report(report.document))
+    return reports.answer(report.text, lambda: render_risk_report(report.document, sha256=report.sha256))
