@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SECONDS = 60.0
+SECONDS = 300.0
 WIDTHS = (390, 1024, 1600)
 
 
