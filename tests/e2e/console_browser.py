@@ -101,6 +101,7 @@ class Watched:
     def enter(cls, opened: Browser, console: ConsoleProcess, **settings: Any) -> Watched:
         """Open a console by its link."""
         context = opened.new_context(**settings)
+        context.set_default_timeout(SECONDS * 1000)
         watched = cls(context, context.new_page(), console.base)
         watched.page.on("console", watched._printed)
         watched.page.on("pageerror", lambda error: watched.errors.append(f"script: {error}"))
@@ -130,9 +131,9 @@ class Watched:
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.screenshot(path=Path(folder) / f"{name}.png")
 
-    def press(self, name: str, seconds: float = 30.0) -> None:
+    def press(self, name: str) -> None:
         """Press a button, as soon as there is one."""
-        self.page.get_by_role("button", name=name, exact=True).click(timeout=seconds * 1000)
+        self.page.get_by_role("button", name=name, exact=True).click()
 
     def follow(self, name: str) -> None:
         """Follow a link."""
@@ -147,7 +148,6 @@ class Watched:
         self.page.wait_for_function(
             "words => document.querySelector('main').innerText.replace(/\\s+/g, ' ').includes(words)",
             arg=words,
-            timeout=SECONDS * 1000,
         )
 
 

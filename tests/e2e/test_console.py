@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.e2e.console_browser import SECONDS, WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
+from tests.e2e.console_browser import WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
 from tests.e2e.deployment import STATE, Deployment, people
 from tests.e2e.test_block_keyed import BLOCKING
 from tests.e2e.test_disclosure import judged_by, specification
@@ -81,7 +81,7 @@ def released(consoles: Consoles) -> str:
     page.check("#agree")
     consoles.coordinator.press("Sign the approval")
     # What follows, the page shows by itself: the custodians approve, agree on keys and contribute.
-    consoles.coordinator.press("Start a run", SECONDS)
+    consoles.coordinator.press("Start a run")
     consoles.coordinator.wait_for_text("Nothing is awaited.")
     return "births-2026"
 
