@@ -29,7 +29,6 @@ from tryst.protos.linkage.v1 import project_pb2
 
 LINKS = (("Projects", "/"), ("New project", "/new"), ("Certificates", "/certificates"))
 PROJECT = "/projects/{project}"
-_ENDED = (S.PROJECT_STATE_ERASED,)
 _AMENDABLE = (
     S.PROJECT_STATE_DRAFT,
     S.PROJECT_STATE_KEYED,

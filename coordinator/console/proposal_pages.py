@@ -17,8 +17,8 @@ from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.specification_words import specification_shown
 from tryst.protos.linkage.v1 import project_pb2
 
-CHECK, PROPOSE = "check", "propose"
-"""What the two buttons of the form request."""
+PROPOSE = "propose"
+"""What the button requests that does more than check."""
 
 
 class ProposalPages:

@@ -214,6 +214,8 @@ def test_every_page_is_accessible_at_every_width_in_light_and_dark(
                 issues = serious(person.page, axe.axe_script, colours=scheme == "dark")
                 found += [f"{width} {scheme}: {each}" for each in issues]
             found += [f"{width}: {each}" for each in [overflow(person.page)] if each]
+    consoles.coordinator.go(f"/projects/{held}")
+    consoles.coordinator.picture("console-phone", width=390, height=780)
     assert found == []
     assert [each for each in consoles.coordinator.errors if "status of 404" not in each] == []
     assert consoles.steward.errors == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 from starlette.datastructures import QueryParams
 
@@ -15,6 +16,7 @@ from tryst.coordinator.console.project_list import project_list
 from tryst.coordinator.console.project_words import described
 from tryst.coordinator.console.waiting import waits
 from tryst.protos.linkage.v1 import project_pb2
+from tryst.risk.report.palette import COLOURS
 
 SCRIPT = "<script>alert(1)</script>"
 PROJECT = "/projects/births-2026"
@@ -140,3 +142,11 @@ def test_a_session_ends_when_idle_when_old_and_not_by_what_a_page_does_itself() 
     cookie = sessions.begin("registry", acts=True)
     assert lasts(cookie, 28_800.0, 600.0, used=True)
     assert not lasts(cookie, 600.0, 600.0, used=True)
+
+
+def test_the_console_has_the_colours_of_the_reports() -> None:
+    style = files("tryst.common.web").joinpath("console.css").read_text()
+    light, dark = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    for name, colours in COLOURS.items():
+        for text, colour in zip((light, dark), colours, strict=True):
+            assert f"--{name}: {colour};" in text
