@@ -20,9 +20,8 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.web.console_configuration import SignOnConfiguration
 from tryst.common.web.guard import cookie_of
 
-with warnings.catch_warnings():
-    # Newer releases prefer a successor of httpx, and work with it.
-    warnings.simplefilter("ignore")
+with warnings.catch_warnings(record=True):
+    # Newer releases prefer a successor of httpx, and work with it; they insist on saying so.
     from authlib.integrations.base_client import OAuthError
     from authlib.integrations.starlette_client import OAuth
 
