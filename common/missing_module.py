@@ -9,6 +9,7 @@ EXTRAS = {
     "authlib": "console",
     "dask": "cluster",
     "distributed": "cluster",
+    "fastexcel": "records",
     "httpx": "console",
     "hvac": "vault",
     "jinja2": "report",

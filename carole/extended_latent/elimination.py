@@ -7,6 +7,7 @@ Keys that disagree and missing values are summed out in this way.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,10 +75,10 @@ def eliminated(factors: Sequence[Factor], unknown: Sequence[int], levels: Sequen
 
 def _cells(factors: Sequence[Factor], v: int, levels: Sequence[int]) -> int:
     union = {w for factor in factors if v in factor.variables for w in factor.variables}
-    return int(np.prod([levels[w] for w in union], dtype=object)) if union else 1
+    return math.prod(int(levels[w]) for w in union)
 
 
 def _is_one(factor: Factor) -> bool:
     """Whether a table is 1 everywhere, as the conditional of a clique with only unknown variables."""
-    size = int(np.prod([int(n) for n in factor.levels], dtype=object))
-    return len(factor.values) == size and bool(np.allclose(factor.values, 1.0, rtol=0, atol=1e-12))
+    size = math.prod(int(n) for n in factor.levels)
+    return len(factor.values) == size and bool(np.abs(factor.values - 1.0).max() <= 1e-12)

@@ -43,28 +43,37 @@ class Contribution:
 
 
 def explain(fit: ExtendedFit, row_a: int, row_b: int, gamma: Sequence[int] | NDArray[np.int8]) -> list[Contribution]:
-    """The contributions to one pair's log odds.
+    """The contributions to one pair's log odds; see `explain_pairs`."""
+    (found,) = explain_pairs(fit, np.array([row_a]), np.array([row_b]), np.asarray(gamma, dtype=np.int8)[None])
+    return found
+
+
+def explain_pairs(
+    fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
+) -> list[list[Contribution]]:
+    """The contributions to the log odds of each of some pairs.
 
     Parameters
     ----------
     fit : ExtendedFit
-    row_a, row_b : int
-        The pair.
-    gamma : sequence of int
-        Its comparison vector.
+    row_a, row_b : ndarray of int, shape (n_pairs,)
+        The pairs.
+    gamma : ndarray of int8, shape (n_pairs, n_fields)
+        Their comparison vectors.
 
     Returns
     -------
-    list of Contribution
-        Their sum is the pair's match weight and the prior's log2 odds. A missing field and an unknown variable
-        have no bar. Where fields depend on each other, they share one.
+    list of list of Contribution
+        For each pair; their sum is the pair's match weight and the prior's log2 odds. A missing field and an unknown
+        variable have no bar. Where fields depend on each other, they share one.
+
+    Notes
+    -----
+    All pairs pass through the junction trees together: once for each pattern of known variables.
     """
-    found = [Contribution("prior", "prevalence", fit.log_prior_odds / math.log(2.0))]
-    vector = np.asarray(gamma, dtype=np.int8)
-    found += _agreement(fit, vector)
-    found += _rarity(fit, row_a, row_b)
-    found += _association(fit, row_a, row_b)
-    return found
+    prior = Contribution("prior", "prevalence", fit.log_prior_odds / math.log(2.0))
+    parts = zip(gamma, _rarity(fit, row_a, row_b), _association(fit, row_a, row_b), strict=True)
+    return [[prior, *_agreement(fit, vector), *rarity, *association] for vector, rarity, association in parts]
 
 
 def _agreement(fit: ExtendedFit, gamma: NDArray[np.int8]) -> list[Contribution]:
@@ -78,68 +87,77 @@ def _agreement(fit: ExtendedFit, gamma: NDArray[np.int8]) -> list[Contribution]:
     ]
 
 
-def _rarity(fit: ExtendedFit, row_a: int, row_b: int) -> list[Contribution]:
+def _rarity(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> list[list[Contribution]]:
     """log2 of c_S / P(x_S): of each key that stands alone, and of the joint model's keys together."""
     values, model = fit.values, fit.value_fit.model
-    agree = values.agreeing(np.array([row_a]), np.array([row_b]))[0]
-    found = [
-        Contribution(
-            "rarity",
-            values.variables[key.column].name,
-            float(key.log_factors[values.codes_a[row_a, key.column]]) / math.log(2.0),
-        )
-        for key in model.alone
-        if agree[key.column]
-    ]
-    keys = [v for v in values.model_keys if agree[v]]
-    if keys and model.match is not None:
-        names = [values.variables[v].name for v in keys]
-        logs = log_agreement(model, names) + _log_rarity(fit, keys, row_a)
-        found.append(Contribution("rarity", " + ".join(names), logs / math.log(2.0)))
+    agree = values.agreeing(row_a, row_b)
+    logs = _log_rarity(fit, row_a, agree)
+    found = []
+    for i, row in enumerate(row_a):
+        bars = [
+            Contribution(
+                "rarity",
+                values.variables[key.column].name,
+                float(key.log_factors[values.codes_a[row, key.column]]) / math.log(2.0),
+            )
+            for key in model.alone
+            if agree[i, key.column]
+        ]
+        names = [values.variables[v].name for v in values.model_keys if agree[i, v]]
+        if names and model.match is not None:
+            bits = (log_agreement(model, names) + float(logs[i])) / math.log(2.0)
+            bars.append(Contribution("rarity", " + ".join(names), bits))
+        found.append(bars)
     return found
 
 
-def _log_rarity(fit: ExtendedFit, keys: Sequence[int], row_a: int) -> float:
-    """log P(x_S) - log P_A(x_S) - log P_B(x_S)."""
+def _log_rarity(fit: ExtendedFit, row_a: NDArray[np.integer], agree: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """log P(x_S) - log P_A(x_S) - log P_B(x_S) of each pair."""
     model = fit.value_fit.model
-    known = np.full((1, len(fit.values.variables)), -1, dtype=np.int32)
-    known[0, list(keys)] = fit.values.codes_a[row_a, list(keys)]
+    keys = list(fit.values.model_keys)
+    known = np.full((len(row_a), len(fit.values.variables)), -1, dtype=np.int32)
+    known[:, keys] = np.where(agree[:, keys], fit.values.codes_a[row_a][:, keys], -1)
     names = [variable.name for variable in fit.values.variables]
-    total = 0.0
+    total = np.zeros(len(row_a))
     for sign, part in ((1, model.match), (-1, model.alice), (-1, model.bob)):
         if part is not None:
-            total += sign * float(part.log_marginal(columns_of(part, known, names))[0])
+            total += sign * part.log_marginal(columns_of(part, known, names))
     return total
 
 
-def _association(fit: ExtendedFit, row_a: int, row_b: int) -> list[Contribution]:
+def _association(fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer]) -> list[list[Contribution]]:
     r"""log2 of P(b_j | a, b_1 .. b_{j-1}, x_S) / P_B(b_j | b_1 .. b_{j-1}, x_S), for each variable j of Bob's.
 
     The first contribution includes that of a separate model of Alice's file.
     """
     values, model = fit.values, fit.value_fit.model
-    if model.match is None or model.alice is None or model.bob is None:
-        return []
+    if model.match is None or model.alice is None or model.bob is None or not len(row_a):
+        return [[] for _ in row_a]
     names = [variable.name for variable in values.variables]
-    full = values.evidence(np.array([row_a]), np.array([row_b]))[0]
-    shared = [v for v in values.model_keys if full[v] >= 0]
-    of_a = [v for v in values.model_columns if values.variables[v].holder == "alice" and full[v] >= 0]
-    of_b = [v for v in values.model_columns if values.variables[v].holder == "bob" and full[v] >= 0]
-    steps = np.full((len(of_b) + 1, len(names)), -1, dtype=np.int32)
-    for i in range(len(of_b) + 1):
-        steps[i, [*shared, *of_b[:i]]] = full[[*shared, *of_b[:i]]]
-    below = model.bob.log_marginal(columns_of(model.bob, steps, names))
-    steps[:, of_a] = full[of_a]
-    above = model.match.log_marginal(columns_of(model.match, steps, names))
+    full = values.evidence(row_a, row_b)
+    held = {side: [v for v in values.model_columns if values.variables[v].holder == side] for side in ("alice", "bob")}
+    # Bob's variables, one more at each step; a step that adds none a pair has is the one before it, and has no bar.
+    keys = np.full_like(full, -1)
+    shared = list(values.model_keys)
+    keys[:, shared] = full[:, shared]
+    steps = np.repeat(keys[:, None], len(held["bob"]) + 1, axis=1)
+    for j, v in enumerate(held["bob"]):
+        steps[:, j + 1 :, v] = full[:, v, None]
+    shape = steps.shape[:2]
+    below = model.bob.log_marginal(columns_of(model.bob, steps.reshape(-1, len(names)), names)).reshape(shape)
+    steps[:, :, held["alice"]] = full[:, None, held["alice"]]
+    above = model.match.log_marginal(columns_of(model.match, steps.reshape(-1, len(names)), names)).reshape(shape)
+    bits = np.diff(above - below, axis=1) / math.log(2.0)
     found = [
-        Contribution("association", names[v], float(above[i + 1] - above[i] - below[i + 1] + below[i]) / math.log(2.0))
-        for i, v in enumerate(of_b)
+        [Contribution("association", names[v], float(bits[i, j])) for j, v in enumerate(held["bob"]) if full[i, v] >= 0]
+        for i in range(len(row_a))
     ]
-    if model.is_separate and of_a:
-        keys = np.full((1, len(names)), -1, dtype=np.int32)
-        keys[0, shared] = full[shared]
-        alice = model.alice.log_marginal(columns_of(model.alice, np.concatenate([steps[:1], keys]), names))
-        base = model.match.log_marginal(columns_of(model.match, keys, names))
-        logs = float(above[0] - base[0] - alice[0] + alice[1])
-        found.insert(0, Contribution("association", "Alice's values by themselves", logs / math.log(2.0)))
+    if model.is_separate:
+        of_alice, of_both = (
+            part.log_marginal(columns_of(part, np.concatenate([steps[:, 0], keys]), names)).reshape(2, -1)
+            for part in (model.alice, model.match)
+        )
+        own = (of_both[0] - of_both[1] - of_alice[0] + of_alice[1]) / math.log(2.0)
+        for i in np.flatnonzero((full[:, held["alice"]] >= 0).any(axis=1)):
+            found[i].insert(0, Contribution("association", "Alice's values by themselves", float(own[i])))
     return found

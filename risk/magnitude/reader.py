@@ -11,11 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.assessment import PublishedValues
+from tryst.common.records.typed_table import read_records as read_columns
 from tryst.risk.magnitude.classification import TOTAL, Classification
 from tryst.risk.magnitude.contributors import Contributions, contributions
+from tryst.risk.magnitude.published import PublishedValues
 from tryst.risk.magnitude.tables import LinkedTables
-from tryst.risk.records import read_records as read_columns
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""
@@ -39,7 +39,7 @@ def read_records(
     weights: str | None = None,
     parents: Parents | None = None,
 ) -> MagnitudeTables:
-    """Make tables of a file of records, of any kind that `tryst.risk.records` reads.
+    """Make tables of a file of records, of any kind that `tryst.common.records` reads.
 
     Parameters
     ----------

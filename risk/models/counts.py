@@ -151,19 +151,39 @@ def total_by_row(
     return np.ascontiguousarray(cells[first]), sums
 
 
-def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each distinct row first occurs (in lexicographic order), and for each row the number of its
-    distinct row."""
+def row_keys(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+    """A number of each row, in lexicographic order and equal for equal rows only, and a bound above all of them."""
     keys = np.zeros(len(cells), dtype=np.int64)
     span = 1
     for q, n in enumerate(levels):
         if span > _KEY_LIMIT // n:  # the keys would not fit in 64 bits: number those that occur
             _, keys = np.unique(keys, return_inverse=True)
             span = len(cells)
-        keys = keys * n + cells[:, q]
+        if q:
+            keys *= n
+        keys += cells[:, q]
         span *= n
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return first.astype(np.int64), inverse.astype(np.int64)
+    return keys, span
+
+
+def is_dense(span: int, rows: int) -> bool:
+    """Whether a table of all keys is cheaper than to sort those of so many rows."""
+    return span <= 4 * rows + 1024
+
+
+def distinct_rows(cells: NDArray[Any], levels: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each distinct row first occurs (in lexicographic order), and for each row the number of its
+    distinct row."""
+    keys, span = row_keys(cells, levels)
+    if not is_dense(span, len(keys)):
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        return first.astype(np.int64), inverse.astype(np.int64)
+    place = np.full(span, -1, dtype=np.int64)
+    place[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)  # of equal keys the last one written stays: the first row
+    occupied = np.flatnonzero(place >= 0)
+    first = place[occupied]
+    place[occupied] = np.arange(len(occupied))
+    return first, place[keys]
 
 
 def _check_variables(names: Sequence[Hashable], levels: Sequence[int]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ the number of possible cells.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.models.counts import distinct_rows, total_by_row
+from tryst.risk.models.counts import is_dense, row_keys, total_by_row
 
 ROW_LIMIT = 2**25
 
@@ -59,7 +60,7 @@ class Factor:
 
     def table(self, limit: int = 2**24) -> NDArray[np.float64]:
         """The full table, axes in the order of `variables`; refused above `limit` cells."""
-        size = int(np.prod([int(n) for n in self.levels], dtype=object))
+        size = math.prod(int(n) for n in self.levels)
         if size > limit:
             raise TrystError(
                 ErrorCode.MEMORY,
@@ -142,10 +143,15 @@ class Factor:
         levels = [self.levels[i] for i in self.columns(shared)]
         n = len(self.values)
         both = np.concatenate([self.cells[:, self.columns(shared)], other.cells[:, other.columns(shared)]])
-        _, number = distinct_rows(both, levels)
-        order = np.argsort(number[n:], kind="stable")
-        low = np.searchsorted(number[n:][order], number[:n], side="left")
-        high = np.searchsorted(number[n:][order], number[:n], side="right")
+        keys, span = row_keys(both, levels)
+        order = np.argsort(keys[n:], kind="stable")
+        if is_dense(span, len(keys)):
+            below = np.zeros(span + 1, dtype=np.int64)
+            np.cumsum(np.bincount(keys[n:], minlength=span), out=below[1:])
+            low, high = below[keys[:n]], below[keys[:n] + 1]
+        else:
+            ordered = keys[n:][order]
+            low, high = (np.searchsorted(ordered, keys[:n], side=side) for side in ("left", "right"))
         size = int((high - low).sum())
         if size > ROW_LIMIT:
             raise TrystError(
@@ -170,8 +176,14 @@ class Factor:
 
 
 def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -> NDArray[np.int64]:
-    """For each row its place among other, different rows, or -1. O((n + m) log(n + m))."""
-    _, number = distinct_rows(np.concatenate([among, rows]), levels)
-    place = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
-    place[number[: len(among)]] = np.arange(len(among))
-    return place[number[len(among) :]]
+    """For each row its place among other, different rows, or -1. O((n + m) log n), n being those among which."""
+    n = len(among)
+    keys, span = row_keys(np.concatenate([among, rows]), levels)
+    if is_dense(span, len(keys)):
+        place = np.full(span, -1, dtype=np.int64)
+        place[keys[:n]] = np.arange(n)
+        return place[keys[n:]]
+    order = np.argsort(keys[:n], kind="stable")
+    ordered = keys[:n][order]
+    at = np.minimum(np.searchsorted(ordered, keys[n:]), n - 1)
+    return np.where(ordered[at] == keys[n:], order[at], -1) if n else np.full(len(rows), -1, dtype=np.int64)

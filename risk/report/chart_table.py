@@ -51,13 +51,13 @@ def beside(spec: Mapping[str, Any]) -> Markup:
 
 def _written(table: Table) -> Markup:
     head = Markup().join(Markup('<th scope="col">{}</th>').format(name) for name in table.columns)
-    body = Markup().join(
+    lines = Markup().join(
         Markup("<tr>{}</tr>").format(Markup().join(Markup("<td>{}</td>").format(cell) for cell in row))
         for row in table.rows
     )
     caption = Markup("<caption>{}</caption>").format(table.caption) if table.caption else Markup()
     more = Markup("<p>{} points between these are not listed.</p>").format(table.left_out) if table.left_out else ""
-    return Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}").format(caption, head, body, more)
+    return Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}").format(caption, head, lines, more)
 
 
 def _panels(spec: Mapping[str, Any], title: str) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:

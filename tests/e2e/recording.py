@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tryst.common.encoding import Layout, SignatureSet, from_bytes
@@ -56,3 +57,21 @@ def contribution(sent: list[tuple[str, Any]], side: Side) -> tuple[Layout, tuple
         if isinstance(message, contribution_pb2.PutChunkRequest) and message.upload == begun[0].upload
     }
     return layout, from_bytes(layout, b"".join(chunks[index] for index in sorted(chunks)))
+
+
+SHORTEST = 8
+"""Bytes that each text of `occurring` must have."""
+
+
+def occurring(texts: set[bytes], content: bytes) -> set[bytes]:
+    """Which of many texts are somewhere in a content.
+
+    Only those whose first bytes are somewhere in it are searched for: thousands of searches would take minutes.
+    """
+    assert all(len(text) >= SHORTEST for text in texts)
+    first = {text: int.from_bytes(text[:SHORTEST], "little") for text in texts}
+    starts = np.array(sorted({0, *first.values()}), dtype="<u8")
+    windows = np.ndarray(max(len(content) - SHORTEST + 1, 0), "<u8", content, strides=(1,))
+    at = np.searchsorted(starts, windows, side="right") - 1
+    near = set(starts[np.unique(at[starts[at] == windows])].tolist())
+    return {text for text in texts if first[text] in near and text in content}

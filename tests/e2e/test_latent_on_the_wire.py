@@ -44,11 +44,13 @@ from tryst.protos.linkage.v1 import contribution_pb2, resolution_pb2
 from tryst.risk.models import JointDistribution
 
 N, COMMON = 400, 200
-ROLES = {"Age": "key", "SocioEcon": "key", "RiskAversion": "sensitive"}
+# Some of the variables, from either holder and both: what is sent of each is the same, and all would take minutes.
+ROLES = {"Age": "key", "SocioEcon": "key", "RiskAversion": "sensitive", "MakeModel": "other", KEY: "other"}
 VARIABLES = "\n".join(
-    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES.get(v['name'], 'other')},"
+    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
     f" categories: [{', '.join(v['categories'])}]}}"
     for v in trait_variables()
+    if v["name"] in ROLES
 )
 MORE = f"""\
 blocking:

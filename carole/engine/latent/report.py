@@ -11,7 +11,7 @@ from tryst.carole.engine.plan_parts import LatentPlan
 from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.result import Explained, LatentResult, Linkage, ScoredPairs
 from tryst.carole.extended_latent import ExtendedFit, WeightedPairs
-from tryst.carole.extended_latent.explanation import explain
+from tryst.carole.extended_latent.explanation import explain_pairs
 from tryst.carole.extended_latent.refit import log_likelihood
 from tryst.carole.fellegi_sunter import PatternCounts
 from tryst.risk.models import JointDistribution, JointVariable
@@ -64,9 +64,8 @@ def explained_groups(
             continue
         shown = chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), MAX_EXPLAINED)).astype(np.int64)]
         sums: dict[tuple[str, str], float] = {}
-        for i in shown:
-            gamma = patterns.gamma[pairs.pattern[i]]
-            for part in explain(fit, int(pairs.row_a[i]), int(pairs.row_b[i]), gamma):
+        for bars in explain_pairs(fit, pairs.row_a[shown], pairs.row_b[shown], patterns.gamma[pairs.pattern[shown]]):
+            for part in bars:
                 # Which keys agree differs from pair to pair; their average is one contribution.
                 name = "agreed values" if part.kind == "rarity" else part.name
                 sums[part.kind, name] = sums.get((part.kind, name), 0.0) + part.bits

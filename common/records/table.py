@@ -126,6 +126,8 @@ def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Se
         return column.dt.to_string("%Y-%m-%d")
     if isinstance(kind, pl.Datetime):
         return column.dt.to_string("%Y-%m-%d" if shorten else "%Y-%m-%dT%H:%M:%S")
+    if kind == pl.Time:
+        return column.dt.to_string("%H:%M:%S")
     raise TrystError(
         ErrorCode.SOURCE,
         f"column '{column.name}' is of a type that has no text form",
@@ -155,7 +157,7 @@ def require_columns(
     errors: list[TrystError] = []
     for name in missing:
         near = closest(name, sorted(present)) if has_header else None
-        remedy = f"did you mean '{near}'?" if near else "name the right column in the specification"
+        remedy = f"did you mean '{near}'?" if near else "name a column that is there"
         errors.append(TrystError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
     if missing and not has_header:
         raise TrystError(

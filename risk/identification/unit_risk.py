@@ -1,8 +1,9 @@
-"""Household risk: how likely it is that at least one member of a household is identified, and then all of them are.
+"""Unit risk: how likely it is that at least one member of a unit is identified, and then all of them are.
 
-Three intruders. One goes for single people: each member is another chance. One knows of the household only what its
-members share, the household's keys: the household is then the record. One knows the keys of all its members together,
-its composition: fewer households agree on that than people agree on one member's keys.
+A unit is a household, an enterprise: people who came into the file together. Three intruders. One goes for single
+people: each member is another chance. One knows of the unit only what its members share, the unit's keys: the unit is
+then the record. One knows the keys of all its members together, its composition: fewer units agree on that than people
+agree on one member's keys.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from tryst.risk.identification.survey_weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
-class Households:
-    """Which household each record belongs to.
+class Units:
+    """Which unit, such as a household or an enterprise, each record belongs to.
 
     Parameters
     ----------
     of_record : ndarray of int64, shape (n_records,)
-        Number of the record's household, from 0 in the order of the file.
-    first : ndarray of int64, shape (n_households,)
+        Number of the record's unit, from 0 in the order of the file.
+    first : ndarray of int64, shape (n_units,)
         The first record of each.
-    sizes : ndarray of int64, shape (n_households,)
+    sizes : ndarray of int64, shape (n_units,)
         Members in the file.
     """
 
@@ -40,17 +41,17 @@ class Households:
     sizes: NDArray[np.int64] = field(repr=False)
 
     @classmethod
-    def of(cls, labels: Any, where: str = "household") -> Households:
-        """From a column that has one value for all members of a household; a missing one is refused."""
-        column = pl.Series("household", labels, strict=False).cast(pl.String)
+    def of(cls, labels: Any, where: str = "unit") -> Units:
+        """From a column that has one value for all members of a unit; a missing one is refused."""
+        column = pl.Series("unit", labels, strict=False).cast(pl.String)
         without = column.null_count() + int((column == "").sum())
         if without or not len(column):
             raise TrystError(
                 ErrorCode.SOURCE,
-                "every record needs the household that it belongs to",
+                "every record needs the unit that it belongs to",
                 where=where,
                 got=f"{without:,} records without",
-                remedy="give people who live alone a household of their own",
+                remedy="give a record that belongs with no other a unit of its own",
             )
         codes = column.rank("dense").to_numpy()
         _, first, which, sizes = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
@@ -60,7 +61,7 @@ class Households:
         return cls(place[which.reshape(-1)], first[order].astype(np.int64), sizes[order].astype(np.int64))
 
     def any_member(self, risk: NDArray[np.float64]) -> NDArray[np.float64]:
-        r"""Probability that at least one member is identified, shape (n_households,).
+        r"""Probability that at least one member is identified, shape (n_units,).
 
         Parameters
         ----------
@@ -82,31 +83,31 @@ class Households:
         return np.asarray(-np.expm1(sums))
 
     def weights(self, weights: Weights) -> Weights:
-        """Households that each stands for, shape (n_households,): the mean weight of its members."""
+        """Units that each stands for, shape (n_units,): the mean weight of its members."""
         return np.asarray(np.bincount(self.of_record, weights, len(self.first)) / self.sizes)
 
     def constant(self, codes: NDArray[np.int32], name: str) -> NDArray[np.int32]:
-        """A key of households, shape (n_households,): the one value that all members of each share.
+        """A key of units, shape (n_units,): the one value that all members of each share.
 
         Raises
         ------
         TrystError
-            Members of a household differ.
+            Members of a unit differ.
         """
         own = codes[self.first]
         differing = np.unique(self.of_record[codes != own[self.of_record]])
         if len(differing):
             raise TrystError(
                 ErrorCode.SOURCE,
-                "a key of households must be the same for all members",
-                where=f"household key {name}",
-                got=f"{len(differing):,} households whose members differ",
+                "a key of units must be the same for all members",
+                where=f"unit key {name}",
+                got=f"{len(differing):,} units whose members differ",
                 remedy="leave it to --keys, or mend the file",
             )
         return own
 
     def compositions(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number of the composition of each household, shape (n_households,): the combinations of all its members.
+        """Number of the composition of each unit, shape (n_units,): the combinations of all its members.
 
         Parameters
         ----------
@@ -125,54 +126,54 @@ class Households:
         )
 
 
-def household_risk_document(
+def unit_risk_document(
     file: KeyFile, labels: Any, weights: Weights | None, keys: Mapping[str, NDArray[np.int32]]
 ) -> dict[str, Any]:
-    """Household risk of a file, ready for JSON.
+    """Unit risk of a file, ready for JSON.
 
     Parameters
     ----------
     file
         The records of people.
     labels
-        The household of each record.
+        The unit of each record.
     weights
         People each record stands for; by default 1 over the sampling fraction.
     keys
-        Keys of households, by name: level number of each record.
+        Keys of units, by name: level number of each record.
     """
-    households = Households.of(labels)
+    units = Units.of(labels)
     own = individual_risk(file, weights)
-    risk = households.any_member(own.records)
+    risk = units.any_member(own.records)
     people = np.full(file.n_records, 1.0 / file.fraction) if weights is None else weights
-    heavy = households.weights(people)
+    heavy = units.weights(people)
     found: dict[str, Any] = {
-        "households": len(households.first),
-        "maximum_size": int(households.sizes.max()),
-        "any_member": _figures(risk, households.sizes),
+        "units": len(units.first),
+        "maximum_size": int(units.sizes.max()),
+        "any_member": _figures(risk, units.sizes),
         "by_keys": None,
         "by_composition": None,
     }
     if keys:
-        columns = np.stack([households.constant(codes, name) for name, codes in keys.items()], axis=1)
+        columns = np.stack([units.constant(codes, name) for name, codes in keys.items()], axis=1)
         _, which = np.unique(columns, axis=0, return_inverse=True)
-        found["by_keys"] = {"keys": list(keys), **_matched(which.reshape(-1), heavy, households.sizes)}
+        found["by_keys"] = {"keys": list(keys), **_matched(which.reshape(-1), heavy, units.sizes)}
     if file.missing == "level":
-        found["by_composition"] = _matched(households.compositions(file.of_record), heavy, households.sizes)
+        found["by_composition"] = _matched(units.compositions(file.of_record), heavy, units.sizes)
     return found
 
 
 def _matched(which: NDArray[np.int64], weights: Weights, sizes: NDArray[np.int64]) -> dict[str, Any]:
-    """Households as records: how many are alone of their kind, and the individual risk of each."""
+    """Units as records: how many are alone of their kind, and the individual risk of each."""
     f = np.bincount(which)
     share = np.minimum(f / np.bincount(which, weights), 1.0)
     return {"uniques": int((f == 1).sum()), **_figures(expected_reciprocal_of_sampled(f, share)[which], sizes)}
 
 
 def _figures(risk: NDArray[np.float64], sizes: NDArray[np.int64]) -> dict[str, float]:
-    """Expected identified households, the people in them, and the greatest risk."""
+    """Expected identified units, the people in them, and the greatest risk."""
     return {
-        "expected_households": float(risk.sum()),
+        "expected_units": float(risk.sum()),
         "share": float(risk.mean()),
         "expected_people": float((risk * sizes).sum()),
         "maximum": float(risk.max()),

@@ -19,11 +19,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tryst.common.custodian.configuration import CsvSource
-from tryst.common.custodian.source.csv_form import likely_separator
-from tryst.common.custodian.source.plain_csv import PlainReader
-from tryst.common.custodian.source.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
 from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.records.csv_form import as_found, likely_separator
+from tryst.common.records.plain_csv import PlainReader
+from tryst.common.records.sources import CsvSource
+from tryst.common.records.table import NO_COLUMN_FOUND, SourceTable, require_columns, trimmed
 
 _ROWS_AT_ONCE = 50_000
 _LONGEST_LINE = 1 << 20
@@ -55,13 +55,14 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
         encoding, EMPTY_SOURCE for a file without a header line, FIELD_MISSING for a missing column. With the line,
         never with a value.
     """
+    source = as_found(source)
     path = source.path
     encoding = "utf-8-sig" if codecs.lookup(source.encoding).name == "utf-8" else source.encoding
     try:
-        _refuse_other_mark(path, source.encoding)
+        refuse_other_mark(path, source.encoding)
         with path.open("rb") as file:
             header, lines = None, 0
-            if columns is not None and encoding == "utf-8-sig":
+            if encoding == "utf-8-sig":
                 plain = PlainReader(file, source.separator, columns)
                 for frame in plain.frames():
                     first = plain.lines - frame.height + 1
@@ -73,7 +74,7 @@ def csv_batches(source: CsvSource, columns: Sequence[str] | None) -> Iterator[So
                 for frame, positions in _strictly(text, path, source, columns, header, lines):
                     yield SourceTable(frame, positions, "line", str(path))
     except UnicodeError:
-        raise _undecodable(path, source.encoding) from None
+        raise undecodable(path, source.encoding) from None
     except OSError as error:
         raise file_error(
             ErrorCode.SOURCE,
@@ -94,7 +95,7 @@ def _strictly(
     before: int,
 ) -> Iterator[tuple[pl.DataFrame, NDArray[np.int64]]]:
     """The rest of a file and the line of each row, after so many lines; `header` if its first line is among these."""
-    reader = csv.reader(_lines(file, path, before), delimiter=source.separator, strict=True)
+    reader = csv.reader(lines_of(file, path, before), delimiter=source.separator, strict=True)
     try:
         if header is None:
             header = [name.lstrip("\ufeff").strip() for name in next(reader, [])]
@@ -151,7 +152,7 @@ def _frame(columns: Sequence[str], cells: list[list[str]]) -> pl.DataFrame:
     )
 
 
-def _lines(file: IO[str], path: Path, number: int) -> Iterator[str]:
+def lines_of(file: IO[str], path: Path, number: int) -> Iterator[str]:
     """The file's lines after so many; refuses a line that is too long or has a zero character."""
     while line := file.readline(_LONGEST_LINE):
         number += 1
@@ -183,7 +184,7 @@ def _ragged(path: Path, line: int, width: int, found: int, separator: str) -> Tr
     )
 
 
-def _refuse_other_mark(path: Path, encoding: str) -> None:
+def refuse_other_mark(path: Path, encoding: str) -> None:
     with path.open("rb") as file:
         head = file.read(4)
     declared = codecs.lookup(encoding).name
@@ -200,7 +201,7 @@ def _refuse_other_mark(path: Path, encoding: str) -> None:
             return
 
 
-def _undecodable(path: Path, encoding: str) -> TrystError:
+def undecodable(path: Path, encoding: str) -> TrystError:
     """Find the first byte that is not in the encoding, by reading again: a buffered reader does not report it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     done = line = 0
@@ -227,8 +228,8 @@ def _undecodable(path: Path, encoding: str) -> TrystError:
         ErrorCode.TEXT_ENCODING,
         f"the file is not in {encoding}",
         where=f"{path}, line {line + 1}, byte {at}",
-        remedy="declare its encoding in the configuration, such as `encoding: cp1252` (in a trial --encoding), or save"
-        " it as UTF-8",
+        remedy="mend that line, or declare the file's encoding in the configuration, such as `encoding: cp1252` (in a"
+        " trial --encoding), or save it as UTF-8",
     )
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tryst.common.custodian.configuration import CsvSource, Source
-from tryst.common.custodian.source.csv_form import CsvOptions, csv_source, form_line, likely_separator
-from tryst.common.custodian.source.reading import FOUND, file_source, read_source
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.csv_form import CsvOptions, csv_source, form_line, likely_separator
+from tryst.common.records.registry import FOUND, file_source, read_source
+from tryst.common.records.sources import CsvSource, Source
 
 CELLS = [["id", "Straße", "prénom, nom"], ["1", "Müllerweg 3, links", "Zoë"], ["2", "An der Würm", "José"]]
 

@@ -19,11 +19,11 @@ import polars as pl
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from tryst.common.custodian.configuration import DatabaseSource
-from tryst.common.custodian.source.table import SourceTable, require_columns, trimmed
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.private_files import read_private
 from tryst.common.missing_module import missing_module
+from tryst.common.records.sources import DatabaseSource
+from tryst.common.records.table import SourceTable, require_columns, trimmed
 
 _ROWS_AT_ONCE = 20_000
 _WHERE = "the database query"

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 import polars as pl
 
-from tryst.common.custodian.source.table import trimmed
+from tryst.common.records.table import trimmed
 
 _BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 20
@@ -33,7 +33,7 @@ class PlainReader:
     separator
         The character between two cells.
     columns
-        Names of the selected columns.
+        Names of the selected columns; None: all, if each has a name.
 
     Attributes
     ----------
@@ -48,12 +48,13 @@ class PlainReader:
         If the file cannot be read.
     """
 
-    def __init__(self, file: IO[bytes], separator: str, columns: Sequence[str]) -> None:
+    def __init__(self, file: IO[bytes], separator: str, columns: Sequence[str] | None) -> None:
         self._file, self._columns = file, columns
         self._mark = separator.encode()
         self.lines = self._begin = 0
         self.names: list[str] = []
-        if len(self._mark) == 1 and self._mark not in _NEVER and columns and len(set(columns)) == len(columns):
+        distinct = columns is None or (len(columns) > 0 and len(set(columns)) == len(columns))
+        if len(self._mark) == 1 and self._mark not in _NEVER and distinct:
             self.names = self._header(separator)
         if not self.names:
             file.seek(0)
@@ -64,7 +65,7 @@ class PlainReader:
             return
         begin = self._begin
         for chunk, length in _chunks(self._file):
-            frame = _read(chunk, self._mark, self.names, self._columns)
+            frame = _read(chunk, self._mark, self.names, self.names if self._columns is None else self._columns)
             if frame is None:
                 self._file.seek(begin)
                 return
@@ -81,7 +82,9 @@ class PlainReader:
         except UnicodeDecodeError:
             return []
         self.lines, self._begin = 1, len(header)
-        return names if len(set(names)) == len(names) and set(self._columns) <= set(names) else []
+        chosen = {name for name in names if name} if self._columns is None else set(self._columns)
+        complete = self._columns is not None or all(names)
+        return names if complete and len(set(names)) == len(names) and chosen <= set(names) else []
 
 
 def _read(chunk: bytes, mark: bytes, names: list[str], columns: Sequence[str]) -> pl.DataFrame | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from tryst.common.custodian.configuration import ParquetSource
-from tryst.common.custodian.source.table import SourceTable, as_text, can_shorten, require_columns
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.sources import ParquetSource
+from tryst.common.records.table import SourceTable, require_columns
+from tryst.common.records.typed_columns import text_tables
 
 _ROWS_AT_ONCE = 1 << 18
 """As many as one group of rows often has, of which a part is not read much quicker than the whole."""
@@ -32,24 +34,33 @@ def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Ite
         SOURCE for a file that cannot be read, is no Parquet or is cut short; FIELD_MISSING for a missing column.
     """
     path = source.path
+    with _refusing(path):
+        schema = pl.read_parquet_schema(path)
+        undecided = [name for name, kind in schema.items() if _is_undecided(kind)]
+        yield from text_tables(list(schema), undecided, partial(_frames, path), columns, str(path))
+
+
+def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
+    """Some columns of a Parquet file, or all, of their own types.
+
+    Raises
+    ------
+    TrystError
+        As `parquet_batches`.
+    """
+    with _refusing(path):
+        stored = list(pl.read_parquet_schema(path))
+        chosen = stored if names is None else list(names)
+        require_columns(stored, chosen, str(path))
+        return pl.scan_parquet(path, glob=False).select(chosen).collect()
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Errors of the reader as errors with a remedy."""
     try:
         size = path.stat().st_size
-        schema = pl.read_parquet_schema(path)
-        columns = [name.strip() for name in schema] if columns is None else columns
-        require_columns([name.strip() for name in schema], columns, str(path))
-        stored = {name.strip(): name for name in schema}
-        used = [stored[name] for name in columns]
-        undecided = [name for name in used if _is_undecided(schema[name])]
-        shorten = dict.fromkeys(used, True)
-        for frame in _frames(path, undecided) if undecided else ():
-            shorten |= {name: shorten[name] and can_shorten(frame[name]) for name in undecided}
-        before = 0
-        for frame in _frames(path, used):
-            text = pl.DataFrame(
-                [as_text(frame[stored[name]], str(path), shorten[stored[name]]).alias(name) for name in columns]
-            )
-            yield SourceTable(text, np.arange(before + 1, before + text.height + 1, dtype=np.int64), "row", str(path))
-            before += text.height
+        yield
     except OSError as error:
         raise _unreadable(path, (error.strerror or "input error").lower()) from None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):

@@ -1,4 +1,4 @@
-"""Household risk: against every outcome of identifying members, households as records, the command on households."""
+"""Unit risk: against every outcome of identifying members, units as records, the command on units."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tryst.common.errors import TrystError
 from tryst.risk.commands.disclosure import app
 from tryst.risk.identification import KeyFile
 from tryst.risk.identification.assessment.beside_keys import BesideKeys
-from tryst.risk.identification.household_risk import Households, household_risk_document
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled, individual_risk
+from tryst.risk.identification.unit_risk import Units, unit_risk_document
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), min_size=1, max_size=8))
 def test_any_member_against_every_outcome(members):
-    households = Households.of([h for h, _ in members])
-    found = households.any_member(np.array([r for _, r in members]))
+    units = Units.of([h for h, _ in members])
+    found = units.any_member(np.array([r for _, r in members]))
     names = list(dict.fromkeys(h for h, _ in members))
     expected = dict.fromkeys(names, 0.0)
     for outcome in product((False, True), repeat=len(members)):
@@ -39,10 +39,10 @@ RECORDS = st.lists(st.tuples(st.integers(0, 4), st.sampled_from("xyz"), st.sampl
 
 
 @given(RECORDS)
-def test_households_as_records_against_their_definition(rows):
+def test_units_as_records_against_their_definition(rows):
     file = KeyFile.from_columns({"a": [r[1] for r in rows], "s": [r[2] for r in rows]}, 0.1)
     weights = np.arange(2.0, len(rows) + 2)
-    found = household_risk_document(file, [r[0] for r in rows], weights, {})
+    found = unit_risk_document(file, [r[0] for r in rows], weights, {})
     members: dict[int, list[int]] = {}
     for i, row in enumerate(rows):
         members.setdefault(row[0], []).append(i)
@@ -54,26 +54,26 @@ def test_households_as_records_against_their_definition(rows):
         people = sum(heavy[o] for o in members if kinds[o] == kind)
         risks[h] = expected_reciprocal_of_sampled([number[kind]], [number[kind] / people])[0]
     own = found["by_composition"]
-    assert own["expected_households"] == pytest.approx(sum(risks.values()))
+    assert own["expected_units"] == pytest.approx(sum(risks.values()))
     assert own["expected_people"] == pytest.approx(sum(len(members[h]) * r for h, r in risks.items()))
     assert own["uniques"] == sum(n == 1 for n in number.values())
-    assert found["households"] == len(members)
+    assert found["units"] == len(members)
     single = individual_risk(file, weights).records
     plain = [1 - np.prod(1 - single[own]) for own in members.values()]
-    assert found["any_member"]["expected_households"] == pytest.approx(sum(plain))
+    assert found["any_member"]["expected_units"] == pytest.approx(sum(plain))
 
 
-def test_keys_of_households_must_be_those_of_all_members():
-    households = Households.of(["1", "1", "2"])
-    assert households.constant(np.array([3, 3, 5], dtype=np.int32), "region").tolist() == [3, 5]
+def test_keys_of_units_must_be_those_of_all_members():
+    units = Units.of(["1", "1", "2"])
+    assert units.constant(np.array([3, 3, 5], dtype=np.int32), "region").tolist() == [3, 5]
     with pytest.raises(TrystError, match="same for all members") as caught:
-        households.constant(np.array([3, 4, 5], dtype=np.int32), "region")
-    assert "1 households whose members differ" in str(caught.value)
+        units.constant(np.array([3, 4, 5], dtype=np.int32), "region")
+    assert "1 units whose members differ" in str(caught.value)
     with pytest.raises(TrystError, match="2 records without"):
-        Households.of(["1", None, ""])
+        Units.of(["1", None, ""])
 
 
-def test_the_command_on_households(tmp_path):
+def test_the_command_on_units(tmp_path):
     rng = np.random.default_rng(2)
     sizes = rng.integers(1, 5, 80)
     rows = pl.DataFrame(
@@ -89,29 +89,29 @@ def test_the_command_on_households(tmp_path):
     done = CliRunner().invoke(
         app,
         [
-            "identify", str(tmp_path / "r.csv"), "--keys", "region,age", "--weights", "w", "--household", "house",
-            "--household-keys", "region,hsize", "--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html"),
+            "identify", str(tmp_path / "r.csv"), "--keys", "region,age", "--weights", "w", "--unit", "house",
+            "--unit-keys", "region,hsize", "--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "r.html"),
         ],
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["file"]["fraction"] == pytest.approx(len(rows) / rows["w"].sum())
     assert found["file"]["fraction_from"] == "weights"
-    own = found["household_risk"]
-    assert own["households"] == 80
+    own = found["unit_risk"]
+    assert own["units"] == 80
     assert own["by_keys"]["keys"] == ["region", "hsize"]
-    assert 0 < own["by_keys"]["expected_households"] < own["by_composition"]["expected_households"] < 80
+    assert 0 < own["by_keys"]["expected_units"] < own["by_composition"]["expected_units"] < 80
     assert "from the weights" in done.output
-    assert "household, any member" in done.output
-    assert "the household&#39;s keys: region, hsize" in (tmp_path / "r.html").read_text()
+    assert "unit, any member" in done.output
+    assert "the unit&#39;s keys: region, hsize" in (tmp_path / "r.html").read_text()
     alone = CliRunner().invoke(
-        app, ["identify", str(tmp_path / "r.csv"), "--keys", "age", "--fraction", "0.1", "--household-keys", "region"]
+        app, ["identify", str(tmp_path / "r.csv"), "--keys", "age", "--fraction", "0.1", "--unit-keys", "region"]
     )
-    assert "--household" in str(alone.exception)
+    assert "--unit" in str(alone.exception)
 
 
-def test_households_are_units_that_were_sampled_whole():
+def test_units_are_taken_to_be_sampled_whole():
     file = KeyFile.from_columns({"a": list("xxyy")}, 0.1)
-    with_units = BesideKeys(household=["1", "1", "2", "3"]).with_units(file)
-    assert with_units.units_of_cells.tolist() == [1, 2]  # the pair of one household, and that of two
+    with_units = BesideKeys(unit=["1", "1", "2", "3"]).with_units(file)
+    assert with_units.units_of_cells.tolist() == [1, 2]  # the pair of one unit, and that of two
     assert BesideKeys().with_units(file) is file

@@ -1,9 +1,12 @@
 """How a CSV file of another program is written: its text encoding and its separator, found or given.
 
-For commands that read a file for a trial. A custodian's service declares both in its configuration: there a file that
-is suddenly written otherwise is an error to be seen, not one to be guessed around.
+Commands that read a file for a trial find both and say so. A custodian's service declares them in its configuration,
+where a file that is suddenly written otherwise is an error to be seen and not one to be guessed around; only where it
+says ``detect`` are they found there too, and stated.
 
-UTF-8 is certain: text of another encoding with a letter outside ASCII is hardly ever valid UTF-8 by chance. UTF-16 and
+UTF-8 is certain: text of another encoding with a letter outside ASCII is hardly ever valid UTF-8 by chance. So a file
+of which some letters are valid UTF-8, and more of them than are not, is UTF-8 with a broken line, which its reader
+refuses by that line; as windows-1252 it would be read without an error, with two wrong letters for each. UTF-16 and
 UTF-32 are known by their byte order mark, UTF-16 also by the zero bytes of its ASCII characters. What is none of these
 is taken for windows-1252, or for latin-1 where it has a byte that windows-1252 leaves undefined; other encodings of one
 byte per character cannot be distinguished from them, and are to be given.
@@ -14,13 +17,14 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tryst.common.custodian.configuration import CsvSource, Source, known_encoding, one_character
 from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.records.sources import DETECT, CsvSource, Source, known_encoding, one_character
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators that are sought, in the order of preference."""
@@ -32,6 +36,9 @@ _HEAD = 1 << 16
 _LINES = 100
 _ALIKE = 0.8
 """Share of the first lines that have as many columns as the first: a broken one is for the reader to report."""
+_OUTSIDE = re.compile(r"[^\x00-\x7f]")
+_ESCAPED = re.compile("[\udc80-\udcff]")
+"""What a byte that is not UTF-8 is decoded to."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     # UTF-32's little-endian mark begins with UTF-16's, so the longer is tried first.
@@ -125,19 +132,50 @@ def csv_source(path: Path, given: CsvOptions) -> CsvSource:
     return CsvSource(path=path, encoding=encoding, separator=separator)
 
 
-def form_line(source: Source) -> str:
-    """How a file is read, for people; empty for UTF-8 with commas, and for what is no CSV file."""
+def as_found(source: CsvSource) -> CsvSource:
+    """The same with what it leaves to be found, an encoding or a separator that is ``detect``.
+
+    Raises
+    ------
+    TrystError
+        As `csv_source`.
+    """
+    if DETECT not in (source.encoding, source.separator):
+        return source
+    kept = (None if given == DETECT else given for given in (source.encoding, source.separator))
+    return csv_source(source.path, CsvOptions(*kept))
+
+
+def read_as(source: Source) -> str:
+    """How a CSV file is read, in words, what was left to be found as it was found; empty for any other kind.
+
+    Raises
+    ------
+    TrystError
+        As `as_found`.
+    """
     if source.csv is None:
         return ""
-    form = {"encoding": source.csv.encoding, "separator": source.csv.separator}
-    declared = {name: value for name, value in form.items() if value != CsvSource.model_fields[name].default}
-    if not declared:
+    found = as_found(source.csv)
+    return f"{found.path.name} is read as {found.encoding}, separated by {json.dumps(found.separator)}"
+
+
+def settings_of(source: Source) -> str:
+    """What a configuration needs below `csv` for a file to be read so; empty for UTF-8 with commas, and other kinds."""
+    if source.csv is None:
         return ""
-    settings = ", ".join(f"{name}: {json.dumps(value)}" for name, value in declared.items())
-    return (
-        f"{source.csv.path.name} is read as {source.csv.encoding}, separated by {json.dumps(source.csv.separator)};"
-        f" --encoding and --separator override. In a service's configuration, below csv: {settings}"
-    )
+    found = as_found(source.csv)
+    form = {"encoding": found.encoding, "separator": found.separator}
+    declared = {name: value for name, value in form.items() if value != CsvSource.model_fields[name].default}
+    return ", ".join(f"{name}: {json.dumps(value)}" for name, value in declared.items())
+
+
+def form_line(source: Source) -> str:
+    """How a command reads a file, for people; empty for UTF-8 with commas, and for what is no CSV file."""
+    if not (settings := settings_of(source)):
+        return ""
+    override = "--encoding and --separator override. In a service's configuration, below csv"
+    return f"{read_as(source)}; {override}: {settings}"
 
 
 def likely_separator(header: str) -> str | None:
@@ -155,7 +193,21 @@ def _encoding_of(path: Path) -> str:
     even, odd = (head[start::2].count(0) for start in (0, 1))
     if max(even, odd) > len(head) // 4 and not min(even, odd):
         return "utf-16-le" if odd else "utf-16-be"
-    return next(encoding for encoding in ("utf-8", "cp1252", "latin-1") if _decodes(path, encoding))
+    if _decodes(path, "utf-8") or _is_broken_utf8(path):
+        return "utf-8"
+    return "cp1252" if _decodes(path, "cp1252") else "latin-1"
+
+
+def _is_broken_utf8(path: Path) -> bool:
+    """Whether more of a file's letters outside ASCII are valid UTF-8 than bytes are not."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    valid = wrong = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            text = decoder.decode(block)
+            bad = len(_ESCAPED.findall(text))
+            valid, wrong = valid + len(_OUTSIDE.findall(text)) - bad, wrong + bad
+    return valid > wrong
 
 
 def _decodes(path: Path, encoding: str) -> bool:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tryst.common.custodian.configuration import CsvSource
-from tryst.common.custodian.source import plain_csv
-from tryst.common.custodian.source.csv_file import csv_batches
-from tryst.common.custodian.source.table import SourceTable, joined
 from tryst.common.errors import TrystError
+from tryst.common.records import plain_csv
+from tryst.common.records.csv_file import csv_batches
+from tryst.common.records.sources import CsvSource
+from tryst.common.records.table import SourceTable, joined
 
 
 def strictly(path: Path, columns: list[str], monkeypatch: pytest.MonkeyPatch) -> SourceTable | str:

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 import sqlalchemy
 
-from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.custodian.source import csv_file, database_query, parquet_file, plain_csv
-from tryst.common.custodian.source.reading import source_batches
-from tryst.common.custodian.source.table import SourceTable, joined
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records import csv_file, database_query, parquet_file, plain_csv
+from tryst.common.records.registry import source_batches
+from tryst.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
+from tryst.common.records.table import SourceTable, joined
 
 COLUMNS = ["b", "a"]
 LINES = "".join(f"{number},x{number % 3}\n" for number in range(20))
