@@ -44,7 +44,7 @@ def test_every_definition_is_reached() -> None:
     modules[DOCUMENTS] = Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")
     roots = [name for name in modules if name.endswith(".__main__")]
     roots += [name for name in modules if ".migrations.versions." in name]
-    roots += ["tryst.common.command", DOCUMENTS, *maintainers_commands()]
+    roots += ["tryst.common.command", "tryst.risk", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
     callers = read_tree(REPOSITORY, BENCHMARKS)
     reached = Reachability(modules, roots, templates, callers, documented_methods(modules), public_names(modules))
