@@ -31,7 +31,7 @@ _STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (ADULT, "5 keys", (0.02, 0.05)),
 )
 _FIXED = (0.01, 0.01)  # spread of a shape that is held
-_RISKIEST = 50
+_HIGHEST = 50
 _NEAR = 2.0  # log-likelihood
 
 
@@ -68,10 +68,10 @@ def shaped_claims(file: KeyFile) -> ShapedClaims:
         mu, a = law.law(own)
         alone = (1.0 + c / (a / mu + 1.0)) ** -a
         correct = expected_reciprocal_with_company(np.ones(len(own), dtype=np.int64), mu, a, c)
-        riskiest = np.argsort(-correct, kind="stable")[:_RISKIEST]
+        highest = np.argsort(-correct, kind="stable")[:_HIGHEST]
         logs.append(law.log_likelihood)
-        claimed.append((alone.sum(), correct.sum(), correct[riskiest].mean()))
-        true.append(((F == 1).sum(), (1.0 / F).sum(), (1.0 / F[riskiest]).mean()))
+        claimed.append((alone.sum(), correct.sum(), correct[highest].mean()))
+        true.append(((F == 1).sum(), (1.0 / F).sum(), (1.0 / F[highest]).mean()))
     return ShapedClaims(int((file.counts == 2).sum()), np.array(logs), np.array(claimed), np.array(true))
 
 

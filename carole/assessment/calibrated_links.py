@@ -110,14 +110,14 @@ class Thinned:
             after[:, 1:] += before[:, :-1] * p
             law[cell[own]] = after
         # Combinations whose links are all left out stay without weight.
-        small, k = np.nonzero(np.arange(1, _THINNED + 1) <= np.where(counts <= _THINNED, counts, 0)[:, None])
+        small, true = np.nonzero(np.arange(1, _THINNED + 1) <= np.where(counts <= _THINNED, counts, 0)[:, None])
         total = np.bincount(of_link, probability, len(counts))
         large = np.flatnonzero(counts > _THINNED)
         beside = 1.0 + total[large] * (counts[large] - 1.0) / counts[large]
         return cls(
             np.concatenate([small, large]),
-            np.concatenate([k + 1.0, beside]),
-            np.concatenate([(k + 1.0) * law[small, k + 1], total[large]]),
+            np.concatenate([true + 1.0, beside]),
+            np.concatenate([(true + 1.0) * law[small, true + 1], total[large]]),
         )
 
 

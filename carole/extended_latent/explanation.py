@@ -42,12 +42,6 @@ class Contribution:
     bits: float
 
 
-def explain(fit: ExtendedFit, row_a: int, row_b: int, gamma: Sequence[int] | NDArray[np.int8]) -> list[Contribution]:
-    """The contributions to one pair's log odds; see `explain_pairs`."""
-    (found,) = explain_pairs(fit, np.array([row_a]), np.array([row_b]), np.asarray(gamma, dtype=np.int8)[None])
-    return found
-
-
 def explain_pairs(
     fit: ExtendedFit, row_a: NDArray[np.integer], row_b: NDArray[np.integer], gamma: NDArray[np.int8]
 ) -> list[list[Contribution]]:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import tryst
+import tryst.risk
 from tests.architecture.reachability import Definition, Module, Reachability, read_tree, template_names
 from tests.architecture.tree import BENCHMARKS, PRODUCT, REPOSITORY
 
@@ -31,15 +33,22 @@ def documented_methods(modules: dict[str, Module]) -> set[tuple[Definition, str]
     return {(modules[module].definitions[owner], method) for module, owner, method in named}
 
 
+def public_names(modules: dict[str, Module]) -> set[Definition]:
+    """What `import tryst` and `tryst.risk` offer to a reader's programs."""
+    offered = [*tryst.PUBLIC.items(), *tryst.risk.PUBLIC.items()]
+    return {modules[module].definitions[name] for name, module in offered if name in modules[module].definitions}
+
+
 def test_every_definition_is_reached() -> None:
     modules = read_tree(REPOSITORY, PRODUCT)
     modules[DOCUMENTS] = Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")
     roots = [name for name in modules if name.endswith(".__main__")]
     roots += [name for name in modules if ".migrations.versions." in name]
-    roots += ["tryst.common.command", DOCUMENTS, *maintainers_commands()]
+    roots += ["tryst.common.command", "tryst.risk", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
     callers = read_tree(REPOSITORY, BENCHMARKS)
-    found = Reachability(modules, roots, templates, callers, documented_methods(modules)).unreached()
+    reached = Reachability(modules, roots, templates, callers, documented_methods(modules), public_names(modules))
+    found = reached.unreached()
     assert {str(definition): definition.lines for definition in found} == {}, (
         "give it a command, move it beside the tests or benchmarks that use it, or delete it"
     )
