@@ -8,7 +8,6 @@ contributions, not their sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
@@ -17,6 +16,7 @@ from tryst.common.pki.certificates import load_certificate, names_role, role_of
 from tryst.common.pki.certified_names import CertifiedNames
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import ListPin
+from tryst.common.pki.reader import Reader
 from tryst.coordinator.client.connection import Client, client
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.steward_client import Steward

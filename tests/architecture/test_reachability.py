@@ -36,7 +36,8 @@ def documented_methods(modules: dict[str, Module]) -> set[tuple[Definition, str]
 def public_names(modules: dict[str, Module]) -> set[Definition]:
     """What `import tryst` and `tryst.risk` offer to a reader's programs."""
     offered = [*tryst.PUBLIC.items(), *tryst.risk.PUBLIC.items()]
-    return {modules[module].definitions[name] for name, module in offered if name in modules[module].definitions}
+    found = {modules[module].definitions[name] for name, module in offered if name in modules[module].definitions}
+    return found | {modules["tryst.risk"].definitions["PUBLIC"]}
 
 
 def test_every_definition_is_reached() -> None:
