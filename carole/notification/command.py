@@ -26,7 +26,7 @@ def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: f
     """
     try:
         process = subprocess.Popen(
-            way.command,
+            way.program,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -35,7 +35,7 @@ def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: f
             start_new_session=True,
         )
     except OSError as error:
-        raise DeliveryError(f"the command cannot be started: {(error.strerror or 'error').lower()}") from None
+        raise DeliveryError(f"the program cannot be started: {(error.strerror or 'error').lower()}") from None
 
     def kill() -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -52,4 +52,4 @@ def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: f
         kill()
         process.wait()
     if status != 0:
-        raise DeliveryError(f"the command ended with status {status}")
+        raise DeliveryError(f"the program ended with status {status}")

@@ -48,9 +48,16 @@ def send(way: WayConfiguration, message: Message, stopping: threading.Event) -> 
 
 
 class Courier:
-    """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times."""
+    """Delivers the messages of one way, each until it is taken or was tried `MAX_ATTEMPTS` times.
 
-    def __init__(self, way: WayConfiguration, outbox: Outbox) -> None:
+    Parameters
+    ----------
+    entry
+        The way's place in the configuration, from 1, for the log.
+    """
+
+    def __init__(self, way: WayConfiguration, outbox: Outbox, entry: int = 1) -> None:
+        self._entry = entry
         self._way = way
         self._outbox = outbox
         self._stopping = threading.Event()
@@ -100,7 +107,7 @@ class Courier:
         return ""
 
     def _note(self, notice: Notice, failure: str) -> None:
-        named = {"way": self._way.way, "receiver": self._way.key, "id": notice.id, "attempt": notice.attempts + 1}
+        named = {"way": self._way.way, "entry": self._entry, "id": notice.id, "attempt": notice.attempts + 1}
         if not failure:
             self._outbox.close(notice)
             log.info("notified", **named)

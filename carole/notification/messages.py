@@ -10,7 +10,7 @@ from tryst.carole.notification.message import Event, Message
 from tryst.carole.projects import Project, State
 from tryst.carole.projects.transitions import Action
 from tryst.common.audit import AuditEntry
-from tryst.common.parties import CUSTODIANS, Role
+from tryst.common.parties import Role
 from tryst.common.pki.ending import EndingCertificate
 
 _ENDINGS = {
@@ -76,7 +76,7 @@ def _decider(event: Event, project: Project, named: Named) -> tuple[str, ...]:
 
 
 def _missing(project: Project, named: Named) -> tuple[str, ...]:
-    roles = [role for role in (Role.COORDINATOR, *CUSTODIANS) if role not in project.approvals]
+    roles = [role for role in (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B) if role not in project.approvals]
     whom = (_owner(project, named) if role is Role.COORDINATOR else named(role) for role in roles)
     return tuple(name for names in whom for name in names)
 

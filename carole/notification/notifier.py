@@ -60,7 +60,7 @@ class Notifier:
         self._position = 0
         self._written = 0
         self._told: set[str] = set()
-        self._couriers = [Courier(way, store.outbox) for way in self._ways]
+        self._couriers = [Courier(way, store.outbox, entry) for entry, way in enumerate(self._ways, 1)]
         self._reading = Periodic("notify", LOOK_SECONDS, self._read)
 
     def start(self) -> None:

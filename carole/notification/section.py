@@ -6,12 +6,11 @@ import hashlib
 import os
 import ssl
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Discriminator, Field, model_validator
 
-from tryst.carole.notification.message import Event
 from tryst.common.configuration import Configuration, ConfiguredPath
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.keys.private_files import read_private
@@ -19,13 +18,7 @@ from tryst.common.keys.private_files import read_private
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MIN_SECRET_BYTES = 16
 
-_EVENTS = tuple(event for event in Event if event is not Event.TRIAL)
-
-
-def _told(event: Event) -> Event:
-    if event is Event.TRIAL:
-        raise ValueError(f"must be one of {', '.join(_EVENTS)}")
-    return event
+EventName = Literal["held", "failed", "refused", "released", "waiting", "certificate"]
 
 
 def _url(text: str) -> str:
@@ -43,10 +36,10 @@ def _url(text: str) -> str:
     return text
 
 
-def _program(command: tuple[str, ...]) -> tuple[str, ...]:
-    if not Path(command[0]).is_absolute():
+def _program(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not Path(words[0]).is_absolute():
         raise ValueError("expected a list of words, the first of them the absolute path of a program")
-    return command
+    return words
 
 
 _Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}$")]
@@ -55,7 +48,7 @@ _Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}
 class Way(Configuration):
     """What all ways have."""
 
-    events: Annotated[tuple[Annotated[Event, AfterValidator(_told)], ...], Field(min_length=1)] = _EVENTS
+    events: Annotated[tuple[EventName, ...], Field(min_length=1)] = get_args(EventName)
     """Which events are told; all by default."""
 
     @property
@@ -208,21 +201,21 @@ class CommandWay(Way):
     """A program, which gets the message on its standard input."""
 
     way: Literal["command"]
-    command: Annotated[tuple[str, ...], Field(min_length=1, max_length=64), AfterValidator(_program)]
+    program: Annotated[tuple[str, ...], Field(min_length=1, max_length=64), AfterValidator(_program)]
     """Its absolute path and its arguments. No shell reads them."""
 
     @property
     def receiver(self) -> str:
         """What tells this receiver from another."""
-        return "\0".join(("command", *self.command))
+        return "\0".join(("command", *self.program))
 
     def check(self) -> None:
         """Refuse a program that cannot be started."""
-        if not os.access(self.command[0], os.X_OK) or not Path(self.command[0]).is_file():
+        if not os.access(self.program[0], os.X_OK) or not Path(self.program[0]).is_file():
             raise TrystError(
                 ErrorCode.CONFIGURATION,
-                "the command of a notification cannot be started",
-                where=self.command[0],
+                "the program of a notification cannot be started",
+                where=self.program[0],
                 got="no program, or none that this user may start",
                 remedy="correct its path, or make it executable",
             )
