@@ -217,7 +217,7 @@ class CaroleConfiguration(Configuration):
     engine: EngineConfiguration = LocalEngine()
     """Where the shards of runs in mode block_keyed are worked on."""
     notify: Annotated[tuple[WayConfiguration, ...], Field(max_length=16), AfterValidator(distinct)] = ()
-    """Who is told of what happens to runs, projects and certificates; nobody by default."""
+    """Who is notified of what happens to runs, projects and certificates; no one by default."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     observability: Observability = Observability()
 

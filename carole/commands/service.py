@@ -210,7 +210,7 @@ def try_notify(config: Config = Path("carole.yaml")) -> None:
 
     ways = load_carole(config).notify
     if not ways:
-        typer.echo(f"{config}: nobody is told of anything; `notify` would name whom.")
+        typer.echo(f"{config}: `notify` names no receiver.")
         return
     failed = False
     for place, way in enumerate(ways, 1):

@@ -16,7 +16,7 @@ LOOK_SECONDS = 2.0
 """How often the outbox is looked at."""
 
 MAX_ATTEMPTS = 16
-"""For one message, over about 28 hours: a receiver that is away for a night is told in the morning."""
+"""For one message, over about 28 hours: a receiver that is away for a night has it in the morning."""
 
 FIRST_PAUSE_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 6 * 3600.0

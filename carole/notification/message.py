@@ -1,4 +1,4 @@
-"""What a receiver is told: names, a state and times; no number of links, no risk, no reason and nothing of a record."""
+"""What a receiver gets: names, a state and times; no number of links, no risk, no reason and nothing of a record."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ VERSION = 1
 
 
 class Event(StrEnum):
-    """What people are told of."""
+    """What people are notified of."""
 
     HELD = "held"
     FAILED = "failed"
     REFUSED = "refused"
     RELEASED = "released"
     WAITING = "waiting"
-    """A project's specification waits for somebody's approval."""
+    """A project's specification waits for approvals."""
     CERTIFICATE = "certificate"
     """A member's certificate ends soon."""
     TRIAL = "trial"

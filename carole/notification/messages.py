@@ -22,7 +22,7 @@ _ENDINGS = {
 """How a run ends, by the action, and the project's state after it."""
 
 _CONSENT = frozenset({Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECLINE})
-"""After which approvals are missing. Not after each approval: who is still missing has been told."""
+"""After which approvals are missing. Not after each approval: who is still missing has been notified."""
 
 
 class Named(Protocol):
@@ -46,14 +46,14 @@ def messages(entries: Iterable[AuditEntry], project: Callable[[str], Project], n
     Of several entries by which one project waits for approvals, the newest counts, and none if it no longer waits.
     """
     entries = list(entries)
-    asked = {entry.project: entry.sequence for entry in entries if entry.action in _CONSENT}
+    requested = {entry.project: entry.sequence for entry in entries if entry.action in _CONSENT}
     for entry in entries:
         if entry.action in _ENDINGS:
             event, state = _ENDINGS[Action(entry.action)]
             whom = _decider(event, project(entry.project), named)
             run = str(entry.details["run"])
             yield Message(_id(entry), event, entry.at, entry.project, run, state.name, whom)
-        elif asked.get(entry.project) == entry.sequence:
+        elif requested.get(entry.project) == entry.sequence:
             now = project(entry.project)
             if now.state is State.DRAFT:
                 whom = _missing(now, named)

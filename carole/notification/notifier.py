@@ -1,4 +1,4 @@
-"""Reads the audit log on for what people are to be told of, and has a courier for each way."""
+"""Reads the audit log on for what people are to be notified of, and has a courier for each way."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _BATCH = 500
 """Entries that are read at a time."""
 
 _KEPT_DAYS = 30
-"""After a certificate's end its messages are remembered for so long: until it is renewed it is told of once."""
+"""After a certificate's end its messages are remembered for so long: until it is renewed it is named once."""
 
 
 class Notifier:
-    """Tells people what happens, where anybody is to be told.
+    """Notifies people of what happens.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Notifier:
         self._clock = clock
         self._position = 0
         self._written = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._couriers = [Courier(way, store.outbox, entry) for entry, way in enumerate(self._ways, 1)]
         self._reading = Periodic("notify", LOOK_SECONDS, self._read)
 
@@ -102,16 +102,18 @@ class Notifier:
         while entries := self._store.outbox.entries(self._position, _BATCH):
             made = self._notices(messages(entries, self._store.projects.get, self._names))
             self._position = entries[-1].sequence
-            # Entries that nobody is told of are read again after a crash, which does no harm, rather than each to
+            # Entries without a message are read again after a crash, which does no harm, rather than each to
             # cost a transaction.
             if made or self._position - self._written >= _BATCH:
                 self._put(made, self._position)
                 self._written = self._position
-        # They are told once for each threshold: a row that is there already is not made again.
-        ending = [each for each in certificate_messages(self._endings(), self._clock()) if each.id not in self._told]
+        # Each is one message for each threshold: a row that is there already is not made again.
+        ending = [
+            each for each in certificate_messages(self._endings(), self._clock()) if each.id not in self._reported
+        ]
         if ending:
             self._put(self._notices(ending), None)
-            self._told |= {each.id for each in ending}
+            self._reported |= {each.id for each in ending}
 
     def _read(self) -> bool:
         self.collect()

@@ -1,4 +1,4 @@
-"""The section `notify` of Carole's configuration: who is told of what, and by which way. It holds no secret."""
+"""The section `notify` of Carole's configuration: who is notified of what, and by which way. It holds no secret."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _url(text: str) -> str:
         port_is_good = False
     if not port_is_good or found.scheme not in ("https", "http") or not found.hostname or found.username is not None:
         raise ValueError("expected https://host/path, without a user or a password")
-    if not text.isascii() or any(letter <= " " for letter in text):
+    if not text.isascii() or any(character <= " " for character in text):
         raise ValueError("expected a URL of ASCII characters, without a space")
     if found.scheme == "http" and found.hostname not in LOOPBACK:
-        raise ValueError("expected https://: without TLS only a receiver on this machine is told")
+        raise ValueError("expected https://: without TLS only a receiver on this machine is notified")
     return text
 
 
@@ -49,7 +49,7 @@ class Way(Configuration):
     """What all ways have."""
 
     events: Annotated[tuple[EventName, ...], Field(min_length=1)] = get_args(EventName)
-    """Which events are told; all by default."""
+    """Of which events; all by default."""
 
     @property
     def receiver(self) -> str:
@@ -226,7 +226,7 @@ WayConfiguration = Annotated[WebhookWay | MailWay | CommandWay, Discriminator("w
 
 
 def distinct(ways: tuple[WayConfiguration, ...]) -> tuple[WayConfiguration, ...]:
-    """Refuse two entries with one receiver, which would be told twice."""
+    """Refuse two entries with one receiver, which would have each message twice."""
     keys = [way.key for way in ways]
     for place, key in enumerate(keys):
         if key in keys[:place]:

@@ -14,12 +14,12 @@ from tryst.carole.notification.message import Message
 from tryst.carole.notification.section import WebhookWay
 
 SIGNATURE = "Tryst-Signature"
-"""Header with ``sha256=`` and the HMAC-SHA256 of the body under the secret, in hexadecimal digits."""
+"""Header with ``sha256=`` and the HMAC-SHA256 of the payload under the secret, in hexadecimal digits."""
 
 
-def signature(secret: bytes, body: bytes) -> str:
+def signature(secret: bytes, payload: bytes) -> str:
     """The header's value."""
-    return f"sha256={hmac.new(secret, body, hashlib.sha256).hexdigest()}"
+    return f"sha256={hmac.new(secret, payload, hashlib.sha256).hexdigest()}"
 
 
 def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: float = SEND_SECONDS) -> None:
@@ -32,13 +32,13 @@ def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: 
     TrystError
         CONFIGURATION for a secret or authorities that cannot be read.
     """
-    body = message.dump().encode()
+    payload = message.dump().encode()
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "tryst",
         "Tryst-Event": str(message.event),
         "Tryst-Id": message.id,
-        SIGNATURE: signature(way.secret(), body),
+        SIGNATURE: signature(way.secret(), payload),
     }
     found = urlsplit(way.url)
     host, port = found.hostname or "", found.port
@@ -49,7 +49,9 @@ def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: 
     )
     try:
         with cut_off(lambda: shut(connection.sock), stopping, seconds):
-            connection.request("POST", (found.path or "/") + (f"?{found.query}" if found.query else ""), body, headers)
+            connection.request(
+                "POST", (found.path or "/") + (f"?{found.query}" if found.query else ""), payload, headers
+            )
             status = connection.getresponse().status
     except ssl.SSLError as error:
         raise DeliveryError(f"TLS failed: {error.reason or type(error).__name__}") from None

@@ -1,4 +1,4 @@
-"""The outbox of notifications: what people are to be told, kept from the audit log's entry until it is sent.
+"""The outbox of notifications: messages to people, kept from the audit log's entry until it is sent.
 
 A message is written in one transaction with how far the log has been read, so none is lost and none made twice. It is
 sent before its row ends: after a crash between the two it is sent once more, with the same id.
@@ -63,7 +63,7 @@ class Outbox:
     def begin(self, ways: Collection[str]) -> int:
         """Drop what waits for other ways than these; the number of the last entry that has been read.
 
-        With the first way the log is read from now on: what happened before is told to nobody.
+        With the first way the log is read from now on: no one is notified of what happened before.
         """
         with self._database.write() as connection:
             connection.execute(delete(notices).where(notices.c.way.not_in(ways)))
@@ -75,7 +75,7 @@ class Outbox:
             return position
 
     def end(self) -> None:
-        """Forget everything, where nobody is told any more."""
+        """Forget everything, where no one is notified any more."""
         with self._database.glance() as connection:
             if connection.execute(select(meta.c.value).where(meta.c.key == _KEY)).scalar() is None:
                 return

@@ -32,7 +32,7 @@ meta = Table(
 )
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
 transaction which writes draws; `payloads` the number of the newest payload; `notified` the last audit entry of which
-people have been told; `schema` is for old releases."""
+people are notified; `schema` is for old releases."""
 
 tenure = Table(
     "tenure",

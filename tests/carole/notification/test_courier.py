@@ -49,11 +49,11 @@ def notifier(
     return made
 
 
-def told(server: Webhooks) -> list[tuple[str, str, list[str]]]:
+def notified(server: Webhooks) -> list[tuple[str, str, list[str]]]:
     return [(one["event"], one["project"], one["waiting_for"]) for one in server.messages]
 
 
-def test_what_happened_is_told_once_and_what_was_before_is_not(
+def test_what_happened_is_notified_once_and_what_was_before_is_not(
     open_store: Reopen, way: WebhookWay, parties: Provisioned, clock: Clock
 ) -> None:
     store = open_store()
@@ -68,17 +68,17 @@ def test_what_happened_is_told_once_and_what_was_before_is_not(
         for _ in range(2):
             reading.collect()
             Courier(way, store.outbox).deliver()
-        assert told(server) == [("waiting", PROJECT, ["coordinator", "alice", "bob"])]
+        assert notified(server) == [("waiting", PROJECT, ["coordinator", "alice", "bob"])]
         notice = outboxes.Notice(server.messages[0]["id"], way.key, "")
         assert store.outbox.due(way.key) is None
-        # A way that is taken out of the configuration and comes back is told of what happens from then on.
+        # A way that is taken out of the configuration and comes back is notified of what happens from then on.
         store.outbox.end()
         store.projects.create(replace(NEW, name="untold"), "coordinator")
         reading = notifier(store, way, parties, clock)
         store.projects.create(replace(NEW, name="later"), "coordinator")
         reading.collect()
         Courier(way, store.outbox).deliver()
-        assert [project for _, project, _ in told(server)] == [PROJECT, "later"]
+        assert [project for _, project, _ in notified(server)] == [PROJECT, "later"]
         assert server.messages[1]["id"] != notice.id
 
 
@@ -135,7 +135,7 @@ def test_a_crash_between_sending_and_its_record_sends_it_again_with_the_same_id(
     assert first == second
 
 
-def test_a_certificate_is_told_once_at_each_threshold_over_restarts(
+def test_a_certificate_is_notified_once_at_each_threshold_over_restarts(
     open_store: Reopen, way: WebhookWay, parties: Provisioned, clock: Clock
 ) -> None:
     store = open_store()
@@ -167,7 +167,7 @@ def test_the_outbox_does_not_grow_without_end_and_drops_what_no_way_is_for(
     assert (outbox.due("one"), outbox.due("two")) == (None, made[1])
 
 
-def test_events_that_a_way_does_not_name_are_not_told_to_it(
+def test_events_that_a_way_does_not_name_are_not_sent_by_it(
     open_store: Reopen, way: WebhookWay, parties: Provisioned, clock: Clock
 ) -> None:
     store = open_store()

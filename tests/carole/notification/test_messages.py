@@ -38,7 +38,7 @@ def found(*entries: AuditEntry, project: Project = PROJECT) -> list[Message]:
         (Action.RELEASE, Event.RELEASED, "RELEASED", ()),
     ],
 )
-def test_the_end_of_a_run_is_told_without_what_the_log_says_of_it(
+def test_the_end_of_a_run_is_a_message_without_what_the_log_has_of_it(
     action: Action, event: Event, state: str, whom: tuple[str, ...]
 ) -> None:
     details = {"reason": "sw0rdfish", "error": "sw0rdfish", "links": 40414, "correct_matches": 0.40414}
@@ -51,13 +51,13 @@ def test_the_end_of_a_run_is_told_without_what_the_log_says_of_it(
     assert Message.of(message.to_text()) == message
 
 
-def test_other_entries_are_told_to_nobody() -> None:
-    told = {Action.HOLD, Action.FAIL_RUN, Action.REFUSE, Action.RELEASE}
-    told |= {Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECLINE}
-    assert found(*(entry(1, action, run=RUN) for action in Action if action not in told)) == []
+def test_other_entries_are_no_messages() -> None:
+    reported = {Action.HOLD, Action.FAIL_RUN, Action.REFUSE, Action.RELEASE}
+    reported |= {Action.CREATE, Action.AMEND, Action.NEW_EPOCH, Action.DECLINE}
+    assert found(*(entry(1, action, run=RUN) for action in Action if action not in reported)) == []
 
 
-def test_of_a_project_that_waits_for_approvals_it_is_told_once_whose() -> None:
+def test_of_a_project_that_waits_for_approvals_one_message_names_whose() -> None:
     asked = [entry(1, Action.CREATE), entry(2, Action.APPROVE), entry(3, Action.AMEND)]
     [message] = found(*asked)
     assert (message.at, message.event, message.waiting_for) == (3000, Event.WAITING, ("kim", "clinic", "registry"))

@@ -169,7 +169,7 @@ def test_a_command_that_fails_or_goes_on_is_a_failure_and_leaves_no_process(tmp_
         command.run(program(tmp_path, text, str(fifo)), HELD, ON, seconds=3)
     os.set_blocking(reading, True)
     with os.fdopen(reading, "rb") as file:
-        assert file.read() == b"x"  # up to the end: nobody holds the pipe any more
+        assert file.read() == b"x"  # up to the end: no process holds the pipe any more
 
 
 def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:

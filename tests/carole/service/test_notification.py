@@ -1,4 +1,4 @@
-"""A held run of a real Carole: her receivers are told, and one that never answers delays nothing."""
+"""A held run of a real Carole: her receivers are notified, and one that never answers delays nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_a_held_run_is_told_by_every_way_that_works(parties: Provisioned, tmp_path: Path) -> None:
+def test_a_held_run_is_reported_by_every_way_that_works(parties: Provisioned, tmp_path: Path) -> None:
     secret = tmp_path / "webhook.secret"
     secret.write_text("s" * 32)
     secret.chmod(0o600)
