@@ -15,7 +15,7 @@ _LOOK_SECONDS = 0.05
 
 
 class DeliveryError(Exception):
-    """A message was not taken. Its text is for the log: it holds no secret, no address, and no word of the receiver's."""
+    """A message was not taken. Its text is for the log: no secret, no address, no word of the receiver's."""
 
 
 @contextmanager
