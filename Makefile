@@ -44,7 +44,7 @@ quality: .venv/dev .venv-peers
 # Every module imported, what decides the encoding, the store, the packaging, a demonstration; of it what may differ from
 # one Python to another.
 PORTABLE := tests/packaging tests/common/wire tests/common/specification
-QUICK := $(PORTABLE) tests/common/encoding tests/common/keys tests/carole/store tests/risk/records
+QUICK := $(PORTABLE) tests/common/encoding tests/common/keys tests/carole/store tests/common/records
 
 oldest: .venv-oldest/made
 	.venv-oldest/bin/python -m pytest -q $(QUICK)
@@ -81,7 +81,7 @@ LOCK := .venv-locks/bin/uv pip compile --quiet --universal --python-version 3.11
 locks: .venv-locks
 	$(LOCK) deploy/requirements/custodian.txt --output-file deploy/requirements/custodian.lock
 	$(LOCK) deploy/requirements/carole.txt --output-file deploy/requirements/carole.lock
-	$(LOCK) --extra report pyproject.toml --output-file deploy/requirements/coordinator.lock
+	$(LOCK) --extra records --extra report pyproject.toml --output-file deploy/requirements/coordinator.lock
 
 # Helm's own engine and the schemas of Kubernetes and of compose files, for tests/deploy; it skips what needs them where
 # this has not been made. Of check-jsonschema only a file is read.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.assessment import Combined
-from tryst.carole.assessment.attribution import Groups, attribution, learnt
+from tryst.carole.assessment.attribution import Groups, learnt
 from tryst.carole.assessment.publication import recovery
 from tryst.common.specification import Specification, load_specification
 from tryst.risk.models.counts import distinct_rows
@@ -39,6 +39,9 @@ SMALL = (
     Trait("illness", "bob", 4, "sensitive"),
 )
 """Five keys."""
+
+FEW = tuple(trait for trait in SMALL if trait.name not in ("age", "household"))
+"""Three keys, with which hardly anybody is alone in a large population."""
 
 WIDE = (
     *SMALL,
@@ -134,7 +137,8 @@ def built(
     ideal_rows = (both.astype(np.int64), place[alices[both]].astype(np.int64))
     sure = np.ones(len(both))
     ideal = Combined(variables, files["alice"], files["bob"], *ideal_rows, sure, *ideal_rows, sure)
-    truth = _identified(combined, everybody, right, files) | _attributed(ideal, spec) | _learnt(combined, right, spec)
+    truth = _identified(combined, everybody, right, files) | _attributed(ideal, everybody)
+    truth |= _recovered(combined, spec, rng) | _learnt(combined, right, spec)
     return Built(combined, spec, truth)
 
 
@@ -161,13 +165,27 @@ def _identified(
     }
 
 
-def _attributed(ideal: Combined, spec: Specification) -> dict[str, float]:
-    """Measures of the combined output as it would be without an error."""
+def _attributed(ideal: Combined, everybody: NDArray[np.int32]) -> dict[str, float]:
+    """The rise of a value's probability in the output as it would be without an error, over the population's."""
+    keys = ideal.columns(ideal.with_role("key"))
+    rises = []
+    for q in ideal.columns(ideal.with_role("sensitive")):
+        there = ideal.codes[:, q] >= 0
+        records, values = ideal.codes[there][:, keys], ideal.codes[there][:, [q]]
+        own, _ = _counted(np.hstack([records, values]), np.hstack([records, values]))
+        all_of_group, _ = _counted(records, records)
+        known = everybody[:, q][everybody[:, q] >= 0]
+        common = np.bincount(known, minlength=len(ideal.variables[q].categories)) / len(known)
+        rises.append(float((own / all_of_group - common[values[:, 0]]).max()))
+    return {"attribution_gain": max(rises)}
+
+
+def _recovered(combined: Combined, spec: Specification, rng: np.random.Generator) -> dict[str, float]:
+    """What is recovered of the tables of the links, randomly rounded once more as they are published."""
     policy = spec.assessment
     assert policy is not None
-    gain = attribution(ideal, policy).measures["attribution_gain"].value
-    recovered = recovery(ideal, policy.tables, policy.known_people).probability
-    return {"attribution_gain": gain, "subtraction": recovered}
+    listed = [policy.tables, *((table,) for table in policy.tables)]
+    return {"subtraction": max(recovery(combined, tables, policy.known_people, rng).probability for tables in listed)}
 
 
 def _learnt(combined: Combined, right: NDArray[np.bool_], spec: Specification) -> dict[str, float]:

@@ -22,7 +22,6 @@ import numpy as np
 import polars as pl
 
 from tryst.common.configuration import size_in_bytes
-from tryst.common.custodian.configuration import CsvSource, Source
 from tryst.common.custodian.memory import MemoryLimit, high_water
 from tryst.common.custodian.source.cleaned_file import read_into
 from tryst.common.custodian.source.drawing import drawn_records
@@ -36,6 +35,7 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.keys.vault import DataKey
 from tryst.common.parties import Side
+from tryst.common.records.sources import CsvSource, Source
 from tryst.common.specification import load_specification
 from tryst.coordinator.demonstration.people import generate
 from tryst.risk.leakage.leakage_assessment import assess

@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 
 from tryst.common.cleaning import clean
-from tryst.common.custodian.configuration import CsvSource
-from tryst.common.custodian.source.csv_file import csv_batches
-from tryst.common.custodian.source.table import joined
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
+from tryst.common.records.csv_file import csv_batches
+from tryst.common.records.sources import CsvSource
+from tryst.common.records.table import joined
 from tryst.common.specification import Specification, load_specification
 
 

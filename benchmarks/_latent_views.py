@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, RESOURCES, people
 from tryst.carole.engine import LinkagePlan, compare
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.coded_links import micro_aggregated
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.specified import plan_of

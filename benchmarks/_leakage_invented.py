@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from scipy.stats import beta
 
-from benchmarks._held_sets import contribution_of
 from benchmarks._leakage_study import Line, Study
 from benchmarks.duplicates import copied
 from benchmarks.modes import NOISE, PEOPLE, link_in
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.near_copies import NearCopies, near_copies
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean

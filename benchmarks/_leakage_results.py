@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from benchmarks._held_sets import contribution_of
 from benchmarks._leakage_study import Line, Study
 from benchmarks.modes import NOISE, RESOURCES, people
 from tryst.carole.engine import compare
 from tryst.carole.engine.archive import unpacked
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result

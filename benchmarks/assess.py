@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks import DOCS
 from benchmarks._assess_differences import lines
-from benchmarks._built_population import SMALL, WIDE, Trait, built
+from benchmarks._built_population import FEW, SMALL, WIDE, Trait, built
 from tryst.carole.assessment import assess
 from tryst.common.disclosure_measures import MEASURES
 
@@ -32,6 +32,7 @@ DIFFERENCES = "<!-- benchmark differences: begin -->", "<!-- benchmark differenc
 SECTIONS = ("speed", "measures", "differences")
 DOCUMENT = DOCS / "assessment.md"
 CASES: dict[str, tuple[tuple[Trait, ...], int, tuple[float, float]]] = {
+    "3 keys": (FEW, 20_000, (0.5, 0.5)),
     "5 keys": (SMALL, 20_000, (0.5, 0.5)),
     "8 keys": (WIDE, 20_000, (0.5, 0.5)),
 }

@@ -5,9 +5,11 @@ compared with what everybody's records say. Section *records*: the mean chance o
 for the ten sample uniques of highest risk and for fifths of all sample uniques, beside the true mean of 1/F. Section
 *files*: tau1, tau2 and Pr(CM | UM), their bias as a share of the truth, and how often the 95 % interval holds it, with
 the exact 95 % interval of that. Section *dis*: the interval of DIS over many samples. Section *units*: as *files*,
-where whole households or enterprises are drawn. Section *crowds*: populations made to mislead. Section *combined*: the
-assessment of linked samples with false and missed links, beside the truth. Populations marked *kept out*, and eusilc
-and ses in *combined*, played no part in choosing any constant.
+where whole households or enterprises are drawn. Section *crowds*: populations made to mislead. Section *attacks*:
+files that break what the estimates take for granted, and what the program says of them. Section *shapes*: what is
+claimed with other shapes of the law, and how far a file can tell them apart. Section *combined*: the assessment of
+linked samples with false and missed links, beside the truth. Populations marked *kept out*, and eusilc and ses in
+*combined*, played no part in choosing any constant.
 ``--write`` puts the tables into docs/claimed-risk.md.
 """
 
@@ -23,8 +25,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from benchmarks import DOCS
+from benchmarks._claimed_attacks import HEAD as ATTACKS_HEAD
+from benchmarks._claimed_attacks import SAMPLES as ATTACKED
+from benchmarks._claimed_attacks import attack_rows, two_crowds
 from benchmarks._claimed_combined import ERRORS, SPLITS, run
 from benchmarks._claimed_dis import SAMPLES, dis_coverages, dis_table
+from benchmarks._claimed_shapes import HEAD as SHAPES_HEAD
+from benchmarks._claimed_shapes import shape_rows
 from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
 from tryst.risk.identification.calibration.records import calibrated_risk
@@ -32,7 +39,7 @@ from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
 
 DOCUMENT = DOCS / "claimed-risk.md"
-SECTIONS = ("records", "files", "dis", "units", "crowds", "combined")
+SECTIONS = ("records", "files", "dis", "units", "crowds", "attacks", "shapes", "combined")
 STUDIES: tuple[tuple[PublicPopulation, str, tuple[float, ...]], ...] = (
     (EUSILC_P, "6 keys", (0.01, 0.02, 0.05, 0.1)),
     (ADULT, "5 keys", (0.02, 0.05, 0.1)),
@@ -55,6 +62,8 @@ _HEADS = {
     "files": _FILES,
     "units": _FILES,
     "crowds": _FILES,
+    "attacks": ATTACKS_HEAD,
+    "shapes": SHAPES_HEAD,
 }
 _CROWDS = ((5_000, 2_000, 20, 0.05), (5_000, 500, 100, 0.01), (20_000, 2_000, 100, 0.01))
 """Combinations of one person, combinations of several, how many those have, and the sampling fraction."""
@@ -204,18 +213,14 @@ def studied(replicates: int, seed: int, *, by_unit: bool) -> Iterator[tuple[Publ
 def crowds(replicates: int, seed: int) -> Iterator[tuple[str, list[Claimed]]]:
     """Populations of two crowds that no key sets apart: people who are alone, and combinations of many."""
     for alone, several, size, fraction in _CROWDS:
-        rng = np.random.default_rng((seed, alone, several))
-        levels = 80
-        cells = rng.choice(levels**3, alone + several, replace=False)
-        people = np.repeat(cells, np.where(np.arange(len(cells)) < alone, 1, size))
-        digits = {"a": people // levels**2, "b": people // levels % levels, "c": people % levels}
-        everyone: dict[str, object] = {key: own.astype(str) for key, own in digits.items()}
+        people = two_crowds(alone, several, size, np.random.default_rng((seed, alone, several)))
+        everyone: dict[str, object] = {key: people[key].to_numpy() for key in people.columns}
         tried = [claimed(everyone, len(people), fraction, (seed, r)) for r in range(replicates)]
         name = f"{alone:,} people alone, {several:,} combinations of {size}, {100 * fraction:g} %"
         yield name, [sample for sample in tried if sample is not None]
 
 
-def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[str]]:
+def tables(replicates: int, seed: int, sections: list[str], cases: list[int]) -> dict[str, list[str]]:
     """The tables' lines by section."""
     lines = {section: list(_HEADS.get(section, ())) for section in sections}
     every: dict[bool, list[Claimed]] = {True: [], False: []}
@@ -241,8 +246,14 @@ def tables(replicates: int, seed: int, sections: list[str]) -> dict[str, list[st
     if "crowds" in sections:
         for name, found in crowds(replicates, seed):
             write("crowds", files_row(name, found))
+    if "attacks" in sections:
+        for row in attack_rows(ATTACKED, seed):
+            write("attacks", row)
+    if "shapes" in sections:
+        for row in shape_rows(replicates, seed):
+            write("shapes", row)
     if "combined" in sections:
-        for row in run(tuple(SPLITS), ERRORS, replicates, seed):
+        for row in run(tuple(SPLITS), tuple(ERRORS[case] for case in cases), replicates, seed):
             write("combined", row)
     return lines
 
@@ -253,16 +264,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--replicates", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    every = list(range(len(ERRORS)))
+    named = "; ".join(f"{case}: {ERRORS[case]}" for case in every).replace("%", "%%")
+    parser.add_argument("--cases", type=int, nargs="+", choices=every, default=every, help=f"false links: {named}")
     parser.add_argument("--write", action="store_true", help=f"write the tables into docs/{DOCUMENT.name}")
     options = parser.parse_args(arguments)
-    found = tables(options.replicates, options.seed, options.sections)
+    found = tables(options.replicates, options.seed, options.sections, options.cases)
     if options.write:
         text = DOCUMENT.read_text(encoding="utf-8")
         for section, lines in found.items():
             begin, end = f"<!-- benchmark {section}: begin -->", f"<!-- benchmark {section}: end -->"
             before, _, rest = text.partition(begin)
             _, _, after = rest.partition(end)
-            number = SAMPLES if section == "dis" else options.replicates
+            number = {"dis": SAMPLES, "attacks": ATTACKED}.get(section, options.replicates)
             heading = f"{number:,} samples each, seed {options.seed}."
             text = before + begin + "\n" + heading + "\n\n" + "\n".join(lines) + "\n" + end + after
         DOCUMENT.write_text(text, encoding="utf-8")

@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tryst.carole.assessment import Combined, combine, combine_coded
 from tryst.carole.assessment.combined_assessment import assess
 from tryst.carole.engine import Linkage, Resources, compare, conclude
 from tryst.carole.engine.coded_links import CodedLinks, Expected, coded_links
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_exchange import expected_elsewhere
 from tryst.carole.engine.resolution_result import ResolutionResult, pack_result, unpack_result
 from tryst.carole.engine.run_documents import findings

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from benchmarks import DATA
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, RESOURCES, febrl
 from tryst.carole.engine import compare
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
 from tryst.common.encoding.records import encode_records

@@ -19,9 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks._held_sets import contribution_of
 from benchmarks._in_process import KEY, persons, signed
 from tryst.carole.engine import LinkagePlan, Resources, compare, link
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest
 from tryst.carole.engine.result import Linkage

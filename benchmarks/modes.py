@@ -16,8 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks import DATA
-from benchmarks._held_sets import contribution_of
 from tryst.carole.engine import Linkage, Resources, compare, link
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean

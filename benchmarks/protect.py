@@ -17,12 +17,14 @@ import polars as pl
 
 from benchmarks._public_populations import ADULT, EUSILC, SES
 from benchmarks._suppression_peer import documented_suppression
+from tryst.risk.protection.candidate import Candidate, Setting, measured
 from tryst.risk.protection.comparison import utility_of
 from tryst.risk.protection.key_table import KeyTable
 from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.minimal_change import Candidate, Setting, candidates, measured, minimal_change, refined
+from tryst.risk.protection.methods import Levels
+from tryst.risk.protection.minimal_change import candidates, minimal_change, refined
 from tryst.risk.protection.policy import Policy
-from tryst.risk.protection.request import Levels, Request
+from tryst.risk.protection.request import Request
 
 POLICY = Policy(k=3, max_correct_matches=0.005)
 
@@ -69,11 +71,25 @@ def row(name: str, frame: pl.DataFrame, request: Request, table: KeyTable, candi
     )
 
 
+def chosen(
+    frame: pl.DataFrame, request: Request, setting: Setting, name: str = "tryst risk protect"
+) -> tuple[str, tuple[int, ...]]:
+    """A line for the change that the command chooses, and its levels."""
+    begun = time.process_time()
+    table = request.table(frame)
+    best = minimal_change(candidates(table, setting))
+    assert best is not None
+    best = refined(table, setting, best)
+    return row(name, frame, request, table, best, time.process_time() - begun), best.node
+
+
 def adult(fraction: float, *, peer: bool, raised: bool) -> None:
     """The table for one reading of the policy."""
     frame = ADULT.records()
     keys = ADULT.keys["8 keys"]
-    request = Request(keys, fraction, POLICY, levels(), model=("hours_per_week", ("age", "sex", "marital_status")))
+    request = Request(
+        keys, fraction, POLICY, levels(), model=("hours_per_week", ("age", "sex", "marital_status")), missing="any"
+    )
     table = request.table(frame)
     setting = Setting(POLICY, fraction, (1.0,) * len(keys))
     bottom = (0,) * len(keys)
@@ -100,12 +116,10 @@ def adult(fraction: float, *, peer: bool, raised: bool) -> None:
             k = (low + high) // 2
         if low in lines and low > 3:
             print(lines[low], flush=True)
-    begun = time.process_time()
-    best = minimal_change(candidates(table, setting))
-    assert best is not None
-    best = refined(table, setting, best)
-    print(row("tryst risk protect", frame, request, table, best, time.process_time() - begun))
-    print("  levels:", ", ".join(f"{n} {i}" for n, i in zip(keys, best.node, strict=True) if i) or "as they are")
+    for missing, name in (("any", "tryst risk protect --missing any"), ("level", "tryst risk protect")):
+        line, node = chosen(frame, replace(request, missing=missing), setting, name)
+        print(line, flush=True)
+        print("  levels:", ", ".join(f"{n} {i}" for n, i in zip(keys, node, strict=True) if i) or "as they are")
 
 
 def held_out() -> None:
@@ -114,13 +128,9 @@ def held_out() -> None:
         names = population.keys[keys]
         frame = population.records().select(names)
         request = Request(names, 0.05, POLICY)
-        table = request.table(frame)
         setting = Setting(POLICY, 0.05, (1.0,) * len(names))
-        best = minimal_change(candidates(table, setting))
-        assert best is not None
-        best = refined(table, setting, best)
         print(f"\n{population.name}, {frame.height:,} records, {keys}, fraction .05")
-        print(row("tryst risk protect", frame, replace(request, model=None), table, best, float("nan")))
+        print(chosen(frame, request, setting)[0])
 
 
 def main(arguments: list[str]) -> int:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import REPOSITORY
-from benchmarks._held_sets import contribution_of
 from benchmarks._resolve_alone import RUN
 from tryst.carole.engine import Resources, compare
 from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.engine.unlinkable import FieldsPresent

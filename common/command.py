@@ -8,6 +8,7 @@ errors of the root need the table alone.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple, NoReturn
@@ -57,6 +58,10 @@ SUBCOMMANDS = {
         "tryst.coordinator.commands.steward",
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
+    ),
+    "join": Subcommand(
+        "tryst.coordinator.commands.join",
+        "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",
     ),
     "draws": Subcommand(
         "tryst.coordinator.commands.draws",
@@ -176,21 +181,24 @@ def main() -> NoReturn:
     try:
         app()
     except TrystError as error:
-        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
-        sys.exit(1)
+        _fail(str(error))
     except OSError as error:
         # Errors of files to be written: those that are read have errors of their own.
         where = f"{error.filename}: " if error.filename else ""
-        typer.secho(f"Error: {where}{(error.strerror or type(error).__name__).lower()}", fg=typer.colors.RED, err=True)
-        sys.exit(1)
+        _fail(f"{where}{(error.strerror or type(error).__name__).lower()}")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in (*EXTRAS, "tryst"):
             raise
-        typer.secho(f"Error: {missing_module(error)}", fg=typer.colors.RED, err=True)
-        sys.exit(1)
+        _fail(str(missing_module(error)))
     except KeyboardInterrupt:
         sys.exit(130)
     sys.exit(0)
+
+
+def _fail(text: str) -> NoReturn:
+    """End with an error, in red on a terminal unless NO_COLOR is set."""
+    typer.secho(f"Error: {text}", fg=None if os.environ.get("NO_COLOR") else typer.colors.RED, err=True)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ register(
             meaning="Expected share of the linked records that are unique in the population.",
             intruder=f"{_KEYS}, and is certain of a match if no one else in the population has the same values.",
             sentence="{value} of the linked records are expected to be unique in the population.",
-            method="Pitman's formula of the true links, with a 95 % interval",
+            method="calibrated risk of the true links and Pitman's formula, averaged; with a 95 % interval",
             question=FOUND,
             place=4,
         ),
@@ -188,7 +188,7 @@ register(
             meaning="Expected share of the linked records that an intruder who knows the keys matches to their person.",
             intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
             sentence="{value} of the linked records are expected to be matched to the right person.",
-            method="Pitman's formula of the true links, with a 95 % interval",
+            method="calibrated risk of the true links and Pitman's formula, averaged; with a 95 % interval",
             question=FOUND,
             place=1,
         ),
@@ -198,7 +198,10 @@ register(
             meaning="Greatest probability of any linked record to be matched to its person.",
             intruder=f"{_KEYS}, and picks at random one of the people in the population who have them.",
             sentence="The linked record at highest risk is matched to the right person with probability {value}.",
-            method="model, times the probability that the link is true",
+            method=(
+                "calibrated risk, or a model, times the probability that the link is true; with a 95 % interval, of the"
+                " greatest 1/F behind a true link"
+            ),
             question=FOUND,
             place=3,
             unit="probability",
@@ -250,7 +253,9 @@ register(
             meaning="Greatest rise of the probability of a sensitive value over its frequency in the population.",
             intruder=f"{_IN_OUTPUT}, against one who knows only how common values are.",
             sentence="The keys raise the probability of a sensitive value by up to {value}.",
-            method="expected counts",
+            method=(
+                "expected counts; with a 95 % interval, by drawing true links, missed people and frequencies again"
+            ),
             question=LEARNT,
             place=3,
             unit="probability",
@@ -314,7 +319,10 @@ register(
                 " cells."
             ),
             sentence="With probability {value} they find a cell that contains no one else.",
-            method="bounds of the base table, then exact for `known_people` random people",
+            method=(
+                "bounds of the base table, then exact for `known_people` random people; of random rounding the ends of"
+                " all draws"
+            ),
             question=TABLES,
             unit="probability",
             needs="tables",
@@ -331,7 +339,10 @@ register(
                 " from the other, and knows that no one else has come or gone."
             ),
             sentence="Of the people in one of two releases and not in the other, comparing them discloses {value}.",
-            method="difference of each pair of tables: cells of one or two people, and sensitive values that follow",
+            method=(
+                "difference of each pair of tables as published: cells of one or two people, and sensitive values that"
+                " follow; counted"
+            ),
             question=TABLES,
             place=1,
             needs="tables",
@@ -342,10 +353,15 @@ register(
         DisclosureMeasure(
             name="members_disclosed",
             title="Who is in the other file",
-            meaning="Share of a custodian's records that the release shows to be in the other's file too.",
+            meaning=(
+                "Expected share of a custodian's records that the release shows, rightly, to be in the other's file."
+            ),
             intruder="A custodian itself, with what is released to it.",
             sentence="A custodian learns of {value} of its records that the other has the person too.",
-            method="link probability at least 1 - `doubt`; the larger share of the two",
+            method=(
+                "link probability at least 1 - `doubt`, links as far as they are true; the larger of the two; with"
+                " a 95 % interval"
+            ),
             question=CUSTODIANS,
         ),
         DisclosureMeasure(

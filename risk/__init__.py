@@ -6,3 +6,48 @@ of sums do of those who contribute to them, `risk.identification` how likely a r
 `risk.keyvars` on what, and how finely, sets of data can be matched. Numbers only, but for the commands and the modules
 that read files for them.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tryst.risk.library import ProtectedFile as ProtectedFile
+    from tryst.risk.library import RiskAssessment as RiskAssessment
+    from tryst.risk.library import dis as dis
+    from tryst.risk.library import identify as identify
+    from tryst.risk.library import individual as individual
+    from tryst.risk.library import key_file as key_file
+    from tryst.risk.library import log_linear as log_linear
+    from tryst.risk.library import magnitude_tables as magnitude_tables
+    from tryst.risk.library import protect as protect
+    from tryst.risk.library import suda as suda
+    from tryst.risk.library import tables as tables
+    from tryst.risk.protection.methods import Levels as Levels
+    from tryst.risk.protection.methods import Methods as Methods
+    from tryst.risk.protection.policy import Policy as Policy
+
+PUBLIC = {
+    **dict.fromkeys(
+        ("ProtectedFile", "RiskAssessment", "dis", "identify", "individual", "key_file", "log_linear", "protect"),
+        "tryst.risk.library",
+    ),
+    **dict.fromkeys(("magnitude_tables", "suda", "tables"), "tryst.risk.library"),
+    "Levels": "tryst.risk.protection.methods",
+    "Methods": "tryst.risk.protection.methods",
+    "Policy": "tryst.risk.protection.policy",
+}
+"""The functions of the library, and the module that each is imported from when it is first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PUBLIC:
+        raise AttributeError(f"module 'tryst.risk' has no attribute {name!r}")
+    found = getattr(import_module(PUBLIC[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PUBLIC})

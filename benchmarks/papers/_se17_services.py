@@ -29,11 +29,12 @@ from tryst.carole.engine.specified import plan_of
 from tryst.carole.evaluation import expected_precision_recall
 from tryst.carole.fellegi_sunter.dependence import estimation
 from tryst.common.custodian.source.known_file import named_file, read_known_files
-from tryst.common.custodian.source.reading import clean_file, file_source
+from tryst.common.custodian.source.reading import clean_file
 from tryst.common.encoding.known_records import known_set
 from tryst.common.encoding.records import encode_records
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.parties import Side
+from tryst.common.records.registry import file_source
 from tryst.common.specification import Specification, load_specification
 from tryst.coordinator.demonstration.people.drivers import driver_network
 

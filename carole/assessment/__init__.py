@@ -1,11 +1,12 @@
 """The disclosure risk of a run's combined output: the output, what an intruder can infer, and how to reduce the risk.
 
-`combined`: the linked records with both files' codes side by side, and each link's probability. `combined_assessment`:
-the assessment as a document, and the policy decision. `measures`: the entry of a measure. `keys` and `cell_risk`:
-combinations of key values and the probability of a correct match; `identification`, `attribution`, `publication`,
-`membership`: the four kinds of risk; `invented_records`: what a custodian may have made up; `options`: what would lower
-the risks; `accumulated`: what earlier releases add. `protected`: what is coarsened where a limit is breached, by the
-search of `coarsening_search` over the `ladders` that the specification allows. Codes only, never labels.
+`combined`: the linked records with both files' codes side by side, and each link's probability.
+`combined_assessment`: the assessment as a document, and the policy decision. `measures`: the entry of a measure.
+`keys` and `cell_risk`: combinations of key values and the probability of a correct match; `calibrated_links` and
+`population_totals`: people behind true links, by two laws; `identification`, `attribution`, `publication`,
+`membership`: the four kinds of risk; `invented_records`: what a custodian may have made up; `options`: what would
+lower the risks; `accumulated`: what earlier releases add. `protected`: what is coarsened where a limit is breached,
+by the search of `coarsening_search` over the `ladders` that the specification allows. Codes only, never labels.
 """
 
 from tryst.carole.assessment.combined import Combined, combine, combine_coded

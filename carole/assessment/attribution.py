@@ -9,6 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.assessment.attribution_gain import (
+    DRAWS,
+    ExpectedCells,
+    PossibleMatches,
+    greatest_rise,
+    possible_matches,
+)
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.expected_matches import Supposed
 from tryst.carole.assessment.inferred_values import expected_share
@@ -16,6 +23,8 @@ from tryst.carole.assessment.measures import Measure
 from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.risk.models.counts import distinct_rows
+
+_OWN = "counted: the value and the keys are of one file, so that they are one person's, whoever is linked"
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class Learnt:
     certain, probable, few
         Shares of the linked records.
     gain
-        Greatest increase of a value's probability.
+        Greatest rise of a value's probability.
     excluded
         Share of the linked records whose keys rule out some value.
     diversity
@@ -70,7 +79,7 @@ class Learnt:
     certain: Measure
     probable: Measure
     few: Measure
-    gain: float
+    gain: Measure
     excluded: float
     diversity: int
 
@@ -104,7 +113,11 @@ SENSITIVE_MEASURES: dict[str, SensitiveMeasure] = {
         ),
     ),
     "attribution_gain": SensitiveMeasure(
-        lambda learnt: Measure(learnt.gain, ""), lambda spec: "posterior less prior, from expected counts by key group"
+        lambda learnt: learnt.gain,
+        lambda spec: (
+            "posterior less prior, from expected counts by key group; interval by drawing matches, missed people and"
+            f" the population's frequencies {DRAWS} times"
+        ),
     ),
     "few_values": SensitiveMeasure(
         lambda learnt: learnt.few,
@@ -173,6 +186,7 @@ def by_variable(
     columns = combined.columns(keys)
     made = Groups.of(combined.codes[:, columns], pairs[:, columns]) if groups is None else groups
     true = [probability for case in cases for probability in case.probabilities]
+    possible = possible_matches(combined, cases, spec.fractions.of("combined"))
     known = [v.holder for v in combined.variables if v.role == "key"]
     found = {}
     for name in combined.with_role("sensitive"):
@@ -183,7 +197,7 @@ def by_variable(
         holder = combined.variables[column].holder
         hangs = holder != "both" and any(other not in ("both", holder) for other in known)
         weight = combined.pair_probability
-        found[name] = learnt(made, values, pair_values, weight, levels, spec, true if hangs else ())
+        found[name] = learnt(made, values, pair_values, weight, levels, spec, true if hangs else (), possible)
     return found
 
 
@@ -195,6 +209,7 @@ def learnt(
     levels: int,
     spec: AssessmentSpec,
     true: Sequence[NDArray[np.float64]] = (),
+    possible: Sequence[PossibleMatches] = (),
 ) -> Learnt:
     """What key groups disclose about one sensitive variable.
 
@@ -206,6 +221,8 @@ def learnt(
         Link probability of each pair.
     true
         Probability that each linked record is of one person, once for everything that is possible; none: all are.
+    possible
+        Which pairs are matches, for the interval of the gain; none: it has none.
 
     Notes
     -----
@@ -216,13 +233,13 @@ def learnt(
     there = values >= 0
     n = len(values)
     if not there.any():
-        nothing = Measure(0.0, "")
-        return Learnt(nothing, nothing, nothing, 0.0, 0.0, 0)
+        nothing = Measure(0.0, "", no_interval="no linked record has a value")
+        return Learnt(nothing, nothing, nothing, nothing, 0.0, 0)
     right = [each[there] for each in true] or [np.ones(int(there.sum()))]
 
     def share(which: NDArray[np.bool_]) -> Measure:
         if not true:
-            return Measure(float(which.sum()) / n, "")
+            return Measure(float(which.sum()) / n, "", no_interval=_OWN)
         return expected_share([np.concatenate([each * which, np.zeros(n - len(each))]) for each in right], "")
 
     group, value = groups.of_record[there], values[there].astype(np.int64)
@@ -232,33 +249,20 @@ def learnt(
     sizes = np.bincount(group, minlength=number)
     inside = sizes > 0
     occurring = len(np.unique(value))
-    prior, cells, posterior = _posterior(groups.of_pair, pair_values, weight, levels, number)
+    counted = ExpectedCells.of(groups.of_pair, pair_values, weight, levels, number)
+    cells = counted.cells
+    _, prior, posterior = counted.posterior(weight)
     at = np.minimum(np.searchsorted(cells, group * levels + value), max(len(cells) - 1, 0))
     # A record's own pair may have weight 0; its group then discloses no more than the prior.
     chance = np.where(cells[at] == group * levels + value, posterior[at], prior[value]) if len(cells) else prior[value]
-    rises = posterior[inside[cells // levels]] - prior[cells[inside[cells // levels]] % levels]
     return Learnt(
         certain=share(different[group] == 1),
         probable=share(chance >= 1.0 - spec.doubt),
         few=share(different[group] < spec.min_values),
-        gain=float(rises.max(initial=0.0)),
+        gain=greatest_rise(counted, weight, inside, possible),
         excluded=float(sizes[different < occurring].sum()) / n,
         diversity=int(different[inside].min()),
     )
-
-
-def _posterior(
-    group: NDArray[np.int64], values: NDArray[np.int32], weight: NDArray[np.float64], levels: int, number: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """The prior by value; the occupied cells, as group * levels + value; and the posterior of each."""
-    spoken = (values >= 0) & (weight > 0)
-    key = group[spoken] * levels + values[spoken]
-    cells, which = np.unique(key, return_inverse=True)
-    sums = np.bincount(which, weight[spoken], len(cells)).astype(np.float64)
-    totals = np.bincount(cells // levels, sums, number)
-    whole = float(sums.sum())
-    prior = np.bincount(cells % levels, sums, levels).astype(np.float64) / (whole if whole > 0 else 1.0)
-    return prior, cells.astype(np.int64), np.asarray(sums / totals[cells // levels])
 
 
 def _alone(combined: Combined, name: str, side: Side, spec: AssessmentSpec) -> dict[str, float]:

@@ -152,7 +152,7 @@ def assess(
     tables = publication(attacked, policy.tables, before.tables, policy.known_people)
     counts = counted(combined, policy.tables, codes)
     differ = differences(combined.variables, counts, released, ladders_of(spec) if ladders is None else ladders)
-    members = membership(combined, spec.release, policy.doubt)
+    members = membership(combined, spec.release, policy.doubt, linkage)
     progress("assess", 0.6)
     model = joint_model(combined, spec, joint, linkage)
     progress("assess", 0.7)

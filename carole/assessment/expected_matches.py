@@ -2,7 +2,8 @@
 
 A measure is computed under everything that is possible: the link probabilities as they are and at either end of an
 estimate of the share of true links, the sampling fraction and its ends. Under each it has an interval of its own, of
-the parameters of Pitman's formula and of how far false links' halves go together; the ends are the farthest of all.
+the laws' parameters (`population_totals`) and of how far false links' halves go together; the ends are the farthest of
+all.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from scipy.special import ndtri
 from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.inferred_values import expected_share, possible_probabilities
 from tryst.carole.assessment.measures import CONFIDENCE, Measure
+from tryst.carole.assessment.population_totals import Counted, Laws, formula_total, number
 from tryst.carole.assessment.true_links import Halves, Rows, TrueLinks, true_links
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.specification.model.assessment import Fraction
 from tryst.risk.identification.file_level import Dis, dis
-from tryst.risk.identification.population_spectrum import Pitman, PitmanFit, Spectrum, fit_pitman
+from tryst.risk.identification.population_spectrum import Spectrum, fit_pitman
 
 _Z = float(ndtri((1.0 + CONFIDENCE) / 2.0))
 
@@ -34,8 +36,8 @@ class Supposed:
     ----------
     links
         Which links are true.
-    fit
-        Pitman's formula of the true ones.
+    laws
+        Of how many people share the combinations of the true ones.
     others
         The same with as few, and as many, of the false links having halves that go together as its 95 % interval has.
     populations
@@ -43,8 +45,8 @@ class Supposed:
     """
 
     links: TrueLinks
-    fit: PitmanFit
-    others: tuple[tuple[TrueLinks, PitmanFit], ...]
+    laws: Laws
+    others: tuple[tuple[TrueLinks, Laws], ...]
     populations: tuple[float, ...]
 
     @classmethod
@@ -54,8 +56,8 @@ class Supposed:
         reach = _Z * best.spread
         ends = {max(0.0, best.alike - reach), min(1.0, best.alike + reach)} if reach else set()
         others = [true_links(halves, alike) for alike in sorted(ends)]
-        pairs = tuple((other, fit_pitman(other.spectrum)) for other in others)
-        return cls(best, fit_pitman(best.spectrum), pairs, populations)
+        pairs = tuple((other, Laws.of(halves.combinations, other)) for other in others)
+        return cls(best, Laws.of(halves.combinations, best), pairs, populations)
 
     @property
     def probabilities(self) -> list[NDArray[np.float64]]:
@@ -64,8 +66,8 @@ class Supposed:
 
     @property
     def without_uniques(self) -> Supposed:
-        """The links that share their combination with others; the formula stays."""
-        others = tuple((other.without_uniques, fit) for other, fit in self.others)
+        """The links that share their combination with others; the laws stay."""
+        others = tuple((other.without_uniques, laws) for other, laws in self.others)
         return replace(self, links=self.links.without_uniques, others=others)
 
 
@@ -142,61 +144,41 @@ def unique_links(cases: Sequence[Supposed]) -> Measure:
     return expected_share([p * (case.links.frequency == 1) for case in cases for p in case.probabilities], method)
 
 
-Total = Callable[[Spectrum, Pitman, float, int], float]
-
-
-def alone(spectrum: Spectrum, formula: Pitman, population: float, n_records: int) -> float:
-    """Expected share of the records whose person is true and alone in the population."""
-    uniques = float(spectrum.number[spectrum.frequency == 1].sum())
-    return uniques * formula.alone(population) / n_records
-
-
-def matched(spectrum: Spectrum, formula: Pitman, population: float, n_records: int) -> float:
-    """Expected share of the records that are matched to their person: the mean of 1/F, and 0 behind a false link."""
-    found = formula.reciprocal(spectrum.frequency, population)
-    return float((spectrum.number * spectrum.frequency) @ found) / n_records
-
-
-def with_interval(total: Total, cases: Sequence[Supposed], method: str) -> Measure:
-    """A share with its interval.
+def with_interval(counted: Counted, cases: Sequence[Supposed], method: str) -> Measure:
+    """A share of the links with its interval.
 
     Parameters
     ----------
-    total
-        `alone` or `matched`.
+    counted
+        Which links.
     cases
         Everything that is possible, the most likely first.
     method
         In words.
+
+    Notes
+    -----
+    Distances are taken between logarithms, those of different causes put together by their squares.
     """
     n = len(cases[0].links.frequency)
     if not n:
         return Measure(0.0, method, 0.0, 0.0)
     values, lows, highs = [], [], []
     for case in cases:
-        spectrum = case.links.spectrum
-        others = [(other.spectrum, fit.best) for other, fit in case.others]
+        seen = case.links.spectrum.records
         for N in case.populations:
-            value, down, up = _parameters_spread(total, spectrum, case.fit, N, n)
-            by_links = [total(other, formula, N, n) - value for other, formula in others]
+            found = case.laws.total(counted, case.links, N)
+            value = min(1.0, found.number / n)
+            own = case.laws.weighed(counted, case.links, N, found.by_formula)
+            by_links = [laws.weighed(counted, links, N, found.by_formula) - own for links, laws in case.others]
             # The people of this sample are not the average ones, unless everybody is in it.
-            chance = max(0.0, value * (1.0 - value) / n * (1.0 - spectrum.records / max(N, spectrum.records)))
+            chance = (1.0 - value) / max(found.number, 1.0) * max(0.0, 1.0 - seen / max(N, seen))
             values.append(value)
-            lows.append(value - np.hypot(_Z * np.sqrt(down + chance), min(0.0, *by_links, 0.0)))
-            highs.append(value + np.hypot(_Z * np.sqrt(up + chance), max(0.0, *by_links, 0.0)))
-    return Measure(values[0], method, max(0.0, float(min(lows))), min(1.0, float(max(highs))))
-
-
-def _parameters_spread(
-    total: Total, spectrum: Spectrum, fit: PitmanFit, population: float, n: int
-) -> tuple[float, float, float]:
-    """The value, and its variance downwards and upwards by the formula's parameters."""
-    value = total(spectrum, fit.best, population, n)
-    down = up = 0.0
-    for ends in fit.near:
-        moved = [total(spectrum, end, population, n) - value for end in ends]
-        down, up = down + min(0.0, *moved) ** 2, up + max(0.0, *moved) ** 2
-    return value, down * fit.dispersion, up * fit.dispersion
+            down = np.hypot(_Z * np.hypot(found.below, np.sqrt(chance)), min(0.0, *by_links, 0.0))
+            up = np.hypot(_Z * np.hypot(found.above, np.sqrt(chance)), max(0.0, *by_links, 0.0))
+            lows.append(number(found.value - down) / n)
+            highs.append(number(found.value + up) / n)
+    return Measure(values[0], method, min(values[0], *lows), min(1.0, max(values[0], *highs)))
 
 
 def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fraction: Fraction) -> Measure:
@@ -212,10 +194,8 @@ def own_matches(counts: NDArray[np.int64], frequency: NDArray[np.int64], fractio
         Share of the population that is in the file.
     """
     fit, requested = fit_pitman(Spectrum.of(counts)), Spectrum.of_records(frequency)
-    values, lows, highs = [], [], []
-    for share in fraction.possible:
-        value, down, up = _parameters_spread(matched, requested, fit, float(counts.sum()) / share, len(frequency))
-        values.append(value)
-        lows.append(value - _Z * np.sqrt(down))
-        highs.append(value + _Z * np.sqrt(up))
-    return Measure(values[0], "Pitman's formula", max(0.0, float(min(lows))), min(1.0, float(max(highs))))
+    n = len(frequency)
+    found = [formula_total(fit, "matched", requested, float(counts.sum()) / share) for share in fraction.possible]
+    lows = [number(one.value - _Z * one.below) / n for one in found]
+    highs = [number(one.value + _Z * one.above) / n for one in found]
+    return Measure(min(1.0, found[0].number / n), "Pitman's formula", min(lows), min(1.0, max(highs)))

@@ -15,14 +15,13 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.expected_matches import (
     Believed,
     Supposed,
-    alone,
-    matched,
     own_matches,
     unique_links,
     unique_matches,
     with_interval,
 )
 from tryst.carole.assessment.keys import key_file
+from tryst.carole.assessment.largest_risk import largest_risk
 from tryst.carole.assessment.measures import Measure
 from tryst.carole.engine.resources import Resources
 from tryst.common.documents.linkage_document import LinkageDocument
@@ -68,21 +67,25 @@ class KeyedRecords:
 
     @cached_property
     def chance(self) -> NDArray[np.float64]:
-        """Probability that each record is matched to its person."""
-        return self.cells.correct[self.cells.of_record] * self.trust
+        """Probability that each record is matched to its person: by the calibrated law, or the model without one."""
+        case = self.cases[0]
+        calibrated = case.laws.of_links(case.links, case.populations[0])
+        return self.cells.correct[self.cells.of_record] * self.trust if calibrated is None else calibrated
 
     @property
     def how(self) -> str:
         """The method of the model's estimates for each record."""
-        return f"{self.model}; sampling fraction {self.fraction:g}; times the probability that each link is true"
+        law = self.model if self.cases[0].laws.calibrated is None else "calibrated risk of the true links"
+        return f"{law}; sampling fraction {self.fraction:g}; times the probability that each link is true"
 
     @property
     def how_total(self) -> str:
         """The method of the totals."""
-        return (
-            "Pitman's formula from how many true links share each combination;"
-            f" {self.cases[0].links.probability.sum():.5g} true links expected, sampling fraction {self.fraction:g}"
-        )
+        laws = "Pitman's formula from how many true links share each combination"
+        if self.cases[0].laws.calibrated is not None:
+            laws = f"average of the calibrated risk of the true links and {laws}, as far as they agree"
+        true = float(self.cases[0].links.probability.sum())
+        return f"{laws}; {true:.5g} true links expected, sampling fraction {self.fraction:g}"
 
     @property
     def without_uniques(self) -> KeyedRecords:
@@ -102,12 +105,18 @@ def _unique_matches(records: KeyedRecords) -> Measure:
     return replace(measure, method=how)
 
 
+def _largest(records: KeyedRecords) -> Measure:
+    laws = "by the model of the keys and by Pitman's formula"
+    how = f"{records.how}; interval of the greatest 1/F behind a true link, {laws}"
+    return replace(largest_risk(records.cells, records.chance, records.cases, records.fraction), method=how)
+
+
 KEY_MEASURES: dict[str, Callable[[KeyedRecords], Measure]] = {
     "sample_uniques": lambda records: unique_links(records.cases),
     "correct_unique_matches": _unique_matches,
-    "population_uniques": lambda records: with_interval(alone, records.cases, records.how_total),
-    "correct_matches": lambda records: with_interval(matched, records.cases, records.how_total),
-    "largest_record_risk": lambda records: Measure(float(records.chance.max(initial=0.0)), records.how),
+    "population_uniques": lambda records: with_interval("alone", records.cases, records.how_total),
+    "correct_matches": lambda records: with_interval("matched", records.cases, records.how_total),
+    "largest_record_risk": _largest,
 }
 """The measures that follow from the key values, and are known after a recoding of them without a new fit."""
 
@@ -160,7 +169,7 @@ def identification(
     share = fractions.of("combined")
     file = key_file(combined.codes[:, combined.columns(names)], names, share.value)
     if file is None:
-        nothing = Measure(0.0, "there is no linked record")
+        nothing = Measure(0.0, "there is no linked record", 0.0, 0.0)
         measures = dict.fromkeys((*KEY_MEASURES, "gain_over_own_file"), nothing)
         return Identification(measures, {"keys": names, "method": None}, None, None, ())
     model = cell_risk(file)

@@ -43,7 +43,7 @@ def invented_records(
     if smaller["records"]:
         unlinked = 1 - smaller["linked"] / smaller["records"]
         how = f"{smaller['linked']} of {smaller['records']} records of the smaller file are linked"
-        measures["unlinked"] = Measure(unlinked, how)
+        measures["unlinked"] = Measure(unlinked, how, no_interval="counted: the links as they were decided are meant")
     document: dict[str, Any] = {str(side): dict(each) for side, each in figures.items()}
     warnings: tuple[ResultWarning, ...] = ()
     if copies is not None:
@@ -55,20 +55,22 @@ def invented_records(
             }
         if all(found.distinguishing for found in copies):
             worst = max(zip(Side, copies, strict=True), key=lambda pair: pair[1].share)
-            measures["near_copies"] = Measure(worst[1].share, _method(*worst))
+            measures["near_copies"] = _near_copies(*worst)
         else:
             warnings = (result_warning("near_copies_unseen"),)
     return InventedRecords(measures, document, warnings)
 
 
-def _method(side: Side, found: NearCopies) -> str:
+def _near_copies(side: Side, found: NearCopies) -> Measure:
     how = f"the larger share is {side.title()}'s: records with {PARTNERS} near-copies or more, under one blocking rule"
-    if found.standard_error:
-        how += (
-            f"; {found.compared} of them compared, drawn at random, with a standard error of"
-            f" {found.standard_error / found.records:.2g}"
-        )
-    return how
+    if not found.standard_error:
+        return Measure(found.share, how, no_interval="counted: all rows of every block were compared")
+    how += (
+        f"; {found.compared} of them compared, drawn at random, with a standard error of"
+        f" {found.standard_error / found.records:.2g}"
+    )
+    # The upper end of an interval would hold every honest file with blocks so large that few of their rows are drawn.
+    return Measure(found.share, how, no_interval="estimated from a sample, and judged as estimated")
 
 
 def near_copies_warnings(copies: tuple[NearCopies, NearCopies]) -> tuple[ResultWarning, ...]:

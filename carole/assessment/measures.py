@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
+from tryst.common.errors import ErrorCode, TrystError
 
 CONFIDENCE = 0.95
 """Confidence of every interval."""
@@ -23,28 +24,49 @@ class Measure:
         How it was computed, with its parameters.
     lower, upper
         Interval of confidence `CONFIDENCE`, where there is one.
+    no_interval
+        Where there is none: why the value needs none.
+    limits_value
+        Whether a limit is on the value itself, whatever its interval.
     """
 
     value: float
     method: str
     lower: float | None = None
     upper: float | None = None
+    no_interval: str = ""
+    limits_value: bool = False
 
     @property
     def judged(self) -> float:
-        """The value compared with the limit: the upper end of the interval, or the value."""
-        return self.value if self.upper is None else self.upper
+        """What is compared with the limit: the upper end of the interval, or the value."""
+        return self.value if self.upper is None or self.limits_value else self.upper
 
 
 def entry(name: str, measure: Measure, limit: float | None, earlier: float | None) -> dict[str, Any]:
-    """The measure in the document, assessed together with the largest of the earlier releases."""
+    """The measure in the document, assessed together with the largest of the earlier releases.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if the measure has neither an interval nor a reason why it needs none.
+    """
     judged = measure.judged if earlier is None else max(measure.judged, earlier)
     facts = MEASURES[name]
+    if measure.upper is None and not measure.no_interval:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "expected the interval of the value, or why it needs none",
+            where=f"measure {name}",
+            got="neither",
+            remedy="give lower and upper, or no_interval",
+        )
     return {
         "value": measure.value,
         "lower": measure.lower,
         "upper": measure.upper,
         "interval": None if measure.upper is None else CONFIDENCE,
+        "no_interval": None if measure.upper is not None else measure.no_interval,
         "judged": judged,
         "earlier": earlier,
         "limit": limit,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tryst.carole.assessment.combined import Combined
+from tryst.carole.assessment.inferred_values import expected_share, possible_probabilities
 from tryst.carole.assessment.measures import Measure
+from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.parties import Side
 from tryst.common.specification.model.content import ReleaseSpec
 from tryst.risk.models.counts import distinct_rows
@@ -26,7 +29,9 @@ class Membership:
     document: dict[str, Any]
 
 
-def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Membership:
+def membership(
+    combined: Combined, release: ReleaseSpec, doubt: float, linkage: LinkageDocument | None = None
+) -> Membership:
     """What each custodian learns about which of its people are in the other's file.
 
     Parameters
@@ -35,30 +40,76 @@ def membership(combined: Combined, release: ReleaseSpec, doubt: float) -> Member
         Who receives what: without links nothing is disclosed.
     doubt
         Probability of error below which a membership counts as disclosed.
+    linkage
+        The run's decision, with the estimates of its quality.
+
+    Notes
+    -----
+    A record is shown to be of a member by what is released, exactly; whether it is one hangs on its links. The measure
+    is the expected share that is shown rightly, with the interval of what is not known of the links.
     """
-    found = {str(side): _of(combined, side, str(getattr(release, str(side))), doubt) for side in Side}
-    worst = max(found, key=lambda side: found[side]["learnt"])
-    how = f"link probability at least {1 - doubt:g}, as released; the larger share is {worst.capitalize()}'s"
-    if combined.left_out and getattr(release, worst) in _PROBABILITIES:
+    possible = possible_probabilities(combined, linkage)
+    parts = {side: _shown(combined, side, str(getattr(release, str(side))), doubt, possible) for side in Side}
+    worst = max(Side, key=lambda side: parts[side].judged)
+    how = (
+        f"link probability at least {1 - doubt:g}, as released; expected number of members among these; the larger"
+        f" share is {worst.title()}'s"
+    )
+    if combined.left_out and getattr(release, str(worst)) in _PROBABILITIES:
         how += "; an upper bound, since pairs whose codes are not known may be of any of its records"
-    return Membership({"members_disclosed": Measure(found[worst]["learnt"], how)}, found)
+    found = {
+        str(side): _of(combined, side, str(getattr(release, str(side))), measure) for side, measure in parts.items()
+    }
+    return Membership({"members_disclosed": replace(parts[worst], method=how)}, found)
 
 
-def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, Any]:
+def _shown(
+    combined: Combined, side: Side, grant: str, doubt: float, possible: Sequence[NDArray[np.float64]]
+) -> Measure:
+    """Expected share of a custodian's records that the release shows, rightly, to be in the other's file.
+
+    Parameters
+    ----------
+    possible
+        Probabilities of the links that are possible, those that are released first.
+    """
+    alice = side is Side.ALICE
+    rows, n = (combined.row_a, len(combined.alice)) if alice else (combined.row_b, len(combined.bob))
+    if not n or grant not in ("links", *_PROBABILITIES):
+        return Measure(0.0, "", 0.0, 0.0)
+    pair_rows = combined.pair_a if alice else combined.pair_b
+    released = np.zeros(n)
+    if grant in _PROBABILITIES:
+        released += np.bincount(pair_rows, combined.pair_probability, n)
+    else:
+        np.maximum.at(released, rows, combined.probability)
+    released = np.minimum(released, 1.0)
+    known = released >= 1.0 - doubt
+    right = []
+    for probability in possible:
+        # Links whose probabilities claim too much are moved to what is estimated; other pairs stay.
+        if grant in _PROBABILITIES:
+            moved = np.bincount(rows, probability - combined.probability, n)
+            member = np.clip(released + moved, 0.0, 1.0)
+        else:
+            member = np.zeros(n)
+            np.maximum.at(member, rows, probability)
+        right.append(np.where(known, member, 0.0))
+    found = expected_share(right, "")
+    if grant in _PROBABILITIES and combined.left_out:
+        # Pairs of unknown records: the largest number of these that their probabilities could raise above the limit.
+        lacking = np.sort(1.0 - doubt - released[~known])
+        more = float(np.searchsorted(np.cumsum(lacking), combined.left_out, side="right")) / n
+        assert found.upper is not None  # noqa: S101 - an expected share has an interval
+        found = replace(found, value=min(1.0, found.value + more), upper=min(1.0, found.upper + more))
+    return found
+
+
+def _of(combined: Combined, side: Side, grant: str, shown: Measure) -> dict[str, Any]:
     alice = side is Side.ALICE
     rows, codes = (combined.row_a, combined.alice) if alice else (combined.row_b, combined.bob)
     pair_rows = combined.pair_a if alice else combined.pair_b
     n = len(codes)
-    likely = np.zeros(n)
-    if grant in _PROBABILITIES:
-        likely += np.bincount(pair_rows, combined.pair_probability, n)
-    elif grant == "links":
-        np.maximum.at(likely, rows, combined.probability)
-    learnt = int((np.minimum(likely, 1.0) >= 1.0 - doubt).sum())
-    if grant in _PROBABILITIES:
-        # Pairs of unknown records: the most of these that their probabilities could raise above the limit.
-        lacking = np.sort(1.0 - doubt - likely[likely < 1.0 - doubt])
-        learnt += int(np.searchsorted(np.cumsum(lacking), combined.left_out, side="right"))
     own = [q for q, variable in enumerate(combined.variables) if variable.held_by(side)]
     alone = 0
     if own and n:
@@ -70,6 +121,8 @@ def _of(combined: Combined, side: Side, grant: str, doubt: float) -> dict[str, A
         "records": n,
         "linked": len(np.unique(rows)),
         "expected_members": float(np.minimum(np.bincount(pair_rows, combined.pair_probability, n), 1.0).sum()),
-        "learnt": learnt / n if n else 0.0,
+        "learnt": shown.value,
+        "lower": shown.lower,
+        "upper": shown.upper,
         "found_by_own_variables": alone / len(rows) if len(rows) else 0.0,
     }

@@ -284,7 +284,7 @@ def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> li
 
 def _without_links(members: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Keep the links from a custodian, which then learns nothing of the other's file."""
-    reported = {side: float(found["learnt"]) for side, found in members.items()}
+    reported = {side: float(found["upper"]) for side, found in members.items()}
     found = []
     for side in (side for side, share in reported.items() if share > 0):
         rest = max((share for other, share in reported.items() if other != side), default=0.0)
@@ -317,5 +317,5 @@ def _rounded(combined: Combined, spec: AssessmentSpec, earlier: Sequence[Publish
         if changed == tables:
             continue
         after = recovery(combined, changed, spec.known_people)
-        found.append(_option(f"round the tables to multiples of {base}", {"subtraction": after.probability}))
+        found.append(_option(f"round the tables to multiples of {base}", {"subtraction": after.draws[1]}))
     return found

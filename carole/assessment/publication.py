@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from tryst.carole.assessment.measures import Measure
 from tryst.common.documents.result_warning import ResultWarning, result_warning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification.model.assessment import PublishedTable
-from tryst.risk.attribution.cell_bounds import bounds
-from tryst.risk.attribution.laws import INFINITE
+from tryst.risk.attribution.cell_bounds import Bounds, bounds
+from tryst.risk.attribution.laws import INFINITE, UNPUBLISHED
 from tryst.risk.attribution.protections.rounding import ConventionalRounding, RandomRounding
 from tryst.risk.attribution.release import Published, Release, publish
 from tryst.risk.attribution.sap import sap
@@ -32,6 +32,12 @@ BASE_CELLS = 2_000_000
 
 _TIGHT_CELLS = 150  # up to which bounds are made tight by integer programming
 _TIGHT_RECODED = 200_000  # cells of all its recodings, up to which the same
+_EXACT = (
+    "computed from the tables as they are published, over all choices of the known people: false and missed links are"
+    " in the tables, and change nothing of what is recovered"
+)
+_UNPROVEN = "not proven tight, so that other means may recover more"
+
 _SHUTTLE_CELLS = 2_000_000  # of recodings to single levels and sums, up to which the shuttle algorithm is run
 
 
@@ -90,16 +96,21 @@ def publication(
             }
         )
     whole = recovery(combined, [table for table, _ in listed], known)
-    value, how = whole.probability, whole.method
+    how, proven = whole.method, whole.proven
     if whole.method == "":
-        value = max(single.probability for single in singles)
-        how = "the worst single table"
+        how, proven = "the worst single table", False
         warnings.append(result_warning("tables_attacked_separately"))
-    value = max(value, *(single.probability for single in singles))
+    value, lower, upper = (
+        max(ends) for ends in zip(*((one.probability, *one.draws) for one in (whole, *singles)), strict=True)
+    )
+    text = f"{len(listed)} tables, {known} known people, links as decided; bounds: {how}"
+    if not proven:
+        text += f" ({_UNPROVEN})"
     if any(table.protection == "random" for table, _ in listed):
         warnings.append(result_warning("rounding_drawn_again"))
-    text = f"{len(listed)} tables, {known} known people, links as decided; bounds: {how}"
-    return Publication({"subtraction": Measure(value, text)}, documents, tuple(warnings))
+        return Publication({"subtraction": Measure(value, text, lower, upper)}, documents, tuple(warnings))
+    measure = Measure(value, text, no_interval=_EXACT if proven else f"{_EXACT}; but {_UNPROVEN}")
+    return Publication({"subtraction": measure}, documents, tuple(warnings))
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,10 @@ class Recovery:
         Cells of the base table, the empty ones, and those of one or two people.
     method
         Of the bounds; empty where there are too many cells.
+    proven
+        Whether no attack recovers more: all bounds are tight.
+    draws
+        The probability whatever the random rounding draws: at least, and at most; twice the same without it.
     """
 
     probability: float
@@ -121,24 +136,52 @@ class Recovery:
     empty: int
     small: int
     method: str
+    proven: bool
+    draws: tuple[float, float]
 
 
-def recovery(combined: Combined, tables: Sequence[PublishedTable], known: int) -> Recovery:
-    """Attack tables together."""
+def recovery(
+    combined: Combined, tables: Sequence[PublishedTable], known: int, rng: np.random.Generator | None = None
+) -> Recovery:
+    """Attack tables together.
+
+    Parameters
+    ----------
+    rng
+        Of random rounding; None: seeded by the counts.
+    """
     names = list(dict.fromkeys(name for table in tables for name in table.variables))
     truth = base_table(combined, names)
     if truth is None:
-        return Recovery(0.0, 0, 0, 0, "")
+        return Recovery(0.0, 0, 0, 0, "", False, (0.0, 0.0))
     counts = truth.counts
     sizes = (int(counts.size), int((counts == 0).sum()), int(((counts > 0) & (counts <= 2)).sum()))
     if not combined.n_records:
-        return Recovery(0.0, *sizes, "no record is counted")
+        return Recovery(0.0, *sizes, "no record is counted", True, (0.0, 0.0))
     seed = hashlib.sha256(np.ascontiguousarray(counts).tobytes()).digest()
-    generator = np.random.default_rng(int.from_bytes(seed[:8], "big"))
-    published = tuple(_published(truth, table, str(i + 1), generator) for i, table in enumerate(tables))
-    upper, method = _upper(truth, published)
-    curve = sap(counts, np.minimum(upper, INFINITE), known)
-    return Recovery(float(curve[-1]), *sizes, method)
+    generator = np.random.default_rng(int.from_bytes(seed[:8], "big")) if rng is None else rng
+    plain = [publish(str(i + 1), truth.over(table.variables)) for i, table in enumerate(tables)]
+    shown = tuple(_protected(one, table, generator) for one, table in zip(plain, tables, strict=True))
+    found = _upper(truth, shown)
+    value = _recovered(counts, found, known)
+    draws = value, value
+    if any(table.protection == "random" for table in tables):
+        fewest, greatest = (
+            tuple(
+                _any_draw(one, table, tightest=tightest) if table.protection == "random" else drawn
+                for one, table, drawn in zip(plain, tables, shown, strict=True)
+            )
+            for tightest in (False, True)
+        )
+        draws = (
+            min(value, _recovered(counts, _upper(truth, fewest), known)),
+            max(value, _recovered(counts, _upper(truth, greatest), known)),
+        )
+    return Recovery(value, *sizes, found.method, found.proven, draws)
+
+
+def _recovered(counts: NDArray[np.int64], found: _Upper, known: int) -> float:
+    return float(sap(counts, np.minimum(found.upper, INFINITE), known)[-1])
 
 
 def base_table(combined: Combined, names: Sequence[str]) -> Table | None:
@@ -157,38 +200,58 @@ def base_table(combined: Combined, names: Sequence[str]) -> Table | None:
     return Table.of_records(variables, np.where(codes < 0, last, codes).astype(np.int64))
 
 
-def _published(truth: Table, table: PublishedTable, name: str, generator: np.random.Generator) -> Published:
-    plain = publish(name, truth.over(table.variables))
+def _protected(plain: Published, table: PublishedTable, generator: np.random.Generator) -> Published:
     if table.protection == "none" or table.base is None:
         return plain
     rounding = ConventionalRounding(table.base) if table.protection == "conventional" else RandomRounding(table.base)
     return rounding.protect(plain, generator).table
 
 
-def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int64], str]:
-    """Upper bounds of the base table's cells, and how they were computed: the same for the same tables."""
+def _any_draw(plain: Published, table: PublishedTable, *, tightest: bool) -> Published:
+    """A randomly rounded table that shows of each count what every draw shows; `tightest`: what any draw might.
+
+    A count between two multiples is published as either, each of which leaves a range: their union, or what they have
+    in common. No draw of the whole table shows less than the one or more than the other.
+    """
+    base = table.base or 1
+    below = plain.counts // base * base
+    above = below + base * (below < plain.counts)
+    first, last = (above, below) if tightest else (below, above)
+    ranges = np.maximum(first - base + 1, 0), last + base - 1
+    return replace(plain, counts=np.full_like(plain.counts, UNPUBLISHED), intervals=ranges)
+
+
+@dataclass(frozen=True)
+class _Upper:
+    """Upper bounds of the base table's cells, how they were computed, and whether no smaller ones are valid."""
+
+    upper: NDArray[np.int64]
+    method: str
+    proven: bool
+
+
+def _upper(truth: Table, published: Sequence[Published]) -> _Upper:
+    """Upper bounds of the base table's cells: the same for the same tables."""
     names = set(truth.names)
     for table in published:
         if set(table.names) == names and table.exact:
-            return truth.counts, "published cell by cell"
+            return _Upper(truth.counts, "published cell by cell", True)
     if len(published) == 1:
         (table,) = published
         axes = [table.names.index(name) for name in truth.names]
-        return np.transpose(table.box[1], axes), "what the rounding leaves of each count"
+        return _Upper(np.transpose(table.box[1], axes), "what the rounding leaves of each count", True)
     release = Release(truth.variables, tuple(published), truth)
     if release.cells <= _TIGHT_CELLS and math.prod(2**n - 1 for n in release.shape) <= _TIGHT_RECODED:
-        found = bounds(release)
-        return found.upper, found.method
+        return _of_bounds(truth, bounds(release))
     try:
         found = bounds(release, "closed")
     except TrystError as error:
         if error.code is not ErrorCode.PARAMETER:
             raise
     else:
-        return found.upper, found.method
+        return _of_bounds(truth, found)
     if math.prod(2 * n - 1 for n in release.shape) <= _SHUTTLE_CELLS:
-        found = bounds(release, "shuttle", kind="chain")
-        return found.upper, found.method
+        return _of_bounds(truth, bounds(release, "shuttle", kind="chain"))
     # The smallest of the counts above a cell: valid, but seldom tight.
     upper = np.full(release.shape, INFINITE, dtype=np.int64)
     for table in published:
@@ -196,4 +259,9 @@ def _upper(truth: Table, published: Sequence[Published]) -> tuple[NDArray[np.int
         box = np.transpose(table.box[1], [table.names.index(name) for name in order])
         shape = [v.size if v.name in order else 1 for v in truth.variables]
         upper = np.minimum(upper, box.reshape(shape))
-    return upper, "the smallest count above each cell"
+    return _Upper(upper, "the smallest count above each cell", bool((upper == truth.counts).all()))
+
+
+def _of_bounds(truth: Table, found: Bounds) -> _Upper:
+    # A bound that is the true count is attained.
+    return _Upper(found.upper, found.method, bool((found.upper_tight | (found.upper == truth.counts)).all()))

@@ -15,11 +15,12 @@ halves put together at random. :math:`P_t` is what is left of the links after th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tryst.carole.assessment.calibrated_links import Combinations
 from tryst.carole.assessment.combined import Combined
 from tryst.risk.identification.population_spectrum import Spectrum
 from tryst.risk.models.counts import distinct_rows
@@ -52,6 +53,8 @@ class Halves:
         Pairs that came near to a link.
     probability : ndarray of float64, shape (n_links,)
     other_probability : ndarray of float64, shape (n_others,)
+    combinations
+        Of the links.
     """
 
     links: Rows = field(repr=False)
@@ -60,6 +63,7 @@ class Halves:
     others: Rows = field(repr=False)
     probability: NDArray[np.float64] = field(repr=False)
     other_probability: NDArray[np.float64] = field(repr=False)
+    combinations: Combinations = field(repr=False)
 
     @classmethod
     def of(cls, combined: Combined) -> Halves:
@@ -75,23 +79,25 @@ class Halves:
             first = second = np.zeros(0, dtype=np.int64)
         linked = np.unique(combined.row_a * len(combined.bob) + combined.row_b)
         near = ~np.isin(combined.pair_a * len(combined.bob) + combined.pair_b, linked)
+        links = combined.codes[:, keys]
         return cls(
-            combined.codes[:, keys],
+            links,
             combined.side_by_side(combined.row_a[first], combined.row_b[second])[:, keys],
             first.astype(np.int64),
             combined.pair_codes[near][:, keys],
             w,
             combined.pair_probability[near],
+            Combinations.of(links),
         )
 
     def recoded(self, recoding: Callable[[Rows], Rows]) -> Halves:
         """The same with their key values changed."""
-        mixed, others = recoding(self.mixed), recoding(self.others)
-        return Halves(recoding(self.links), mixed, self.mixed_of, others, self.probability, self.other_probability)
+        links, mixed, others = recoding(self.links), recoding(self.mixed), recoding(self.others)
+        return replace(self, links=links, mixed=mixed, others=others, combinations=Combinations.of(links))
 
     def believed(self, probability: NDArray[np.float64]) -> Halves:
         """The same with other probabilities of the links."""
-        return Halves(self.links, self.mixed, self.mixed_of, self.others, probability, self.other_probability)
+        return replace(self, probability=probability)
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,8 @@ class TrueLinks:
         Links with its combination.
     probability : ndarray of float64, shape (n_links,)
         That it is true, given its link probability and how often its combination occurs.
+    of_link : ndarray of int64, shape (n_links,)
+        Its combination (`Halves.combinations`).
     alike
         Share of the false links whose halves go together as those of true links, rho.
     spread
@@ -112,6 +120,7 @@ class TrueLinks:
 
     frequency: NDArray[np.int64] = field(repr=False)
     probability: NDArray[np.float64] = field(repr=False)
+    of_link: NDArray[np.int64] = field(repr=False)
     alike: float
     spread: float
 
@@ -119,7 +128,7 @@ class TrueLinks:
     def without_uniques(self) -> TrueLinks:
         """The links that share their combination with others."""
         kept = self.frequency > 1
-        return TrueLinks(self.frequency[kept], self.probability[kept], self.alike, self.spread)
+        return TrueLinks(self.frequency[kept], self.probability[kept], self.of_link[kept], self.alike, self.spread)
 
     @property
     def spectrum(self) -> Spectrum:
@@ -153,10 +162,10 @@ def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
     Without doubtful links, or where all are as doubtful, nothing tells the share, and half is supposed, with a spread
     that goes into the intervals. O((links + draws + pairs) * keys).
     """
-    n, w = len(halves.links), halves.probability
+    n, w, of_cell = len(halves.links), halves.probability, halves.combinations.of_link
     frequency, mixed, others = _frequencies(halves)
     if not len(mixed) or not (1.0 - w).sum() > 0:
-        return TrueLinks(frequency, w.copy(), 0.5, 0.0)
+        return TrueLinks(frequency, w.copy(), of_cell, 0.5, 0.0)
     of_link, of_mixed, of_other = (np.minimum(k, CLASSES) - 1 for k in (frequency, mixed, others))
     seen = np.bincount(of_link, minlength=CLASSES).astype(np.float64)
     at_random = np.bincount(of_mixed, minlength=CLASSES) / len(of_mixed)
@@ -175,7 +184,7 @@ def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
         return np.asarray(right / (right + (1.0 - w) * wrong[of_link]))
 
     if alike is not None:
-        return TrueLinks(frequency, posterior(alike), alike, 0.0)
+        return TrueLinks(frequency, posterior(alike), of_cell, alike, 0.0)
     every_class = np.concatenate([of_link, of_other])
     every_w = np.concatenate([w, halves.other_probability])
     scores = np.empty(len(_GRID))
@@ -185,7 +194,8 @@ def true_links(halves: Halves, alike: float | None = None) -> TrueLinks:
     weight = np.exp(scores - scores.max())
     weight /= weight.sum()
     mean = float(weight @ _GRID)
-    return TrueLinks(frequency, posterior(mean), mean, float(np.sqrt(weight @ (_GRID - mean) ** 2)))
+    spread = float(np.sqrt(weight @ (_GRID - mean) ** 2))
+    return TrueLinks(frequency, posterior(mean), of_cell, mean, spread)
 
 
 def _frequencies(halves: Halves) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

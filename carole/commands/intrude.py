@@ -50,8 +50,8 @@ def command(
 
 def _read(known: Path, release: Path, keys: str | None, person: str | None, training: Path | None) -> Any:
     from tryst.carole.intruder.files import AttackedFiles
-    from tryst.common.custodian.source.reading import read_table
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.records.registry import read_table
 
     people, records = read_table(known), read_table(release)
     ids = None

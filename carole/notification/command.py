@@ -25,6 +25,8 @@ def run(way: CommandWay, message: Message, stopping: threading.Event, seconds: f
         If it cannot be started, ends otherwise, or does not end in time.
     """
     try:
+        # Beside gRPC's threads, as a worker is started again: without code of its own between fork and exec, none of
+        # their locks is needed.
         process = subprocess.Popen(
             way.program,
             stdin=subprocess.PIPE,

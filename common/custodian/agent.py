@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import structlog
 
 from tryst.common.custodian.source.known_file import known_file_stamps
-from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import approve, send_decline
 from tryst.common.custodian.steps.conditions import Condition, condition_of
@@ -31,6 +30,7 @@ from tryst.common.custodian.steps.witnessing import countersign, witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
 from tryst.common.observability.tracing import begin_span, fail_span
+from tryst.common.records.registry import source_stamp
 from tryst.common.rpc.certificate_endings import MAX_ENDINGS
 from tryst.common.rpc.client import CONTROL_SECONDS
 from tryst.common.rpc.status import is_own_failure, passes, typed

@@ -65,8 +65,8 @@ def _check(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[]
         A package that only some projects need, such as a database's driver, is named if it is missing.
         """
         from tryst.common.custodian.configuration import load_custodian
-        from tryst.common.custodian.source.reading import check_driver
         from tryst.common.custodian.state.keyring import Keyring
+        from tryst.common.records.registry import check_driver
 
         configuration = load_custodian(config)
         Keyring.load(configuration, party)
@@ -347,7 +347,7 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
     @app.command()
     def leakage(
         specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-        records: Annotated[Path, typer.Option(help="Your file, CSV or Parquet.")],
+        records: Annotated[Path, typer.Option(help="Your file, of any kind in docs/custodian.md.")],
         details: Annotated[
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
@@ -370,9 +370,10 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         secret of its own, so near a limit it may decide otherwise.
         """
         from tryst.common.custodian.operator.screen import console, show_leakage
-        from tryst.common.custodian.source.csv_form import CsvOptions, form_line
-        from tryst.common.custodian.source.reading import clean_file, file_source
+        from tryst.common.custodian.source.reading import clean_file
         from tryst.common.keys.assessment_keys import AssessmentKeys
+        from tryst.common.records.csv_form import CsvOptions, form_line
+        from tryst.common.records.registry import file_source
         from tryst.common.specification import read_specification
 
         spec = read_specification(specification)

@@ -6,7 +6,6 @@ password, is read from a file of mode 0600 or from an environment variable.
 
 from __future__ import annotations
 
-import codecs
 import re
 from pathlib import Path
 from typing import Annotated, Self
@@ -27,6 +26,7 @@ from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
 from tryst.common.observability.settings import Observability
 from tryst.common.pki.list_pin import ListDigest
+from tryst.common.records.sources import Source
 from tryst.common.specification.model.defaults import Mode
 
 MAX_KNOWN_FILES = 64
@@ -51,23 +51,6 @@ def _loopback(value: str) -> str:
     return value
 
 
-def known_encoding(value: str) -> str:
-    """The name of a text encoding; ValueError for any other text."""
-    try:
-        if not codecs.lookup(value)._is_text_encoding:
-            raise LookupError
-    except LookupError:
-        raise ValueError("expected the name of a text encoding, such as utf-8, latin-1 or cp1252") from None
-    return value
-
-
-def one_character(value: str) -> str:
-    """A separator; ValueError for what cannot be one."""
-    if len(value) != 1 or value in '\r\n"':
-        raise ValueError("expected one character, such as ',' or ';' (a tab is \"\\t\" in double quotes)")
-    return value
-
-
 class CaroleAddress(Configuration):
     """Where Carole listens."""
 
@@ -75,62 +58,6 @@ class CaroleAddress(Configuration):
     """host:port."""
     server_name: str | None = None
     """The name in her certificate, if it is not the host of the address."""
-
-
-class CsvSource(Configuration):
-    """A text file with a header line."""
-
-    path: ConfiguredPath
-    encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
-    separator: Annotated[str, AfterValidator(one_character)] = ","
-
-
-class ParquetSource(Configuration):
-    """A Parquet file."""
-
-    path: ConfiguredPath
-
-
-class DatabaseSource(Configuration):
-    """The rows of a query."""
-
-    url_file: ConfiguredPath | None = None
-    """File of mode 0600 that holds the database's URL on one line."""
-    url_variable: str | None = None
-    """Environment variable that holds the database's URL."""
-    url: str | None = None
-    """The URL itself, if it holds no password."""
-    query: Annotated[str, Field(min_length=1, max_length=100_000)]
-    """What to read; nothing else is read, and nothing is written."""
-
-    @model_validator(mode="after")
-    def _one_url(self) -> Self:
-        if sum(given is not None for given in (self.url, self.url_file, self.url_variable)) != 1:
-            raise ValueError("give one of url_file, url_variable and url")
-        if self.url is not None and re.search(r"//[^/@]*:[^/@]*@", self.url):
-            raise ValueError("a URL with a password belongs in a file of mode 0600: use url_file")
-        return self
-
-
-class Source(Configuration):
-    """Where the custodian's records are: exactly one of the three."""
-
-    csv: CsvSource | None = None
-    parquet: ParquetSource | None = None
-    database: DatabaseSource | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if sum(given is not None for given in (self.csv, self.parquet, self.database)) != 1:
-            raise ValueError("give exactly one of csv, parquet and database")
-        return self
-
-    @property
-    def chosen(self) -> CsvSource | ParquetSource | DatabaseSource:
-        """The one that was given."""
-        found = self.csv or self.parquet or self.database
-        assert found is not None  # noqa: S101
-        return found
 
 
 class Peer(Configuration):

@@ -16,7 +16,6 @@ from tryst.common.custodian.configuration import CustodianConfiguration, load_cu
 from tryst.common.custodian.observation import AGENT, observe
 from tryst.common.custodian.operator.address import ADDRESS_FILE
 from tryst.common.custodian.operator.operator_service import OperatorService, start_operator
-from tryst.common.custodian.source.reading import check_driver
 from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.keyring import Keyring
 from tryst.common.custodian.steps.step_context import StepContext
@@ -28,6 +27,7 @@ from tryst.common.observability.service_manager import ServiceManager
 from tryst.common.observability.tracing import begin_tracing
 from tryst.common.parties import Party, Role
 from tryst.common.pki.list_pin import UNPINNED, ListPin
+from tryst.common.records.registry import check_driver
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.common.witnessing.log_reader import LogReader

@@ -21,8 +21,8 @@ keys: {keys}                      # certificate and keys of {title}; readable by
 state: {state}                # the service's state; encrypted where it is secret; back it up
 results: {results}            # {title}'s share of every result arrives here
 
-# Where the records are: exactly one of csv, parquet, database. Only the columns that an approved specification
-# names are read.
+# Where the records are: exactly one of csv, parquet, excel, statistical, fixed_width, fhir, omop, database
+# (docs/custodian.md). Only the columns that an approved specification names are read.
 source:
 {source}
 # origin: patient register of the county hospital, as of May   # stated with each approval, and in the audit log
@@ -57,7 +57,7 @@ poll:
 _EXAMPLES = """\
   csv:
     path: {data}{name}.csv
-    encoding: utf-8          # or latin-1, cp1252, utf-16, ...
+    encoding: utf-8          # or latin-1, cp1252, utf-16, ...; `detect` finds it, and the profile states it
     separator: ","
   # parquet:
   #   path: {data}{name}.parquet

@@ -23,6 +23,8 @@ class MeasureEntry(Part):
     upper: float | None
     interval: Share | None
     """Confidence of the interval."""
+    no_interval: str | None = None
+    """Where there is none: why the value needs none. Absent in documents of former releases."""
     judged: float
     """The value compared with the limit: the upper end, or the value; at least that of earlier releases."""
     earlier: float | None
@@ -164,7 +166,10 @@ class CustodianPart(Part):
     linked: Count
     expected_members: float
     learnt: float
-    """Share of its records that the release shows to be in the other's file."""
+    """Expected share of its records that the release shows, rightly, to be in the other's file."""
+    lower: float | None = None
+    """Ends of its interval; absent in documents of former releases."""
+    upper: float | None = None
     found_by_own_variables: float
     """Share of its linked records that its own variables single out."""
 

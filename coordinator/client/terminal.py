@@ -8,8 +8,6 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from tryst.common.custodian.configuration import Source
-from tryst.common.custodian.source.csv_form import form_line
 from tryst.common.message_words import listed
 from tryst.common.pki.certificates import load_certificate
 from tryst.common.pki.checks import utc_now
@@ -17,6 +15,8 @@ from tryst.common.pki.ending import ending
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.members import Members
 from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
+from tryst.common.records.csv_form import form_line
+from tryst.common.records.sources import Source
 from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode

@@ -66,8 +66,8 @@ def _columns(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[np.float64
     """Columns of numbers; FIELD_MISSING or PARAMETER otherwise."""
     import polars as pl
 
-    from tryst.common.custodian.source.reading import read_table
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.records.registry import read_table
 
     table = read_table(path)
     missing = [name for name in names if name not in table.columns]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="The file, CSV or Parquet.")],
+    file: Annotated[Path, typer.Argument(help="The file, of any kind in docs/custodian.md.")],
     spec: Annotated[Path, typer.Option(help="The specification, usually linkage.yaml: its fields, rules and model.")],
     out: Annotated[Path, typer.Option(help="Folder for persons.csv, the model and the report.")],
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
@@ -33,10 +33,10 @@ def command(
     """
     from tryst.carole.configuration import LimitsConfiguration
     from tryst.carole.engine import Resources
-    from tryst.common.custodian.source.csv_form import CsvOptions
-    from tryst.common.custodian.source.reading import file_source
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.parties import Side
+    from tryst.common.records.csv_form import CsvOptions
+    from tryst.common.records.registry import file_source
     from tryst.common.specification import read_specification
     from tryst.coordinator.client.run_progress import bars
     from tryst.coordinator.client.terminal import console, show_form

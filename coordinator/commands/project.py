@@ -181,11 +181,20 @@ def start(project: Project, config: Config = DEFAULT_CONFIG) -> None:
 
 @app.command()
 def watch(project: Project, config: Config = DEFAULT_CONFIG) -> None:
-    """Follow the newest run of a project until it ends."""
+    """Follow the newest run of a project until it ends.
+
+    It ends with status 3 if the result is held for a steward, and 4 if it was refused (docs/commands.md).
+    """
+    from tryst.coordinator.client.run_ending import ending_of
     from tryst.coordinator.client.run_progress import follow_run
+    from tryst.coordinator.client.terminal import console
 
     with _coordinator(config) as coordinator:
         follow_run(coordinator, project, coordinator.get(project)[0].run.run)
+        code, line = ending_of(coordinator.get(project)[0])
+    if code:
+        console.print(line, highlight=False, soft_wrap=True)
+        raise typer.Exit(code)
 
 
 @app.command()

@@ -15,8 +15,8 @@ Threads = Annotated[int, typer.Option(help="Threads Carole may use; 0: one per c
 
 def command(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
-    alice: Annotated[Path, typer.Option(help="Alice's file, CSV or Parquet.")],
-    bob: Annotated[Path, typer.Option(help="Bob's file, CSV or Parquet.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/custodian.md.")],
+    bob: Annotated[Path, typer.Option(help="Bob's file, of any such kind.")],
     out: Annotated[Path, typer.Option(help="Folder for links, model, evaluation and report.")],
     truth_alice: Annotated[
         str | None, typer.Option(help="Column of Alice's file that names the person, to judge the links by.")
@@ -40,8 +40,8 @@ def command(
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
     columns are equal. A specification that compares the truth, or blocks by it, is refused.
     """
-    from tryst.common.custodian.source.csv_form import CsvOptions
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.specification import read_specification
     from tryst.coordinator.client.terminal import show_mode
     from tryst.coordinator.rehearsal.narration import Narrator

@@ -47,7 +47,8 @@ def check(
         int, typer.Option(min=0, help="Records of each file: estimates what they cost, and refuses what is too much.")
     ] = 0,
     alice: Annotated[
-        Path | None, typer.Option(help="Alice's file, or a sample, CSV or Parquet: the estimate counts in it.")
+        Path | None,
+        typer.Option(help="Alice's file, or a sample, of any such kind: the estimate counts in it."),
     ] = None,
     bob: Annotated[Path | None, typer.Option(help="Bob's file, or a sample.")] = None,
     memory: MemoryOption = MEMORY,
@@ -131,8 +132,8 @@ def _lacking(spec: Specification, members: Members) -> list[str]:
 
 @app.command()
 def draft(
-    alice: Annotated[Path, typer.Option(help="Alice's file, CSV or Parquet.")],
-    bob: Annotated[Path, typer.Option(help="Bob's file, CSV or Parquet.")],
+    alice: Annotated[Path, typer.Option(help="Alice's file, of any kind in docs/custodian.md.")],
+    bob: Annotated[Path, typer.Option(help="Bob's file, of any such kind.")],
     out: Annotated[Path, typer.Option(help="Where to write the specification.")] = Path("linkage.yaml"),
     project: Annotated[str, typer.Option(help="The project's name: lower-case letters, digits, hyphens.")] = "linkage",
     block: Annotated[
@@ -267,7 +268,7 @@ def similar(
 
     Give public counts, such as a census's: a list made from your own file would disclose what is in it.
     """
-    from tryst.common.custodian.source.reading import read_table
+    from tryst.common.records.registry import read_table
     from tryst.common.specification.text.writing import entry_lines
     from tryst.coordinator.draft.similar_value_list import similar_list
 

@@ -22,13 +22,13 @@ from tryst.carole.engine import Resources
 from tryst.carole.engine.one_file import Deduplication, deduplicate
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
-from tryst.common.custodian.configuration import Source
 from tryst.common.custodian.source.reading import read_cleaned
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
+from tryst.common.records.sources import Source
 from tryst.common.specification import Specification
 from tryst.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from tryst.common.cleaning import clean
-from tryst.common.custodian.source.csv_form import CsvOptions
-from tryst.common.custodian.source.reading import file_source, read_source
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.records.csv_form import CsvOptions
+from tryst.common.records.registry import file_source, read_source
 from tryst.common.specification import Specification
 from tryst.coordinator.client.terminal import console, show_form
 from tryst.coordinator.estimate.estimate import Estimate

@@ -18,15 +18,15 @@ from pydantic import ValidationError
 
 from tryst.carole.configuration import LimitsConfiguration
 from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.custodian.configuration import Source
-from tryst.common.custodian.source.csv_form import CsvOptions
-from tryst.common.custodian.source.reading import FOUND, file_source, read_source
 from tryst.common.documents.evaluation_document import EvaluationDocument, SchemeResult
 from tryst.common.documents.linkage_document import Counts
 from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.processors import processors
+from tryst.common.records.csv_form import CsvOptions
+from tryst.common.records.registry import FOUND, file_source, read_source
+from tryst.common.records.sources import Source
 from tryst.common.specification import (
     Specification,
     dump_specification,
@@ -106,6 +106,8 @@ def rehearse_into(
     if filecmp.cmp(alice, bob, shallow=False):
         narrator.show(SAME_RECORDS)
     persons = {side: _persons(source, spec, side, truth) for side, source in sources.items()} if truth else None
+    # The file's own digest, and not that of what is signed here, which differs in what this one person may see.
+    narrator.show(f"specification digest  {specification_digest(spec).hex()}")
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
     shown = _shown(spec)
     others: list[SchemeResult] = []

@@ -19,13 +19,13 @@ from typing import Any
 import yaml
 
 from tryst.carole.engine.resolution_exchange import Reader
-from tryst.common.custodian.configuration import Source
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.records.sources import Source
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.specification import Specification, specification_digest
@@ -200,7 +200,7 @@ class _Rehearsal:
         coordinator.create(self._text)
         coordinator.approve(project, self._digest)
         self._wait(coordinator, STATE.PROJECT_STATE_APPROVED)
-        self._narrator.show(f"All three have signed specification {self._digest.hex()[:16]}…")
+        self._narrator.show("All three have signed the specification.")
         self._narrator.step("agree")
         self._wait(coordinator, STATE.PROJECT_STATE_KEYED)
         self._narrator.show("Both hold the same seed and clean alike: their check values agree.")

@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.sources import Values
+from tryst.common.records.typed_table import is_text, read_records
 from tryst.risk.attribution.documents import release_of
 from tryst.risk.attribution.files import tables_of_csv
 from tryst.risk.attribution.release import Release
-from tryst.risk.records import Values, is_text, read_records
 
 
 def read_release(path: Path, total: str = "Total") -> Release:

@@ -112,11 +112,13 @@ def microdata(
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
+    from tryst.common.records.typed_table import chosen_values
     from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from tryst.risk.attribution.reader import read_columns
-    from tryst.risk.records import chosen_values
+    from tryst.risk.commands.shown_form import show_form
 
     names = [k.strip() for k in keys.split(",")]
+    show_form(records)
     codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels)))
     groups = classes(codes[:, :-1], codes[:, -1], len(levels[-1]))
     found = attributions(groups, threshold)

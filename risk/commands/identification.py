@@ -38,9 +38,11 @@ def identify(
     weights: Annotated[
         str | None, typer.Option(help="Column of survey weights: people each record stands for.")
     ] = None,
-    household: Annotated[str | None, typer.Option(help="Column that states who lives together.")] = None,
-    household_keys: Annotated[
-        str | None, typer.Option(help="What an intruder may know of whole households, the same for all members.")
+    unit: Annotated[
+        str | None, typer.Option(help="Column of the unit a record belongs to: a household, an enterprise.")
+    ] = None,
+    unit_keys: Annotated[
+        str | None, typer.Option(help="What an intruder may know of a whole unit, the same for all members.")
     ] = None,
     swapped: Annotated[
         str | None, typer.Option(help="Keys whose values were swapped, and how many: region=0.2,age=0.1.")
@@ -71,7 +73,9 @@ def identify(
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
+    from tryst.common.records.typed_table import chosen_values
     from tryst.risk.commands.identification_lines import result_lines
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.identification.assessment.file_assessment import assess
     from tryst.risk.identification.assessment.scenarios import check_changed, check_key_sets, compared
     from tryst.risk.identification.matching.bayesian_matching import METHODS
@@ -79,7 +83,6 @@ def identify(
     from tryst.risk.identification.misclassification.theta_reader import read_theta
     from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
     from tryst.risk.identification.survey_weights import implied_fraction
-    from tryst.risk.records import chosen_values
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -92,6 +95,7 @@ def identify(
     perturbation = Perturbation(_rates(swapped), read_theta(theta or []))
     values_as = chosen_values(values)
     key_sets = [_names(each) for each in keys]
+    show_form(records, population, original)
     people = None if weights is None else read_weights(records, weights)
     fraction_from: Literal["given", "population", "weights"] = "given"
     if fraction is None and population is not None:
@@ -102,8 +106,8 @@ def identify(
         records,
         sensitive=_names(sensitive),
         ordinal=_names(ordinal),
-        household=household,
-        household_keys=_names(household_keys),
+        unit=unit,
+        unit_keys=_names(unit_keys),
         fraction_from=fraction_from,
         values=values_as,
         numeric=_names(numeric),

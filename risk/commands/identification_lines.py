@@ -53,7 +53,7 @@ def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"{measure['name']:28s} {value}{interval}"
     yield from _privacy_models(found)
     yield from _individual(found)
-    yield from _households(found)
+    yield from _units(found)
     yield from _numeric(found)
     yield from _ranking(found)
     for warning in found["warnings"]:
@@ -87,8 +87,8 @@ def _individual(found: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _households(found: Mapping[str, Any]) -> Iterator[str]:
-    own = found.get("household_risk")
+def _units(found: Mapping[str, Any]) -> Iterator[str]:
+    own = found.get("unit_risk")
     if own is None:
         return
     for name, each in (
@@ -99,7 +99,7 @@ def _households(found: Mapping[str, Any]) -> Iterator[str]:
         if each is not None:
             alone = f"; {each['uniques']:,} unique" if "uniques" in each else ""
             yield (
-                f"{'household, ' + name:28s} {each['expected_households']:.4g} of {own['households']:,} identified,"
+                f"{'unit, ' + name:28s} {each['expected_units']:.4g} of {own['units']:,} identified,"
                 f" expected ({each['share']:.3g}){alone}; greatest {each['maximum']:.3g}"
             )
 

@@ -51,6 +51,10 @@ def magnitude(
     insiders: Annotated[
         bool, typer.Option("--insiders/--no-insiders", help="Contributors attack with what they know themselves.")
     ] = True,
+    known_within: Annotated[
+        float | None,
+        typer.Option(help="Per cent of its value within which attackers know each withheld cell beforehand."),
+    ] = None,
     published: Annotated[
         Path | None, typer.Option(help="CSV of a table suppressed elsewhere, to audit; nothing is chosen then.")
     ] = None,
@@ -65,7 +69,9 @@ def magnitude(
     Exit status 1 where an attack succeeds against the result.
     """
     from tryst.common.progress import stages_on_terminal
-    from tryst.risk.magnitude.assessment import Choice, assess, assess_published
+    from tryst.risk.commands.shown_form import show_form
+    from tryst.risk.magnitude.assessment import Choice, assess
+    from tryst.risk.magnitude.published import assess_published
     from tryst.risk.magnitude.reader import (
         read_hierarchies,
         read_published,
@@ -85,18 +91,20 @@ def magnitude(
     if rounding < 0:
         raise TrystError(ErrorCode.PARAMETER, "must be 0 or above", where="--rounding", got=f"{rounding:g}")
     if records is None:
-        found = _without_records(published, table)
+        found = _without_records(published, table, known_within)
         linked, values = read_published_alone(found, named, parents, rounding=rounding)
         result = assess_published(linked, values, signed=signed, progress=stages_on_terminal())
     else:
         if value is None:
             raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
+        show_form(records)
         read = read_records(records, named, value, unit=unit, weights=weights, parents=parents)
+        within = float("inf") if known_within is None else known_within / 100
         result = assess(
             read.tables,
             read.found,
             _rules(min_frequency, frequency_margin, p_percent, q_percent, coalition, dominance or []),
-            Choice("value" if objective == "value" else "cells", totals, exact, seconds, insiders),
+            Choice("value" if objective == "value" else "cells", totals, exact, seconds, insiders, within),
             None if published is None else read_published(published, read.tables, rounding=rounding),
             stages_on_terminal(),
         )
@@ -116,13 +124,20 @@ def magnitude(
         typer.echo(f"wrote {table}, for publication")
 
 
-def _without_records(published: Path | None, table: Path | None) -> Path:
+def _without_records(published: Path | None, table: Path | None, known_within: float | None) -> Path:
     if published is None:
         raise TrystError(
             ErrorCode.PARAMETER, "records are needed, or a published table to audit", where="RECORDS, --published"
         )
     if table is not None:
         raise TrystError(ErrorCode.PARAMETER, "a protected table is made of records", where="--table")
+    if known_within is not None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "what is known beforehand is about the true values",
+            where="--known-within",
+            remedy="give the records, with --published for a table suppressed elsewhere",
+        )
     return published
 
 
@@ -180,6 +195,8 @@ def _print_results(result: dict[str, Any]) -> None:
                 typer.echo(f"       cost {chosen['cost']:.6g}; none is below {chosen['bound']:.6g}")
             if chosen["not_withstood"]:
                 typer.echo(f"{chosen['not_withstood']:,} attacks cannot be withstood, whatever else is withheld")
+        if result["known_within"] is not None:
+            typer.echo(f"attackers know each withheld cell within {result['known_within']:.2%} of its value beforehand")
         typer.echo(f"withheld of the value of inner cells: {result['withheld_share']:.2%}")
     typer.echo(f"audit: {cells['suppressed']:,} withheld cells, {result['recovered']:,} of them known exactly")
     if "rules" in result:

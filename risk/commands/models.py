@@ -42,9 +42,11 @@ def models(
     import numpy as np
 
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.records.typed_table import chosen_values
     from tryst.risk.attribution.inference import beliefs
     from tryst.risk.attribution.microdata import encode
     from tryst.risk.attribution.reader import read_columns
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.models import (
         HyperDirichlet,
         SparseCounts,
@@ -54,7 +56,6 @@ def models(
         search,
         search_precision,
     )
-    from tryst.risk.records import chosen_values
 
     names = [name.strip() for name in variables.split(",")]
     if sensitive is not None and sensitive not in names:
@@ -65,6 +66,7 @@ def models(
             got=sensitive,
             remedy=f"name one of {', '.join(names)}",
         )
+    show_form(records)
     codes, levels = encode(read_columns(records, names, chosen_values(labels)))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
     rng = np.random.default_rng(seed)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.risk.commands.named_values import (
+    given,
+    listed,
+    model_of,
+    names,
+    pairs,
+    searched,
+    share_or_search,
+    whole_numbers,
+)
+from tryst.risk.commands.protection_lines import result_lines
 
 if TYPE_CHECKING:
     from tryst.risk.protection.policy import Policy
-
-Value = TypeVar("Value")
 
 _LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Policy", "Files"
 
@@ -27,7 +35,11 @@ def protect(
     ],
     keys: Annotated[str, typer.Option(help="Key variables, with commas between: what an intruder may know.")] = "",
     fraction: Annotated[
-        float | None, typer.Option(help="Sampling fraction; 1 if an intruder may know who is in the file.")
+        float | None,
+        typer.Option(help="Sampling fraction; 1 if an intruder may know who is in the file. Not with --population."),
+    ] = None,
+    population: Annotated[
+        Path | None, typer.Option(help="The keys of the whole population: risk is then exact, and the policy by that.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where to write the protected records.", rich_help_panel=_FILES)
@@ -97,10 +109,14 @@ def protect(
     ] = None,
     pram: Annotated[
         str | None,
-        typer.Option(help="KEY=SHARE,...: redraw values (invariant).", rich_help_panel=_METHODS),
+        typer.Option(
+            help="KEY=SHARE,...: redraw values (invariant); `search` for a share tries several.",
+            rich_help_panel=_METHODS,
+        ),
     ] = None,
     swap: Annotated[
-        str | None, typer.Option(help="KEY=SHARE,...: swap values between records.", rich_help_panel=_METHODS)
+        str | None,
+        typer.Option(help="KEY=SHARE,...: swap values between records, or KEY=search.", rich_help_panel=_METHODS),
     ] = None,
     within: Annotated[
         str | None, typer.Option(help="Columns whose values swapping records share.", rich_help_panel=_METHODS)
@@ -120,7 +136,7 @@ def protect(
     ] = None,
     missing: Annotated[
         str, typer.Option(help="What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
-    ] = "any",
+    ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
     weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     numbers: Annotated[str | None, typer.Option(help="Numeric columns to compare before and after.")] = None,
@@ -133,16 +149,17 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
+    from tryst.common.records.typed_table import read_records
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.protection.reader import read_hierarchy
-    from tryst.risk.records import read_records
 
     if verify is not None:
         _verify(records, verify)
         return
-    if out is None or not keys or fraction is None:
-        absent = [
-            name for name, given in (("--keys", keys), ("--fraction", fraction), ("--out", out)) if given in (None, "")
-        ]
+    known = fraction if population is None else 1.0
+    if out is None or not keys or known is None:
+        needed = (("--keys", keys), ("--fraction or --population", known), ("--out", out))
+        absent = [name for name, value in needed if value in (None, "")]
         raise TrystError(ErrorCode.PARAMETER, "is needed to protect a file", where=", ".join(absent))
     if report is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.protection.report import render
@@ -150,9 +167,10 @@ def protect(
     import numpy as np
 
     from tryst.common.progress import stages_on_terminal
+    from tryst.risk.protection.methods import Levels, Methods
     from tryst.risk.protection.protected_file import protect as protected
     from tryst.risk.protection.reader import write_records, written_as
-    from tryst.risk.protection.request import Levels, Methods, Request
+    from tryst.risk.protection.request import Request
 
     if missing not in ("any", "level"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
@@ -160,47 +178,53 @@ def protect(
     if out.suffix.lower() not in endings:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "the protected file has the format of the records; of Stata, SPSS and SAS files it is CSV or Parquet",
+            "the protected file has the format of the records if that is CSV or Parquet, and is one of these otherwise",
             where="--out",
             got=out.suffix or "no ending",
             remedy=f"end its name with {' or '.join(endings)}",
         )
     log = out.with_suffix(".log.json") if log is None else log
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
-    files = {name: Path(path) for name, path in _pairs(hierarchies, "--hierarchy", str).items()}
+    files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
+    redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
+    show_form(records)
+    frame = read_records(records)
+    whole = None if population is None else read_records(population, names(keys))
     request = Request(
-        tuple(_names(keys)),
-        fraction,
+        tuple(names(keys)),
+        _fraction(fraction, frame.height, None if whole is None else whole.height),
         _policy(policy, k, max_correct_matches, max_record_risk, max_suppressed),
         Levels(
             rows={name: (read_hierarchy(path), str(path)) for name, path in files.items()},
-            widths=_pairs(intervals, "--intervals", _whole_numbers),
-            quantiles=_pairs(quantiles, "--quantiles", _whole_numbers),
-            bottom=_listed(bottom, "--bottom", int),
-            top=_listed(top, "--top", int),
-            fixed=_listed(levels, "--levels", int),
+            widths=pairs(intervals, "--intervals", whole_numbers),
+            quantiles=pairs(quantiles, "--quantiles", whole_numbers),
+            bottom=listed(bottom, "--bottom", int),
+            top=listed(top, "--top", int),
+            fixed=listed(levels, "--levels", int),
             found=recoding,
         ),
         Methods(
-            pram=_listed(pram, "--pram", float),
-            swap=_listed(swap, "--swap", float),
-            within=tuple(_names(within)),
-            microaggregate=tuple(_names(microaggregate)),
+            pram=given(redrawn),
+            swap=given(swapped),
+            pram_searched=searched(redrawn),
+            swap_searched=searched(swapped),
+            within=tuple(names(within)),
+            microaggregate=tuple(names(microaggregate)),
             group=group,
-            noise=_listed(noise, "--noise", float),
-            rounding=_listed(rounding, "--round", float),
+            noise=listed(noise, "--noise", float),
+            rounding=listed(rounding, "--round", float),
         ),
         missing="any" if missing == "any" else "level",
         missing_values=tuple(v.strip() for v in missing_values.split(",")),
-        importance=_listed(importance, "--importance", float),
+        importance=listed(importance, "--importance", float),
         weights=weights,
-        numbers=tuple(_names(numbers)),
-        model=_model(model),
-        dropped=tuple(_names(dropped)),
+        numbers=tuple(names(numbers)),
+        model=model_of(model),
+        dropped=tuple(names(dropped)),
     )
     # Without a seed the generator starts from the system's secret numbers, which are kept nowhere.
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    made = protected(read_records(records), request, generator, frontier=frontier, progress=stages_on_terminal())
+    made = protected(frame, request, generator, population=whole, frontier=frontier, progress=stages_on_terminal())
     write_records(out, made.frame)
     _write_json(log, made.log)
     if json_file is not None:
@@ -209,56 +233,26 @@ def protect(
         from tryst.risk.report import write_page
 
         write_page(report, render(made.report))
-    _print_results(made.report)
+    for line in result_lines(made.report):
+        typer.echo(line)
     typer.echo(f"wrote {out}")
     typer.echo(f"wrote {log}, which may go with it")
     for path in (report, json_file):
         if path is not None:
             typer.echo(f"wrote {path}, which describes the original too: not for publication")
-    if seed is not None and (request.methods.pram or request.methods.swap or request.methods.noise):
+    if seed is not None and any(c["method"] in ("PRAM", "swapping", "correlated noise") for c in made.log["changes"]):
         typer.echo("warning: with --seed, whoever guesses the seed can undo the random changes; publish without it")
 
 
 def _verify(records: Path, log: Path) -> None:
+    from tryst.common.records.typed_table import read_records
     from tryst.risk.protection.log import verify
     from tryst.risk.protection.reader import read_log
-    from tryst.risk.records import read_records
 
     found = verify(read_records(records), read_log(log), str(records))
     if found:
         raise TrystErrors(ErrorCode.SOURCE, found, where=f"{records} is not what {log} describes")
     typer.echo(f"{records} is the file that {log} describes")
-
-
-def _print_results(report: dict[str, Any]) -> None:
-    before, after, log = report["before"], report["after"], report["log"]
-    typer.echo(f"{'':34s} {'before':>12s} {'after':>12s}")
-    for name, words in (
-        ("combinations", "combinations of key values"),
-        ("k", "fewest records that agree (k)"),
-        ("below_2", "unique records"),
-        ("below_3", "records that fewer than 3 agree with"),
-        ("correct_matches", "expected correct matches, share"),
-        ("record_risk", "largest chance of a match"),
-        ("minimal_uniques", "minimal sample uniques"),
-    ):
-        typer.echo(f"{words:36s} {before[name]:>10.4g} {after[name]:>12.4g}")
-    lost, whole = (sum(row[n] for row in report["lost"]) for n in ("bits", "of"))
-    typer.echo(
-        f"lost {lost:.3g} of {whole:.3g} bits a record; {log['reached']['suppressed']:.3%} of key values suppressed"
-    )
-    for change in log["changes"]:
-        words = ", ".join(f"{n} {v}" for n, v in change["parameter"].items() if not isinstance(v, list))
-        typer.echo(
-            f"  {change['variable']}: {change['method']}{f' ({words})' if words else ''}, {change['values']:,} values"
-        )
-    if report["as_they_are"]:
-        typer.echo(f"published as they are: {', '.join(report['as_they_are'])}")
-    if report["identifying"]:
-        typer.echo(
-            f"warning: nearly every record has a value of its own in {', '.join(report['identifying'])}; "
-            "leave identifiers out with --drop"
-        )
 
 
 def _policy(path: Path | None, *limits: float | None) -> Policy:
@@ -270,6 +264,21 @@ def _policy(path: Path | None, *limits: float | None) -> Policy:
     return replace(Policy() if path is None else read_policy(path), **given)  # type: ignore[arg-type]
 
 
+def _fraction(given: float | None, records: int, people: int | None) -> float:
+    """The sampling fraction; with a population that of its size."""
+    if people is None:
+        assert given is not None  # noqa: S101 - the command asked for one of the two
+        return given
+    if given is not None:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the population says which fraction of it the file is",
+            where="--fraction, --population",
+            remedy="give one of the two",
+        )
+    return min(1.0, records / people) if people else 1.0
+
+
 def _refuse_overwriting(records: Path, written: list[Path]) -> None:
     places = [p.resolve() for p in (records, *written)]
     if len(set(places)) < len(places):
@@ -279,48 +288,6 @@ def _refuse_overwriting(records: Path, written: list[Path]) -> None:
             where="--out, --log, --report, --json",
             remedy="give each a name of its own",
         )
-
-
-def _names(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def _model(text: str | None) -> tuple[str, tuple[str, ...]] | None:
-    if text is None:
-        return None
-    outcome, mark, terms = text.partition("~")
-    names = tuple(t.strip() for t in terms.split("+") if t.strip())
-    if not mark or not outcome.strip() or not names:
-        raise TrystError(ErrorCode.PARAMETER, "is no regression", where="--model", remedy="write 'income ~ age + sex'")
-    return outcome.strip(), names
-
-
-def _whole_numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
-
-
-def _listed(text: str | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
-    """``age=0.2,sex=0.1`` as a dictionary."""
-    return _pairs(_names(text), where, read)
-
-
-def _pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
-    """Each ``NAME=VALUE`` of a list as an entry of a dictionary."""
-    found: dict[str, Value] = {}
-    for part in given or []:
-        name, mark, value = part.partition("=")
-        try:
-            if not mark or name.strip() in found:
-                raise ValueError
-            found[name.strip()] = read(value.strip())
-        except ValueError:
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                "must be names and values, each name once",
-                where=where,
-                remedy="see --help for its form",
-            ) from None
-    return found
 
 
 def _write_json(path: Path, document: dict[str, Any]) -> None:

@@ -8,8 +8,8 @@ known. `file_level` has one number for the file, `strategies` what an intruder's
 - `loglinear`: that chance by log-linear models, and which to prefer;
 - `matching`: the intruder who models, what comes of it, and what would lower it;
 - `misclassification`: risk where key values were swapped or are wrong;
-- `privacy_models`, `individual_risk`, `household_risk`, `numeric_risk`: what officers also expect: k-anonymity and its
-  kin, risk by survey weights, of households, of perturbed numbers;
+- `privacy_models`, `individual_risk`, `unit_risk`, `numeric_risk`: what officers also expect: k-anonymity and its
+  kin, risk by survey weights, of whole units (households, enterprises), of perturbed numbers;
 - `assessment`: all of it for one file, or for several key sets, in words; `report` is its page.
 
 Numbers only, but for the readers, the report and the commands.

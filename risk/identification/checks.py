@@ -43,6 +43,7 @@ def check_population(file: KeyFile) -> None:
             "the population is smaller than the sample",
             where="population",
             got=f"{int(file.population_counts.sum())} people for {file.n_records} records",
+            remedy="give the file that the records were drawn from",
         )
     sizes = file.people_alike
     assert sizes is not None  # noqa: S101 - there is a population

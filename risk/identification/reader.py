@@ -1,4 +1,4 @@
-"""Reading records and populations from files, by the readers of `tryst.risk.records`."""
+"""Reading records and populations from files, by the readers of `tryst.common.records`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.sources import Values
+from tryst.common.records.typed_table import labelled, read_records
 from tryst.risk.identification.assessment.beside_keys import BesideKeys
 from tryst.risk.identification.coding import Missing, coded
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.survey_weights import Weights, check_weights
-from tryst.risk.records import Values, labelled, read_records
 
 
 def read_key_file(
@@ -55,8 +56,8 @@ def read_beside(
     *,
     sensitive: Sequence[str] = (),
     ordinal: Sequence[str] = (),
-    household: str | None = None,
-    household_keys: Sequence[str] = (),
+    unit: str | None = None,
+    unit_keys: Sequence[str] = (),
     fraction_from: Literal["given", "population", "weights"] = "given",
     values: Values = "codes",
     labels_of: Sequence[str] = (),
@@ -67,12 +68,12 @@ def read_beside(
 
     Of `labels_of`, the keys, and of all these columns it is noted which have labels of values, and what is read.
     """
-    if household_keys and household is None:
+    if unit_keys and unit is None:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "keys of households need the column that states who lives with whom",
-            where="--household-keys",
-            remedy="give it with --household",
+            "keys of units need the column that states which unit each record belongs to",
+            where="--unit-keys",
+            remedy="give it with --unit",
         )
     if bool(numeric) != (original is not None):
         raise TrystError(
@@ -84,7 +85,7 @@ def read_beside(
     own = list(dict.fromkeys([*sensitive, *ordinal]))
     before = {} if original is None else read_numbers(original, numeric)
     after = read_numbers(records, numeric) if numeric else {}
-    names = [*own, *household_keys, *([household] if household is not None else [])]
+    names = [*own, *unit_keys, *([unit] if unit is not None else [])]
     with_labels = labelled(records, list(dict.fromkeys([*labels_of, *names])), values)
     rows, n_columns = read_whole(records)
     if not names:
@@ -100,8 +101,8 @@ def read_beside(
     return BesideKeys(
         sensitive={name: columns[name] for name in own},
         ordinal=frozenset(ordinal),
-        household=None if household is None else columns[household],
-        household_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in household_keys},
+        unit=None if unit is None else columns[unit],
+        unit_keys={name: coded(columns[name].cast(pl.String), "level")[1] for name in unit_keys},
         fraction_from=fraction_from,
         labelled=with_labels,
         numeric=after,
@@ -113,7 +114,11 @@ def read_beside(
 
 def read_whole(records: Path) -> tuple[NDArray[np.uint64], int]:
     """A number of each record's whole content, and the columns that it is of; none that has another value in each."""
-    table = read_records(records)
+    return whole_of(read_records(records))
+
+
+def whole_of(table: pl.DataFrame) -> tuple[NDArray[np.uint64], int]:
+    """The same of records that were read."""
     kept = [name for name in table.columns if table[name].n_unique() < len(table)]
     if not kept:
         return np.arange(len(table), dtype=np.uint64), 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,42 +13,22 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
-from tryst.risk.magnitude.attacks import Attack, Suppressed
-from tryst.risk.magnitude.audit import Limits, breaches, exact_bounds, feasible_table, pattern_of
+from tryst.risk.magnitude.attacks import Attack
+from tryst.risk.magnitude.audit import Limits, breaches, exact_bounds, pattern_of
 from tryst.risk.magnitude.contributors import Contributions
 from tryst.risk.magnitude.intruders import Intruders
+from tryst.risk.magnitude.knowledge import Numbers
+from tryst.risk.magnitude.published import PublishedValues, finite, require_true
 from tryst.risk.magnitude.rules import Primary, Rule, primary_cells
 from tryst.risk.magnitude.suppression import Problem, Suppression, suppress
 from tryst.risk.magnitude.tables import LinkedTables
 
-Numbers = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedValues:
-    """Published values of the cells, wherever they were suppressed.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        NaN where withheld.
-    rounding
-        What they were rounded to a multiple of; 0 for values as they are.
-    """
-
-    values: Numbers
-    rounding: float = 0.0
-
-    @property
-    def suppressed(self) -> Marks:
-        """What is withheld, shape (n_cells,)."""
-        return np.isnan(self.values)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How complementary cells are chosen.
+    """How complementary cells are chosen, and against whom.
 
     Parameters
     ----------
@@ -61,6 +42,8 @@ class Choice:
         As there.
     insiders
         Whether contributors attack, too.
+    known_within
+        Share of its value within which every attacker knows each withheld cell beforehand; infinite for nothing.
     """
 
     objective: Literal["value", "cells"] = "value"
@@ -68,6 +51,17 @@ class Choice:
     exact: bool | None = None
     seconds: float = 60.0
     insiders: bool = True
+    known_within: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.known_within > 0:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "a share above 0 is needed: within 0 all values are known, and nothing can be protected",
+                where="--known-within",
+                got=f"{100 * self.known_within:g} %",
+                remedy="write 50 for what is known to half of its value",
+            )
 
 
 def assess(
@@ -115,9 +109,10 @@ def assess(
         suppressed = chosen.suppressed
         limits = Limits.of(found.values, suppressed, signed=found.signed)
     else:
-        _require_true(found, published)
+        require_true(found, published)
         suppressed = published.suppressed
         limits = Limits.of(published.values, suppressed, signed=found.signed, rounding=published.rounding)
+    limits = limits.known_within(found.values, suppressed, choice.known_within)
     pattern = pattern_of(tables, found.values, limits)
     cells = np.flatnonzero(suppressed)
     lower, upper = exact_bounds(pattern, found.values, cells, None if progress is None else partial(progress, "bounds"))
@@ -133,6 +128,7 @@ def assess(
         "rules": [rule.label for rule in rules],
         "risky_by_rule": [sum(rule.label in broken for broken in primary.rules) for rule in rules],
         "signed": found.signed,
+        "known_within": finite(choice.known_within),
         "cells": {
             "all": tables.n_cells,
             "inner": int(inner.sum()),
@@ -161,44 +157,6 @@ def assess(
         ],
         "recovered": int((upper - lower <= 1e-9 * np.maximum(1.0, np.abs(found.values[cells]))).sum()),
         "suppressed": _cell_documents(tables, found, primary, cells, lower, upper),
-    }
-
-
-def assess_published(
-    tables: LinkedTables, published: PublishedValues, *, signed: bool = False, progress: Progress | None = None
-) -> dict[str, Any]:
-    """What an outsider gets back of a published table, without the records behind it.
-
-    Returns
-    -------
-    dict
-        Bounds of every withheld cell, and how many are known exactly or within 10 per cent.
-
-    Raises
-    ------
-    TrystError
-        The published values do not add up.
-    """
-    limits = Limits.of(published.values, published.suppressed, signed=signed, rounding=published.rounding)
-    table = feasible_table(tables, limits)
-    pattern: Suppressed = pattern_of(tables, table, limits)
-    cells = np.flatnonzero(published.suppressed)
-    lower, upper = exact_bounds(pattern, table, cells, None if progress is None else partial(progress, "bounds"))
-    with np.errstate(invalid="ignore"):
-        middle = np.abs(lower + upper) / 2
-        close = upper - lower <= 0.2 * middle
-    exact = upper - lower <= 1e-9 * np.maximum(1.0, np.abs(np.where(np.isfinite(upper), upper, 1.0)))
-    return {
-        "tables": [[tables.classifications[v].name for v in table] for table in tables.tables],
-        "signed": signed,
-        "rounding": published.rounding,
-        "cells": {"all": tables.n_cells, "suppressed": len(cells)},
-        "recovered": int(exact.sum()),
-        "within_ten_per_cent": int((close | exact).sum()),
-        "suppressed": [
-            {"cell": tables.described(c), "lower": _finite(lo), "upper": _finite(hi)}
-            for c, lo, hi in zip(cells.tolist(), lower.tolist(), upper.tolist(), strict=True)
-        ],
     }
 
 
@@ -231,23 +189,9 @@ def _chosen(
         costs = 1.0 + 1e-3 * found.sizes / largest
     else:
         costs = np.maximum(found.sizes, 1e-9 * largest)
-    problem = Problem(tables, found.values, found.signed, marks, candidates, costs, attacks)
+    problem = Problem(tables, found.values, found.signed, marks, candidates, costs, attacks, choice.known_within)
     shown = None if progress is None else partial(progress, "suppression")
     return suppress(problem, exact=choice.exact, seconds=choice.seconds, progress=shown)
-
-
-def _require_true(found: Contributions, published: PublishedValues) -> None:
-    shown = ~published.suppressed
-    allowed = published.rounding / 2 + 1e-6 * np.maximum(1.0, found.sizes)
-    wrong = int((np.abs(published.values - found.values)[shown] > allowed[shown]).sum())
-    if wrong:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "published values are not those of the records",
-            where="published table",
-            got=f"{wrong} of {int(shown.sum())} that differ",
-            remedy="give --rounding if they were rounded, and the same --value, --weights and levels as were used",
-        )
 
 
 def _cell_documents(
@@ -270,8 +214,8 @@ def _cell_documents(
                 "contributors": int(counts[cell]),
                 "rules": [] if p is None else list(primary.rules[p]),
                 "required": None if p is None else float(primary.reach[p]),
-                "lower": _finite(float(lower[k])),
-                "upper": _finite(float(upper[k])),
+                "lower": finite(float(lower[k])),
+                "upper": finite(float(upper[k])),
             }
         )
     return documents
@@ -296,7 +240,3 @@ def _attackers(attack: Attack) -> str:
 def _share(sizes: Numbers, part: Marks, whole: Marks) -> float:
     total = float(sizes[whole].sum())
     return float(sizes[part].sum()) / total if total else 0.0
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

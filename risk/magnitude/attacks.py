@@ -2,54 +2,26 @@
 
 What is published fixes the sums of what is withheld. An attacker can therefore take for true any table that differs
 from the true one in withheld cells only and adds up as it does; how far a cell can move up or down in such a table is
-what the attacker is left in doubt of. Everyone knows that values are not negative (unless some are). Intruders who
-contribute themselves also know that a cell is at least what they have in it, and the whole of a cell that is theirs
-alone.
+what the attacker is left in doubt of. What is known beforehand (`knowledge`) bounds each cell by itself.
 
 Programmes are solved in units of the reach that is asked for, so that a small cell beside large ones is found exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.magnitude.knowledge import OUTSIDER, Indices, Intruder, Numbers, Rooms
 from tryst.risk.magnitude.tables import LinkedTables
-
-Numbers = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 TOLERANCE = 1e-6
 """Share of a reach that rounding may take."""
-
-
-@dataclass(frozen=True)
-class Intruder:
-    """What someone knows beside the published values.
-
-    Parameters
-    ----------
-    units
-        The contributors who attack together; none for an outsider.
-    own
-        What they have in each cell where they have something.
-    known
-        Cells that are theirs alone.
-    """
-
-    units: tuple[int, ...] = ()
-    own: Mapping[int, float] = field(default_factory=dict)
-    known: frozenset[int] = frozenset()
-
-
-OUTSIDER = Intruder()
 
 
 @dataclass(frozen=True)
@@ -101,13 +73,13 @@ class Suppressed:
     ----------
     tables
         The cells and equations.
-    down, up : ndarray of float64, shape (n_cells,)
-        How far each cell may move, for an outsider; both 0 for a published one.
+    rooms
+        How far each cell may move, for an outsider.
     """
 
-    def __init__(self, tables: LinkedTables, down: Numbers, up: Numbers) -> None:
-        self.tables, self.down, self.up = tables, down, up
-        self.free = np.flatnonzero((down > 0) | (up > 0))
+    def __init__(self, tables: LinkedTables, rooms: Rooms) -> None:
+        self.tables, self.rooms = tables, rooms
+        self.free = np.flatnonzero((rooms.down > 0) | (rooms.up > 0))
         # Cells that share no chain of equations with the target cannot matter: each component is a programme by itself.
         matrix = csr_array(tables.equations[:, self.free])
         rows = np.flatnonzero(np.diff(matrix.indptr))
@@ -149,7 +121,7 @@ class Suppressed:
         """
         columns, rows, matrix = self._part(cell)
         cells = self.free[columns]
-        down, up = narrowed(cells, self.down[cells], self.up[cells], intruder)
+        down, up = self.rooms.narrowed(cells, intruder)
         low, high = -down / scale, up / scale
         target = int(np.searchsorted(cells, cell))
         if cell in intruder.known:
@@ -173,7 +145,9 @@ class Suppressed:
         if found.x is None:
             raise TrystError(ErrorCode.INTERNAL, f"a linear programme ended without an answer: {found.message}")
         # Reduced costs of all cells, the published ones too, from the dual values of the equations.
-        prices = -(self.tables.equations[rows].T @ found.eqlin.marginals) if len(rows) else np.zeros(len(self.down))
+        prices = np.zeros(self.tables.n_cells)
+        if len(rows):
+            prices -= self.tables.equations[rows].T @ found.eqlin.marginals
         prices[cell] -= float(sense)
         moving = np.abs(found.x) > 1e-9
         return Moved(max(0.0, -float(found.fun)) * scale, cells[moving], found.x[moving] * scale, prices)
@@ -185,20 +159,20 @@ class Suppressed:
         """
         columns, _, matrix = self._part(attack.cell)
         cells = self.free[columns]
-        return minimum_move(matrix, cells, self.down[cells], self.up[cells], np.ones(len(cells)), attack)
+        return minimum_move(matrix, cells, self.rooms, np.ones(len(cells)), attack)
 
 
-def minimum_move(
-    matrix: csr_array, cells: Indices, down: Numbers, up: Numbers, prices: Numbers, attack: Attack
-) -> Moved | None:
+def minimum_move(matrix: csr_array, cells: Indices, rooms: Rooms, prices: Numbers, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least price of what others move; None if it cannot.
 
     Parameters
     ----------
     matrix : sparse, shape (n_equations, n)
         Equations over the cells.
-    cells, down, up : ndarray, shape (n,)
-        Which cells, and how far each may move for an outsider.
+    cells : ndarray of int64, shape (n,)
+        Which cells may move.
+    rooms
+        How far each cell of the tables may, for an outsider.
     prices : ndarray of float64, shape (n,)
         Of moving each by 1, in either direction.
     attack
@@ -206,7 +180,7 @@ def minimum_move(
     """
     n = len(cells)
     target = int(np.searchsorted(cells, attack.cell))
-    down, up = narrowed(cells, down, up, attack.intruder)
+    down, up = rooms.narrowed(cells, attack.intruder)
     if (up if attack.sense > 0 else down)[target] < attack.reach * (1 - TOLERANCE):
         return None
     # Two unknowns a cell: how far it moves up, and how far down. The target moves by its reach, in its sense alone.
@@ -224,31 +198,3 @@ def minimum_move(
     moves = found.x[:n] - found.x[n:]
     moving = np.abs(moves) > 1e-9
     return Moved(attack.reach, cells[moving], moves[moving] * attack.reach)
-
-
-def narrowed(cells: Indices, down: Numbers, up: Numbers, intruder: Intruder) -> tuple[Numbers, Numbers]:
-    """How far cells may move for an intruder, by how far they may for an outsider; arrays of one length."""
-    if not intruder.units:
-        return down, up
-    own = np.asarray([intruder.own.get(cell, 0.0) for cell in cells.tolist()])
-    known = np.asarray([cell in intruder.known for cell in cells.tolist()], dtype=bool)
-    # A cell published rounded is bounded by that, not by what someone has in it.
-    withheld = np.isinf(up) & np.isfinite(down)
-    down = np.where(withheld, np.maximum(0.0, down - own), down)
-    return np.where(known, 0.0, down), np.where(known, 0.0, up)
-
-
-def rooms(values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool) -> tuple[Numbers, Numbers]:
-    """How far cells may move down and up by what everyone knows: nothing of what is withheld falls below 0.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (n_cells,)
-        True values.
-    suppressed : ndarray of bool, shape (n_cells,)
-        What is withheld.
-    signed
-        Whether values may be negative: then everyone knows nothing.
-    """
-    down = np.where(suppressed, np.inf if signed else np.maximum(values, 0.0), 0.0)
-    return down, np.where(suppressed, np.inf, 0.0)

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 from tryst.risk.magnitude.attacks import Attack, Suppressed
+from tryst.risk.magnitude.knowledge import Rooms
 from tryst.risk.magnitude.tables import LinkedTables
 from tryst.risk.magnitude.witnesses import Witnesses
 
@@ -30,10 +31,13 @@ class Limits:
     ----------
     lower, upper : ndarray of float64, shape (n_cells,)
         Equal where the cell is published; 0, or minus infinity where values may be negative, and infinity where not.
+    floor : ndarray of float64, shape (n_cells,)
+        0 for withheld cells that are not negative; minus infinity for others.
     """
 
     lower: Numbers
     upper: Numbers
+    floor: Numbers
 
     @classmethod
     def of(cls, values: Numbers, suppressed: NDArray[np.bool_], *, signed: bool, rounding: float = 0.0) -> Limits:
@@ -41,7 +45,19 @@ class Limits:
         half = rounding / 2
         lowest = values - half if signed else np.maximum(values - half, np.minimum(values, 0.0))
         lower = np.where(suppressed, -np.inf if signed else 0.0, lowest)
-        return cls(lower, np.where(suppressed, np.inf, values + half))
+        floor = np.where(suppressed & (not signed), 0.0, -np.inf)
+        return cls(lower, np.where(suppressed, np.inf, values + half), floor)
+
+    def known_within(self, values: Numbers, suppressed: NDArray[np.bool_], share: float) -> Limits:
+        """The same for someone who knows each withheld cell within a share of its true value beforehand."""
+        if np.isinf(share):
+            return self
+        within = share * np.abs(values)
+        return Limits(
+            np.where(suppressed, np.maximum(self.lower, values - within), self.lower),
+            np.where(suppressed, np.minimum(self.upper, values + within), self.upper),
+            self.floor,
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,8 @@ def feasible_table(tables: LinkedTables, limits: Limits) -> Numbers:
 
 def pattern_of(tables: LinkedTables, table: Numbers, limits: Limits) -> Suppressed:
     """The linear programmes around a table that agrees with what is published."""
-    return Suppressed(tables, np.maximum(0.0, table - limits.lower), np.maximum(0.0, limits.upper - table))
+    down, up = np.maximum(0.0, table - limits.lower), np.maximum(0.0, limits.upper - table)
+    return Suppressed(tables, Rooms(down, up, np.maximum(0.0, table - limits.floor)))
 
 
 def exact_bounds(
@@ -110,7 +127,7 @@ def exact_bounds(
     lower, upper = np.empty(len(cells)), np.empty(len(cells))
     for k, cell in enumerate(cells.tolist()):
         scale = max(float(np.abs(table[pattern.component(cell)]).max()), 1e-300)
-        lower[k] = table[cell] - min(pattern.down[cell], pattern.moved(cell, -1, scale, capped=False).reach)
+        lower[k] = table[cell] - min(pattern.rooms.down[cell], pattern.moved(cell, -1, scale, capped=False).reach)
         upper[k] = table[cell] + pattern.moved(cell, 1, scale, capped=False).reach
         if progress is not None:
             progress((k + 1) / len(cells))

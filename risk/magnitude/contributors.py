@@ -110,7 +110,13 @@ def contributions(
     kept = weights > 0
     nodes, values, units, weights = nodes[kept], values[kept], units[kept], weights[kept]
     if not len(values):
-        raise TrystError(ErrorCode.EMPTY_SOURCE, "no record counts towards the tables", where="records")
+        raise TrystError(
+            ErrorCode.EMPTY_SOURCE,
+            "no record counts towards the tables",
+            where="records",
+            got=f"{len(kept)} records, all of weight 0" if len(kept) else "none",
+            remedy="give the people or units that each record stands for as its weight" if len(kept) else "",
+        )
     distinct, own = np.unique(units, return_inverse=True)
     key, record = _memberships(tables, nodes)
     pair = key * len(distinct) + own[record]

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tryst.risk.magnitude.attacks import OUTSIDER, Attack, Intruder
+from tryst.risk.magnitude.attacks import Attack
 from tryst.risk.magnitude.contributors import Contributions
+from tryst.risk.magnitude.knowledge import OUTSIDER, Intruder
 from tryst.risk.magnitude.rules import Primary, Rule
 
 

@@ -11,11 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.magnitude.assessment import PublishedValues
+from tryst.common.records.typed_table import read_records as read_columns
 from tryst.risk.magnitude.classification import TOTAL, Classification
 from tryst.risk.magnitude.contributors import Contributions, contributions
+from tryst.risk.magnitude.published import PublishedValues
 from tryst.risk.magnitude.tables import LinkedTables
-from tryst.risk.records import read_records as read_columns
 
 Parents = Mapping[str, Mapping[str, str]]
 """For each variable with a hierarchy, what each level adds up to."""
@@ -39,7 +39,7 @@ def read_records(
     weights: str | None = None,
     parents: Parents | None = None,
 ) -> MagnitudeTables:
-    """Make tables of a file of records, of any kind that `tryst.risk.records` reads.
+    """Make tables of a file of records, of any kind that `tryst.common.records` reads.
 
     Parameters
     ----------
@@ -58,7 +58,21 @@ def read_records(
     """
     variables = list(dict.fromkeys(v for table in tables for v in table))
     names = [*variables, value, *([unit] if unit else []), *([weights] if weights else [])]
-    frame = read_columns(path, names)
+    return tables_of(read_columns(path, names), tables, value, str(path), unit=unit, weights=weights, parents=parents)
+
+
+def tables_of(
+    frame: pl.DataFrame,
+    tables: Sequence[Sequence[str]],
+    value: str,
+    where: str,
+    *,
+    unit: str | None = None,
+    weights: str | None = None,
+    parents: Parents | None = None,
+) -> MagnitudeTables:
+    """Make tables of records that were read; `where` is what errors call them, all else as for `read_records`."""
+    variables = list(dict.fromkeys(v for table in tables for v in table))
     classifications, nodes = [], []
     for v in variables:
         column = frame[v].cast(pl.String).fill_null("").str.strip_chars()
@@ -74,7 +88,7 @@ def read_records(
             raise TrystError(
                 ErrorCode.SOURCE,
                 "records do not say whose they are",
-                where=f"{path}, column {unit}",
+                where=f"{where}, column {unit}",
                 got=f"{blank} without a unit",
                 remedy="give each a unit, or leave --unit out: every record is then a contributor",
             )
@@ -83,9 +97,9 @@ def read_records(
     found = contributions(
         linked,
         np.stack(nodes, axis=1),
-        _numbers(frame, value, path),
+        _numbers(frame, value, where),
         whose,
-        None if weights is None else _numbers(frame, weights, path),
+        None if weights is None else _numbers(frame, weights, where),
     )
     return MagnitudeTables(linked, found, len(frame))
 
@@ -206,7 +220,7 @@ def _published(path: Path, variables: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([*levels, numbers.fill_null(float("nan")).alias("value")])
 
 
-def _numbers(frame: pl.DataFrame, column: str, path: Path) -> NDArray[np.float64]:
+def _numbers(frame: pl.DataFrame, column: str, path: Path | str) -> NDArray[np.float64]:
     found = frame[column].cast(pl.Float64, strict=False)
     missing = found.null_count()
     if missing == len(found) and missing:

@@ -25,7 +25,8 @@ from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from tryst.common.progress import StageProgress
-from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move, narrowed, rooms
+from tryst.risk.magnitude.attacks import TOLERANCE, Attack, Moved, Suppressed, minimum_move
+from tryst.risk.magnitude.knowledge import Rooms
 from tryst.risk.magnitude.tables import LinkedTables
 from tryst.risk.magnitude.witnesses import Witnesses
 
@@ -53,6 +54,8 @@ class Problem:
         The price of withholding each candidate, above 0.
     attacks
         What is to be withstood.
+    known_within
+        Share of its value within which everyone knows each cell beforehand.
     """
 
     tables: LinkedTables
@@ -62,10 +65,15 @@ class Problem:
     candidates: Marks
     costs: Numbers
     attacks: tuple[Attack, ...]
+    known_within: float = np.inf
 
     def pattern(self, suppressed: Marks) -> Suppressed:
         """The linear programmes when these cells are withheld."""
-        return Suppressed(self.tables, *rooms(self.values, suppressed, signed=self.signed))
+        return Suppressed(self.tables, self.rooms(suppressed))
+
+    def rooms(self, suppressed: Marks) -> Rooms:
+        """How far cells may move when these are withheld."""
+        return Rooms.of(self.values, suppressed, signed=self.signed, known_within=self.known_within)
 
     def cost(self, suppressed: Marks) -> float:
         """What withholding costs beyond the primary cells."""
@@ -193,11 +201,10 @@ def heuristic(
 def _cheapest_move(problem: Problem, suppressed: Marks, attack: Attack) -> Moved | None:
     """Move the attacked cell by its reach at the least cost per unit that others move; None if it cannot."""
     usable = suppressed | problem.candidates
-    down, up = rooms(problem.values, usable, signed=problem.signed)
     cells = np.flatnonzero(usable)
     matrix = csr_array(problem.tables.equations[:, cells])
     price = np.where(suppressed[cells], 1e-6 * problem.costs.mean(), problem.costs[cells])
-    return minimum_move(matrix, cells, down[cells], up[cells], price, attack)
+    return minimum_move(matrix, cells, problem.rooms(usable), price, attack)
 
 
 def _cutting_planes(
@@ -267,7 +274,8 @@ def _no_lone_cell(problem: Problem, attacks: Sequence[Attack]) -> tuple[csr_arra
 def _refuting_cuts(problem: Problem, attacks: Sequence[Attack], witnesses: Witnesses, chosen: Marks) -> list[Numbers]:
     """For each attack that the choice does not withstand, weights of cells of which 1 must be withheld."""
     pattern = problem.pattern(chosen)
-    down, up = rooms(problem.values, np.ones(len(chosen), dtype=bool), signed=problem.signed)
+    rooms = problem.rooms(np.ones(len(chosen), dtype=bool))
+    cells = np.arange(len(chosen))
     cuts = []
     for attack in attacks:
         if witnesses.withstands(pattern, attack) is not None:
@@ -275,12 +283,12 @@ def _refuting_cuts(problem: Problem, attacks: Sequence[Attack], witnesses: Witne
         found = pattern.moved(attack.cell, attack.sense, attack.reach, attack.intruder, capped=True)
         if found.prices is None:
             raise AssertionError("a capped programme has prices")
-        floor, _ = narrowed(np.arange(len(down)), down, up, attack.intruder)
+        down, up = rooms.narrowed(cells, attack.intruder)
         prices = np.where(np.abs(found.prices) < 1e-9, 0.0, found.prices)
-        # A cell that would move up is unbounded, so withholding it may be enough: its weight is 1, the largest.
+        # What the cell can add to the target's movement. Where nothing bounds it, withholding it may be enough: 1.
         with np.errstate(invalid="ignore"):
-            falling = np.nan_to_num(prices * floor / attack.reach, nan=0.0, posinf=1.0)
-        cut = np.where(prices < 0, 1.0, np.minimum(1.0, falling))
+            moving = np.where(prices < 0, -prices * up, prices * down) / attack.reach
+        cut = np.minimum(1.0, np.nan_to_num(moving, nan=0.0, posinf=1.0))
         cut[list(attack.intruder.known)] = 0.0
         # The target is withheld: what its own price contributes is no condition, and is below 1.
         cuts.append(cut)

@@ -12,7 +12,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.risk.magnitude.attacks import Attack, Moved, Suppressed, narrowed
+from tryst.risk.magnitude.attacks import Attack, Moved, Suppressed
 
 _TRIED = 24  # recent witnesses of a cell that are tried before a programme is solved
 _ROUNDING = 1e-9
@@ -44,10 +44,10 @@ class Witnesses:
         """A known movement, scaled to the reach, if it is possible for this intruder under this pattern."""
         position = int(np.searchsorted(known.cells, attack.cell))
         moves = known.moves * (attack.sense * attack.reach / known.moves[position])
-        down, up = pattern.down[known.cells], pattern.up[known.cells]
-        if not _possible(moves, down, up):
+        rooms = pattern.rooms
+        if not _possible(moves, rooms.down[known.cells], rooms.up[known.cells]):
             return None
-        if attack.intruder.units and not _possible(moves, *narrowed(known.cells, down, up, attack.intruder)):
+        if attack.intruder.units and not _possible(moves, *rooms.narrowed(known.cells, attack.intruder)):
             return None
         return Moved(attack.reach, known.cells, moves)
 

@@ -11,9 +11,10 @@ from tryst.risk.protection.hierarchies import Hierarchy
 from tryst.risk.protection.key_table import KeyTable
 from tryst.risk.protection.local_suppression import suppress
 from tryst.risk.protection.log import verify
+from tryst.risk.protection.methods import Levels, Methods
 from tryst.risk.protection.policy import FileRisk, Policy
 from tryst.risk.protection.protected_file import Protected, protect
-from tryst.risk.protection.request import Levels, Methods, Request
+from tryst.risk.protection.request import Request
 
 __all__ = [
     "FileRisk",

@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.protection.candidate import Candidate
 from tryst.risk.protection.changes import numeric
 from tryst.risk.protection.hierarchies import whole_numbers
 from tryst.risk.protection.key_table import KeyTable, Node
-from tryst.risk.protection.minimal_change import Candidate
 from tryst.risk.protection.request import Request
 from tryst.risk.protection.utility import compared, correlations, linear_regression, moments, two_way_distances
 

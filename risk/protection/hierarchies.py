@@ -145,7 +145,9 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
                     raise _wrong("a value or group is in two groups", f"{where}, line {line}", "a second group for it")
                 graph.add_edge(own, above)
     if not nx.is_directed_acyclic_graph(graph):
-        raise _wrong("groups contain each other in a cycle", where, f"{len(nx.find_cycle(graph))} groups in a circle")
+        circle = f"{len(nx.find_cycle(graph))} groups in a circle"
+        remedy = "give every group a name of its own, and let each level be coarser than the one before"
+        raise _wrong("groups contain each other in a cycle", where, circle, remedy)
     lacking = [v for v in values if v not in place]
     if lacking:
         raise _wrong(

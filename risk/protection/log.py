@@ -17,9 +17,9 @@ import polars as pl
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.coding import text_of
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.protection.candidate import Candidate
 from tryst.risk.protection.changes import Change
 from tryst.risk.protection.key_table import KeyTable
-from tryst.risk.protection.minimal_change import Candidate
 from tryst.risk.protection.request import Request
 
 DOCUMENT, VERSION = "tryst-protection", 1

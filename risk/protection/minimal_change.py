@@ -10,8 +10,8 @@ and suppression together in bits a record, is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,109 +20,19 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.information import level_losses, suppression_losses
+from tryst.risk.protection.candidate import Candidate, Setting, measured
+from tryst.risk.protection.information import level_losses
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.lattice import minimal_node
 from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.policy import FileRisk, Policy, agreeing_weight, file_risk, record_risks
+from tryst.risk.protection.policy import Policy, agreeing_weight, record_risks
 from tryst.risk.protection.required_frequency import required_frequencies, required_frequency
 
 SHARES = (0.0, 0.01, 0.1, 1.0)
 """Of the records, that may be left to suppression."""
 
 _WEIGHTED_ROUNDS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A protection of the keys, and what it does.
-
-    Parameters
-    ----------
-    node
-        Level of each key.
-    suppressed : ndarray of bool, shape (n_records, n_keys)
-    needed
-        With how many records each was made to agree.
-    file
-        The keys as published.
-    risk
-        Measured on that file.
-    lost
-        Bits a record that each key loses, by recoding and suppression.
-    loss
-        Their sum, weighed by importance.
-    breaches
-        Limits of the policy that it does not meet.
-    exact
-        Whether the lattice was searched to the end.
-    """
-
-    node: Node
-    suppressed: NDArray[np.bool_] = field(repr=False)
-    needed: int
-    file: KeyFile = field(repr=False)
-    risk: FileRisk
-    lost: tuple[float, ...]
-    loss: float
-    breaches: tuple[str, ...]
-    exact: bool
-
-    @property
-    def share_suppressed(self) -> float:
-        """Of the key values."""
-        return float(self.suppressed.mean())
-
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What a search needs beside the keys.
-
-    Parameters
-    ----------
-    policy
-        The limits.
-    fraction
-        Sampling fraction.
-    importance
-        Of each key: what a bit of it, or a value, is worth.
-    weights : ndarray, shape (n_records,), optional
-        Survey weights.
-    unchanged
-        For a node and what is suppressed there, the probability that each record's published keys are its true ones,
-        where they were perturbed.
-    fixed
-        Keys whose level is given, and that level.
-    """
-
-    policy: Policy
-    fraction: float
-    importance: tuple[float, ...]
-    weights: NDArray[np.float64] | None = field(default=None, repr=False)
-    unchanged: Callable[[Node, NDArray[np.bool_]], NDArray[np.float64]] | None = field(default=None, repr=False)
-    fixed: Mapping[int, int] = field(default_factory=dict)
-
-
-def measured(
-    table: KeyTable,
-    node: Node,
-    suppressed: NDArray[np.bool_],
-    setting: Setting,
-    needed: int = 1,
-    *,
-    exact: bool = True,
-) -> Candidate:
-    """A candidate, with its risk measured on the values that are published."""
-    file = KeyFile.from_columns(
-        table.values(node, suppressed), setting.fraction, missing=table.missing, missing_values=()
-    )
-    unchanged = None if setting.unchanged is None else setting.unchanged(node, suppressed)
-    risk = file_risk(file, setting.weights, unchanged)
-    recoded = [own[level] for own, level in zip(level_losses(table), node, strict=True)]
-    lost = tuple(a + b for a, b in zip(recoded, suppression_losses(table, node, suppressed), strict=True))
-    loss = float(sum(w * bits for w, bits in zip(setting.importance, lost, strict=True)))
-    breaches = tuple(setting.policy.breaches(risk, float(suppressed.mean())))
-    return Candidate(node, suppressed, needed, file, risk, lost, loss, breaches, exact)
+_MORE = 3  # times the frequency that meets a limit by the file alone, where the population may say otherwise
 
 
 def candidates(
@@ -146,7 +56,8 @@ def candidates(
     TrystError
         PARAMETER: k above the number of records; a risk below what any file of this size can have.
     """
-    losses = [[w * bits for bits in own] for w, own in zip(setting.importance, level_losses(table), strict=True)]
+    plain = level_losses(table, setting.joints)
+    losses = [[w * bits for bits in own] for w, own in zip(setting.importance, plain, strict=True)]
     levels = [[setting.fixed[q]] if q in setting.fixed else range(len(own)) for q, own in enumerate(losses)]
     allowed = [[own[level] for level in some] for own, some in zip(losses, levels, strict=True)]
     found: dict[tuple[Node, int], Candidate] = {}
@@ -170,6 +81,9 @@ def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[tuple[Polic
         if aim.max_correct_matches and aim is setting.policy:
             enough = min(n, required_frequency(aim.max_correct_matches, setting.fraction, n))
             own += [round((needed * enough) ** 0.5), enough]
+            own += [min(n, _MORE * enough)] if setting.population is not None else []
+        if aim.max_record_risk and setting.population is not None:
+            own.append(min(n, math.ceil(1.0 / aim.max_record_risk)))
         steps += [(aim, f, share) for f in dict.fromkeys(own) if f >= needed for share in SHARES]
     return steps
 
@@ -210,31 +124,12 @@ def on_frontier(found: Sequence[Candidate]) -> list[bool]:
     return [
         not any(
             o.loss <= c.loss
-            and o.risk.correct_matches <= c.risk.correct_matches
-            and (o.loss < c.loss or o.risk.correct_matches < c.risk.correct_matches)
+            and o.risk.judged_matches <= c.risk.judged_matches
+            and (o.loss < c.loss or o.risk.judged_matches < c.risk.judged_matches)
             for o in found
         )
         for c in found
     ]
-
-
-def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:
-    """Importance of each key, 1 by default.
-
-    Raises
-    ------
-    TrystError
-        PARAMETER for an unknown key, or an importance that is not above 0.
-    """
-    unknown = [name for name in given if name not in names]
-    if unknown or not all(0.0 < value < float("inf") for value in given.values()):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
-            where="--importance",
-            remedy=f"the keys are: {', '.join(names)}",
-        )
-    return tuple(given.get(name, 1.0) for name in names)
 
 
 def _needed(setting: Setting, policy: Policy, n: int) -> int:
@@ -248,7 +143,7 @@ def _needed(setting: Setting, policy: Policy, n: int) -> int:
             got=f"{needed} of {n} records",
             remedy="give a smaller k",
         )
-    if policy.max_record_risk is not None and setting.weights is None and setting.unchanged is None:
+    if policy.max_record_risk is not None and setting.by_file_alone and setting.population is None:
         by_risk = required_frequency(policy.max_record_risk, setting.fraction, n)
         if by_risk > n:
             raise TrystError(
@@ -267,12 +162,18 @@ def _condition(table: KeyTable, setting: Setting, policy: Policy, needed: int, s
     limit = policy.max_correct_matches
     n = len(table.codes)
     # By weights or with perturbed values the chances are those of the file that results: what is found is measured.
-    judged = limit is not None and setting.weights is None and setting.unchanged is None
+    judged = limit is not None and setting.by_file_alone
+    whole = setting.population if limit is not None and not setting.perturbing else None
+    nothing = np.zeros(table.codes.shape, dtype=bool)
+    # What may be suppressed is expected to end with as many people as `needed` records stand for; it is measured later.
+    ends = float(expected_reciprocal_of_sampled(needed, setting.fraction)) if share else np.inf
 
     def holds(node: Node) -> bool:
         f, counts = table.frequencies(node)
         if counts[f < needed].sum() > share * n:
             return False
+        if whole is not None:
+            return bool(np.minimum(1.0 / np.maximum(whole.people(table, node, nothing), 1), ends).mean() <= limit)
         if not judged:
             return True
         return bool(
@@ -286,17 +187,19 @@ def _suppression(
     table: KeyTable, node: Node, setting: Setting, policy: Policy, needed: int, *, give_back: bool
 ) -> NDArray[np.bool_]:
     codes, sizes = table.at(node), table.sizes(node)
+    # Among the people of a population no one agrees with a record because another record's value is suppressed.
+    meaning = table.missing if setting.population is None else "level"
     limit = policy.max_record_risk
-    if limit is None or (setting.weights is None and setting.unchanged is None):
-        return suppress(codes, sizes, needed, costs=setting.importance, missing=table.missing, give_back=give_back)
+    if limit is None or setting.by_file_alone or setting.population is not None:
+        return suppress(codes, sizes, needed, costs=setting.importance, missing=meaning, give_back=give_back)
     # By weights each record needs a number of its own, which the values suppressed may raise.
     own = np.full(len(codes), needed, dtype=np.int64)
     for _ in range(_WEIGHTED_ROUNDS):
-        mask = suppress(codes, sizes, own, costs=setting.importance, missing=table.missing, give_back=give_back)
+        mask = suppress(codes, sizes, own, costs=setting.importance, missing=meaning, give_back=give_back)
         file = KeyFile.from_columns(
             table.values(node, mask), setting.fraction, missing=table.missing, missing_values=()
         )
-        unchanged = None if setting.unchanged is None else setting.unchanged(node, mask)
+        unchanged = setting.unchanged(node, mask)
         above = record_risks(file, setting.weights, unchanged) > limit
         if not above.any():
             break

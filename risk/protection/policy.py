@@ -15,6 +15,7 @@ from tryst.risk.identification.individual_risk import expected_reciprocal_of_sam
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.missing_agreement import agreeing
 from tryst.risk.identification.special_uniques.suda import minimal_uniques
+from tryst.risk.protection.population import ExactRisk
 
 _ALL_SIZES = 10  # keys up to which minimal sample uniques of all sizes are counted, as in the assessment
 
@@ -78,13 +79,13 @@ class Policy:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def breaches(self, risk: FileRisk, suppressed: float) -> list[str]:
-        """Names of the limits that a file does not meet."""
+        """Names of the limits that a file does not meet; by exact risk where its population is known."""
         found = []
         if self.k is not None and risk.k < self.k:
             found.append("k")
-        if self.max_correct_matches is not None and risk.correct_matches > self.max_correct_matches + 1e-12:
+        if self.max_correct_matches is not None and risk.judged_matches > self.max_correct_matches + 1e-12:
             found.append("max_correct_matches")
-        if self.max_record_risk is not None and risk.record_risk > self.max_record_risk + 1e-12:
+        if self.max_record_risk is not None and risk.judged_record > self.max_record_risk + 1e-12:
             found.append("max_record_risk")
         if self.max_suppressed is not None and suppressed > self.max_suppressed + 1e-12:
             found.append("max_suppressed")
@@ -114,6 +115,8 @@ class FileRisk:
         DIS, the chance that a unique match is right, with its interval; 0 without sample uniques.
     minimal_uniques
         Minimal sample uniques, of at most four keys where there are more than ten.
+    exact
+        By the population, where it is known.
     """
 
     records: int
@@ -129,6 +132,17 @@ class FileRisk:
     dis_low: float
     dis_high: float
     minimal_uniques: int
+    exact: ExactRisk | None = None
+
+    @property
+    def judged_matches(self) -> float:
+        """Expected correct matches: exact ones, where the population is known."""
+        return self.correct_matches if self.exact is None else self.exact.correct_matches
+
+    @property
+    def judged_record(self) -> float:
+        """The largest chance of a correct match of a record: the exact one, where the population is known."""
+        return self.record_risk if self.exact is None else self.exact.record_risk
 
 
 def record_risks(
@@ -170,9 +184,12 @@ def agreeing_weight(file: KeyFile, weights: NDArray[np.float64], *, strict: bool
 
 
 def file_risk(
-    file: KeyFile, weights: NDArray[np.float64] | None = None, unchanged: NDArray[np.float64] | None = None
+    file: KeyFile,
+    weights: NDArray[np.float64] | None = None,
+    unchanged: NDArray[np.float64] | None = None,
+    exact: ExactRisk | None = None,
 ) -> FileRisk:
-    """Measure a file; parameters as of `record_risks`."""
+    """Measure a file; parameters as of `record_risks`, and what its population says."""
     risks = record_risks(file, weights, unchanged)
     strict = record_risks(file, weights, unchanged, strict=True)
     f, dis = file.frequency, file_dis(file)
@@ -191,4 +208,5 @@ def file_risk(
         dis.low,
         dis.high,
         len(minimal_uniques(file, size).subsets),
+        exact,
     )

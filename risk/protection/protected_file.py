@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification.survey_weights import check_weights
-from tryst.risk.protection.changes import Change, changed_numbers, numeric, perturbed_keys, strata_of
+from tryst.risk.protection.calibrated import calibrated_document
+from tryst.risk.protection.candidate import Candidate, Setting, importance_of, measured
+from tryst.risk.protection.changes import Change, changed_numbers, numeric, strata_of
 from tryst.risk.protection.comparison import utility_of
 from tryst.risk.protection.information import information
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.log import log_of
-from tryst.risk.protection.minimal_change import (
-    Candidate,
-    Setting,
-    candidates,
-    importance_of,
-    measured,
-    minimal_change,
-    on_frontier,
-    refined,
-)
+from tryst.risk.protection.methods import STRENGTHS, Methods
+from tryst.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
+from tryst.risk.protection.perturbed_keys import perturbed_keys
 from tryst.risk.protection.policy import Policy
+from tryst.risk.protection.population import Population
 from tryst.risk.protection.request import Request
 
 _OTHER_K = (5, 10)
@@ -59,6 +57,7 @@ def protect(
     request: Request,
     generator: np.random.Generator,
     *,
+    population: pl.DataFrame | None = None,
     frontier: bool = True,
     progress: Progress = lambda stage, fraction: None,
 ) -> Protected:
@@ -72,6 +71,8 @@ def protect(
         What is to be done.
     generator
         Of PRAM, swapping and noise. Its seed undoes them: it must stay secret.
+    population
+        Everyone the records were drawn from, with the keys: risk is then exact, and the policy judged by that.
     frontier
         Make candidates for other limits too, to show what they would cost.
 
@@ -81,9 +82,11 @@ def protect(
         A name or number of the request that does not fit the file; PARAMETER where no candidate meets the policy.
     """
     request.check(frame.columns)
+    searched = request.methods.searched
     if not frame.height:
         raise TrystError(ErrorCode.EMPTY_SOURCE, "there are no records", where="records")
-    original = request.table(frame)
+    original = request.table(frame, population)
+    whole = None if population is None else Population.of(original, population, request.missing_values)
     weights = None
     if request.weights is not None:
         weights = numeric(frame, [request.weights], "--weights")[:, 0]
@@ -95,30 +98,36 @@ def protect(
         importance_of(request.keys, request.importance),
         weights,
         fixed=request.fixed(original),
+        population=whole,
     )
     bottom: Node = (0,) * len(request.keys)
-    nothing = np.zeros(original.codes.shape, dtype=bool)
-    before = measured(original, bottom, nothing, plain)
-    codes, changes, kept = perturbed_keys(
-        original, request.methods, strata_of(frame, request.methods.within), generator
-    )
-    table = replace(original, codes=codes)
-    setting = replace(plain, policy=request.policy, unchanged=kept)
-    found = candidates(table, setting, _aims(request.policy) if frontier else (), progress)
-    chosen = minimal_change(found)
-    if chosen is None:
+    before = measured(original, bottom, np.zeros(original.codes.shape, dtype=bool), plain)
+    strata = strata_of(frame, request.methods.within)
+    limited = replace(plain, policy=request.policy)
+    found, best = list[Candidate](), list[tuple[_Tried, Candidate]]()
+    for each in _tried(original, limited, request, strata, generator, frontier, progress):
+        cheapest = minimal_change(each.found)
+        found += [c for c in each.found if c is not cheapest]
+        if cheapest is not None:  # refined for each strength: they differ in what of it is needed
+            found.append(better := replace(refined(each.table, each.setting, cheapest), strength=cheapest.strength))
+            best.append((each, better))
+    if not best:
         raise _unmet(found, request)
-    found.remove(chosen)
-    found.append(chosen := refined(table, setting, chosen))
+    of, chosen = min(best, key=lambda pair: (pair[1].loss, pair[1].share_suppressed))
+    table, request = of.table, replace(request, methods=of.methods)
     progress("utility", 0.0)
     numbers, more = changed_numbers(frame, request.methods, generator)
     published = _published(numbers, request, table, chosen)
-    changes = [*changes, *_key_changes(table, chosen), *more]
+    changes = [*(of.setting.perturbed.changes if of.setting.perturbed else ()), *_key_changes(table, chosen), *more]
     log = log_of(published, request, table, chosen, changes)
     report = {
         "log": log,
         "before": asdict(before.risk),
         "after": asdict(chosen.risk),
+        "calibrated": {
+            "before": calibrated_document(original, plain, before),
+            "after": calibrated_document(table, of.setting, chosen),
+        },
         "lost": [
             {"key": name, "bits": bits, "of": whole, "suppressed": float(share)}
             for name, bits, whole, share in zip(
@@ -126,6 +135,7 @@ def protect(
             )
         ],
         "exact": chosen.exact,
+        "searched": list(searched),
         "frontier": _frontier(table, found, chosen),
         "utility": utility_of(frame, numbers, request, original, table, chosen),
         "as_they_are": [c for c in published.columns if c not in request.keys and c not in request.methods.numeric],
@@ -140,6 +150,46 @@ def protect(
     return Protected(published, log, _plain(report))
 
 
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """The candidates of one strength of what was redrawn or swapped."""
+
+    methods: Methods
+    table: KeyTable
+    setting: Setting
+    found: list[Candidate]
+
+
+def _tried(
+    original: KeyTable,
+    setting: Setting,
+    request: Request,
+    strata: NDArray[np.int64] | None,
+    generator: np.random.Generator,
+    frontier: bool,
+    progress: Progress,
+) -> Iterator[_Tried]:
+    """Candidates of each strength, or of what is given where none is searched."""
+    aims = _aims(request.policy) if frontier else ()
+    strengths: Sequence[float | None] = STRENGTHS if request.methods.searched else (None,)
+    for number, strength in enumerate(strengths):
+        methods = request.methods if strength is None else request.methods.at(strength)
+        perturbed = perturbed_keys(original, methods, strata, generator)
+        table, own = replace(original, codes=perturbed.codes), replace(setting, perturbed=perturbed)
+        part = partial(_part, progress, number, len(strengths))
+        try:
+            found = candidates(table, own, aims, part)
+        except TrystError:
+            if strength is None or strength == STRENGTHS[-1]:
+                raise  # without changes a limit may be out of reach, and with them not
+            found = []
+        yield _Tried(methods, table, own, [replace(c, strength=strength) for c in found])
+
+
+def _part(progress: Progress, number: int, of: int, stage: str, fraction: float) -> None:
+    progress(stage, (number + fraction) / of)
+
+
 def _aims(policy: Policy) -> list[Policy]:
     """Policies beside the one that is given, to show what other limits would cost: a larger k, and k alone."""
     aims = [replace(policy, k=own) for own in _OTHER_K if policy.k is not None and own > policy.k]
@@ -148,7 +198,7 @@ def _aims(policy: Policy) -> list[Policy]:
 
 def _unmet(found: Sequence[Candidate], request: Request) -> TrystError:
     limits = ", ".join(f"{name} {value:g}" for name, value in request.policy.limits.items())
-    nearest = min(found, key=lambda c: (len(c.breaches), c.risk.correct_matches), default=None)
+    nearest = min(found, key=lambda c: (len(c.breaches), c.risk.judged_matches), default=None)
     got = "no candidate" if nearest is None else f"at best a file that misses {', '.join(nearest.breaches)}"
     return TrystError(
         ErrorCode.PARAMETER,
@@ -205,8 +255,9 @@ def _frontier(table: KeyTable, found: Sequence[Candidate], chosen: Candidate) ->
         {
             "levels": dict(zip(table.names, c.node, strict=True)),
             "k": c.risk.k,
-            "correct_matches": c.risk.correct_matches,
-            "record_risk": c.risk.record_risk,
+            "strength": c.strength,
+            "correct_matches": c.risk.judged_matches,
+            "record_risk": c.risk.judged_record,
             "bits_lost": sum(c.lost),
             "suppressed": c.share_suppressed,
             "breaches": list(c.breaches),

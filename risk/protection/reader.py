@@ -12,11 +12,13 @@ import polars as pl
 
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.records.registry import BY_ENDING
 from tryst.common.yaml_document import DocumentKind, read_yaml
 from tryst.risk.protection.policy import Policy
-from tryst.risk.records.statistical_files import ENDINGS as STATISTICAL
 
 PARQUET = (".parquet", ".pq")
+_WRITTEN = ("csv", "parquet")
+"""Kinds that are written as they are read; the others are as CSV or Parquet."""
 
 _POLICY = DocumentKind("a policy of protection", ErrorCode.PARAMETER, 2**16, shows_values=True)
 
@@ -24,7 +26,8 @@ _POLICY = DocumentKind("a policy of protection", ErrorCode.PARAMETER, 2**16, sho
 def written_as(records: Path) -> tuple[str, ...]:
     """Endings of the names that a file's protected records may have."""
     ending = records.suffix.lower()
-    return (".csv", ".parquet") if ending in STATISTICAL else (ending,)
+    kind = BY_ENDING.get(ending)
+    return (ending,) if kind is None or kind.name in _WRITTEN else (".csv", ".parquet")
 
 
 def write_records(path: Path, frame: pl.DataFrame) -> None:

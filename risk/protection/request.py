@@ -1,4 +1,4 @@
-"""What is to be done to a file: its keys and their levels, the policy, the methods for values."""
+"""What is to be done to a file, checked against its columns, and its keys with their levels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.risk.identification.coding import Missing
+from tryst.risk.identification.coding import Missing, text_of
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.matching.bayesian_matching import bayesian_matching, fit_models
 from tryst.risk.identification.matching.recoding_search import minimal_recoding
@@ -23,69 +23,8 @@ from tryst.risk.protection.hierarchies import (
     quantile_hierarchy,
 )
 from tryst.risk.protection.key_table import KeyTable, value_codes
+from tryst.risk.protection.methods import Levels, Methods
 from tryst.risk.protection.policy import Policy
-
-
-@dataclass(frozen=True)
-class Levels:
-    """How the levels of keys are made; a key that is not named has those of `default_hierarchy`.
-
-    Parameters
-    ----------
-    rows
-        By key: rows of a hierarchy, and what errors call its source.
-    widths, bottom, top
-        By key: widths of intervals, and coded ends.
-    quantiles
-        By key: numbers of intervals with about as many records each.
-    fixed
-        By key: the level at which it is published; others are searched.
-    found
-        Expected correct matches with sample uniques, as a share of the records, for which `minimal_recoding` looks for
-        a recoding; its groups are the one level of the keys that have none by the other ways.
-    """
-
-    rows: Mapping[str, tuple[Sequence[Sequence[str]], str]] = field(default_factory=dict)
-    widths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    bottom: Mapping[str, int] = field(default_factory=dict)
-    top: Mapping[str, int] = field(default_factory=dict)
-    quantiles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    fixed: Mapping[str, int] = field(default_factory=dict)
-    found: float | None = None
-
-
-@dataclass(frozen=True)
-class Methods:
-    """Methods that change values.
-
-    Parameters
-    ----------
-    pram, swap
-        By key: the share of records that take part.
-    within
-        Columns that make the strata of swapping.
-    microaggregate
-        Numeric columns that are averaged together, and the smallest group; none for none.
-    group
-        The smallest group.
-    noise
-        By column, its share of the variance; columns of one share are changed together, and keep their correlations.
-    rounding
-        By column, its base.
-    """
-
-    pram: Mapping[str, float] = field(default_factory=dict)
-    swap: Mapping[str, float] = field(default_factory=dict)
-    within: tuple[str, ...] = ()
-    microaggregate: tuple[str, ...] = ()
-    group: int = 3
-    noise: Mapping[str, float] = field(default_factory=dict)
-    rounding: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def numeric(self) -> tuple[str, ...]:
-        """Columns whose numbers are changed."""
-        return tuple(dict.fromkeys((*self.microaggregate, *self.noise, *self.rounding)))
 
 
 @dataclass(frozen=True)
@@ -121,7 +60,7 @@ class Request:
     policy: Policy = field(default_factory=Policy)
     levels: Levels = field(default_factory=Levels)
     methods: Methods = field(default_factory=Methods)
-    missing: Missing = "any"
+    missing: Missing = "level"
     missing_values: tuple[str, ...] = ("", "NA")
     importance: Mapping[str, float] = field(default_factory=dict)
     weights: str | None = None
@@ -165,8 +104,8 @@ class Request:
             "--top": levels.top,
             "--quantiles": levels.quantiles,
             "--levels": levels.fixed,
-            "--pram": methods.pram,
-            "--swap": methods.swap,
+            "--pram": (*methods.pram, *methods.pram_searched),
+            "--swap": (*methods.swap, *methods.swap_searched),
             "--importance": self.importance,
         }
         for option, names in of_keys.items():
@@ -185,7 +124,11 @@ class Request:
             ("a key cannot be dropped; its last level leaves it out", self.keys, self.dropped),
             ("a key has one kind of levels", levels.rows, (*levels.widths, *levels.bottom, *levels.top)),
             ("a key has one kind of levels", levels.quantiles, (*levels.rows, *levels.widths)),
-            ("a key is redrawn or swapped, not both", methods.pram, methods.swap),
+            (
+                "a key is redrawn or swapped, not both",
+                (*methods.pram, *methods.pram_searched),
+                (*methods.swap, *methods.swap_searched),
+            ),
             ("a column is dropped, and used otherwise", self.dropped, (*methods.numeric, *self.numbers)),
         ):
             both = [n for n in first if n in second]
@@ -200,10 +143,18 @@ class Request:
                 remedy="give the share of the population that the file holds, 1 if an intruder knows who is in it",
             )
 
-    def table(self, frame: pl.DataFrame) -> KeyTable:
-        """The keys of a file with their hierarchies."""
-        labels, codes = value_codes({k: frame[k] for k in self.keys}, self.missing_values)
-        found = self._recoding_found(frame)
+    def table(self, frame: pl.DataFrame, population: pl.DataFrame | None = None) -> KeyTable:
+        """The keys of a file with their hierarchies, which have the values of its population too, where it is given.
+
+        Raises
+        ------
+        TrystError
+            FIELD_MISSING: the population has not all keys; others as of the hierarchies.
+        """
+        columns = {k: frame[k] for k in self.keys} if population is None else self._with_population(frame, population)
+        labels, codes = value_codes(columns, self.missing_values)
+        codes = codes[: frame.height]
+        found = self._recoding_found(frame, labels)
         hierarchies = []
         for q, (name, values) in enumerate(labels.items()):
             counts = np.bincount(codes[codes[:, q] >= 0, q], minlength=len(values))
@@ -248,7 +199,19 @@ class Request:
             return quantile_hierarchy(name, values, counts, levels.quantiles[name])
         return found.get(name) or default_hierarchy(name, values, counts)
 
-    def _recoding_found(self, frame: pl.DataFrame) -> dict[str, Hierarchy]:
+    def _with_population(self, frame: pl.DataFrame, population: pl.DataFrame) -> dict[str, pl.Series]:
+        absent = [k for k in self.keys if k not in population.columns]
+        if absent:
+            raise TrystError(
+                ErrorCode.FIELD_MISSING,
+                f"the population has no column {', '.join(absent)}",
+                where="--population",
+                remedy="give a file with all keys, called as in the records",
+            )
+        none = self.missing_values
+        return {k: pl.concat([text_of(frame[k], none), text_of(population[k], none)]) for k in self.keys}
+
+    def _recoding_found(self, frame: pl.DataFrame, values: Mapping[str, tuple[str, ...]]) -> dict[str, Hierarchy]:
         if self.levels.found is None:
             return {}
         file = KeyFile.from_columns({k: frame[k] for k in self.keys}, self.fraction, missing_values=self.missing_values)
@@ -259,5 +222,13 @@ class Request:
             # A missing value is a level there, and stays missing here.
             number = len(value_codes({name: frame[name]}, self.missing_values)[0][name])
             if 1 < len(set(own[:number])) < number:
+                if len(values[name]) > number:
+                    raise TrystError(
+                        ErrorCode.PARAMETER,
+                        "groups found for the records do not hold all values of the population",
+                        where=f"--find-recoding, {name}",
+                        got=f"{len(values[name]) - number} values that no record has",
+                        remedy="give this key a hierarchy or intervals",
+                    )
                 hierarchies[name] = hierarchy_of_groups(name, labels[:number], own[:number])
         return hierarchies

@@ -134,6 +134,8 @@ class Reachability:
         Modules outside the tree whose calls of methods count, and nothing else that they use.
     methods : set of Definition and str, optional
         Classes, each with a method that is called from elsewhere.
+    public : set of Definition, optional
+        What a reader's own programs use, with its methods.
     """
 
     def __init__(
@@ -143,6 +145,7 @@ class Reachability:
         attributes: set[str],
         callers: dict[str, Module] | None = None,
         methods: set[tuple[Definition, str]] | None = None,
+        public: set[Definition] | None = None,
     ) -> None:
         self.modules = modules
         self.reached: set[Definition] = set()
@@ -165,6 +168,11 @@ class Reachability:
         for root in roots:
             self._import(root)
             self._dynamic(root)
+        for definition in public or ():
+            self._reach(definition)
+            for name, method in definition.methods.items():
+                if not name.startswith("_"):
+                    self._reach(method)
         self._run()
 
     def unreached(self) -> list[Definition]:
@@ -209,7 +217,8 @@ class Reachability:
         for callback in definition.registered:
             self._reach(callback)
         for name, method in definition.methods.items():
-            if (name.startswith("__") and name.endswith("__")) or self._called_by_others(definition, method):
+            shown = name == "_repr_html_"  # a notebook calls it
+            if shown or (name.startswith("__") and name.endswith("__")) or self._called_by_others(definition, method):
                 self._reach(method)
 
     def _called_by_others(self, owner: Definition, method: Definition) -> bool:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import tryst
+import tryst.risk
 from tests.architecture.reachability import Definition, Module, Reachability, read_tree, template_names
 from tests.architecture.tree import BENCHMARKS, PRODUCT, REPOSITORY
 
@@ -31,6 +33,12 @@ def documented_methods(modules: dict[str, Module]) -> set[tuple[Definition, str]
     return {(modules[module].definitions[owner], method) for module, owner, method in named}
 
 
+def public_names(modules: dict[str, Module]) -> set[Definition]:
+    """What `import tryst` and `tryst.risk` offer to a reader's programs."""
+    offered = [*tryst.PUBLIC.items(), *tryst.risk.PUBLIC.items()]
+    return {modules[module].definitions[name] for name, module in offered if name in modules[module].definitions}
+
+
 def test_every_definition_is_reached() -> None:
     modules = read_tree(REPOSITORY, PRODUCT)
     modules[DOCUMENTS] = Module(DOCUMENTS, REPOSITORY / "tests" / "generated_docs.py")
@@ -39,7 +47,8 @@ def test_every_definition_is_reached() -> None:
     roots += ["tryst.common.command", DOCUMENTS, *maintainers_commands()]
     templates = set().union(*(template_names(REPOSITORY / folder) for folder in PRODUCT.values()))
     callers = read_tree(REPOSITORY, BENCHMARKS)
-    found = Reachability(modules, roots, templates, callers, documented_methods(modules)).unreached()
+    reached = Reachability(modules, roots, templates, callers, documented_methods(modules), public_names(modules))
+    found = reached.unreached()
     assert {str(definition): definition.lines for definition in found} == {}, (
         "give it a command, move it beside the tests or benchmarks that use it, or delete it"
     )

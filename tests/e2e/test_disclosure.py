@@ -23,6 +23,7 @@ from tryst.common.audit.signed_note import notes_in
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
+from tryst.coordinator.client.run_ending import HELD, REFUSED
 from tryst.coordinator.demonstration.people.insured import trait_variables, with_traits
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 from tryst.risk.models import JointDistribution
@@ -174,6 +175,12 @@ def test_no_party_fetches_anything_of_a_refused_result(judged: Judged, tmp_path:
 def test_what_is_held_is_released_by_a_steward_whose_reason_stays_in_the_log(judged: Judged, tmp_path: Path) -> None:
     made, run = judged.made, judged.runs["held"]
     assert made.status("held").state == STATE.PROJECT_STATE_HELD
+    for name, code, word in (
+        ("held", HELD, "HELD: the result of held"),
+        ("refused", REFUSED, "REFUSED: the result"),
+    ):
+        ended = CliRunner().invoke(app, ["project", "watch", name, "--config", str(made.coordinator_yaml)])
+        assert (ended.exit_code, word in ended.output) == (code, True)
     assert not any(judged.fetched(side, "held") for side in Side)
     printed = judged.types("steward", "report", "held", "--out", tmp_path, "--config", judged.steward)
     assert "the policy is breached" in " ".join(printed.split())

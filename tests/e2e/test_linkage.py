@@ -13,6 +13,7 @@ from tests.e2e.deployment import BOBS_NAMES, STATE
 from tests.e2e.linked import COMMON, PROJECT, Linked, N
 from tests.e2e.traces import IDENTIFIERS, files
 from tryst.carole.engine.probability_classes import FEWEST
+from tryst.common.documents.provenance import read_provenance
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
@@ -73,6 +74,10 @@ def test_each_custodian_has_what_the_specification_grants(linked: Linked) -> Non
         assert linked.shown[side].rows == RECORDS
         assert linked.shown[side].results == str(share)
         assert json.loads((share / "statistics.json").read_text()) == linked.statistics
+        where_from = read_provenance(share / "links.parquet")
+        assert where_from is not None
+        assert (where_from.run, where_from.sides, where_from.exact) == (linked.status.run.run, [str(side)], False)
+        assert bytes.fromhex(where_from.specification_digest) == linked.status.specification_digest
     pairs = pl.read_parquet(linked.share(Side.BOB) / "pairs.parquet")
     assert pairs["linked"].sum() == linked.status.run.links
     draws = pl.read_parquet(linked.share(Side.ALICE) / "draws.parquet")

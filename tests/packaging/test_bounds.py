@@ -14,12 +14,14 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-OF_IMAGES = (*EXTRAS["cluster"], *EXTRAS["objects"], *EXTRAS["pkcs11"], *EXTRAS["postgres"], *EXTRAS["vault"])
+OF_IMAGES = tuple(
+    line for extra in ("cluster", "objects", "pkcs11", "postgres", "records", "vault") for line in EXTRAS[extra]
+)
 """The extras that the images of services have."""
-PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *EXTRAS["records"], *OF_IMAGES)]
+PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *OF_IMAGES)]
 
 
-RARE = {"dask", "distributed", "hvac", "obstore", "psycopg", "pyreadstat", "python-pkcs11"}
+RARE = {"dask", "distributed", "fastexcel", "hvac", "obstore", "psycopg", "pyreadstat", "python-pkcs11"}
 """Of extras that few installations have."""
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.custodian.configuration import Source
-from tryst.common.custodian.source.reading import read_source
-from tryst.common.custodian.source.table import check_identifiers
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.registry import read_source
+from tryst.common.records.sources import Source
+from tryst.common.records.table import check_identifiers
 
 LINK_COLUMNS = ("link_id", "link_probability")
 

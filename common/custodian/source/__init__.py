@@ -1,1 +1,1 @@
-"""A custodian's records: read from CSV, Parquet or a database query, and cleaned; `reading` is the way in."""
+"""A custodian's records, read by `common.records` and cleaned for a linkage; `reading` is the way in."""

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from tryst.common.cleaning import Cleaning, Profile
 from tryst.common.cleaning.own_copies import OwnCopies, counted_copies, links_one_of_copies
 from tryst.common.cleaning.positions import Found, Positions
-from tryst.common.custodian.configuration import Source
-from tryst.common.custodian.source.reading import ROWS_AT_ONCE, compared_columns, source_batches
-from tryst.common.custodian.source.table import SourceTable, refuse_identifiers
+from tryst.common.custodian.source.reading import compared_columns
 from tryst.common.encoding.streamed import IDENTIFIER, Records, variable_column
 from tryst.common.encoding.working_table import WorkingTable
 from tryst.common.parties import Side
+from tryst.common.records.registry import ROWS_AT_ONCE, source_batches
+from tryst.common.records.sources import Source
+from tryst.common.records.table import SourceTable, refuse_identifiers
 from tryst.common.specification import Specification
 
 _POSITION = "+position"

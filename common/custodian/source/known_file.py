@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tryst.common.cleaning.known_records import KnownRecords, clean_joint, clean_training
-from tryst.common.custodian.source.reading import file_source, read_source
 from tryst.common.encoding.known_layout import KnownFile, known_files
 from tryst.common.encoding.layout import JOINT, TRAINING
 from tryst.common.errors import ErrorCode, TrystError, file_error
 from tryst.common.parties import Side
+from tryst.common.records.registry import file_source, read_source
 from tryst.common.specification import Specification, load_specification
 from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import polars as pl
 
 from tryst.common.cleaning import Cleaned, clean
-from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.custodian.source.csv_file import csv_batches
-from tryst.common.custodian.source.csv_form import CsvOptions, csv_source
-from tryst.common.custodian.source.database_query import database_batches, open_engine
-from tryst.common.custodian.source.parquet_file import parquet_batches
-from tryst.common.custodian.source.table import SourceTable, check_identifiers, joined, no_records
 from tryst.common.parties import Side
+from tryst.common.records.registry import read_source
+from tryst.common.records.sources import Source
+from tryst.common.records.table import SourceTable, check_identifiers
 from tryst.common.specification import Specification
-
-FOUND = CsvOptions()
-"""Nothing of a file's form is given."""
-ROWS_AT_ONCE = 1 << 16
-"""Rows of a batch at most: some 10 MB of text."""
-PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
 def _unobserved(stage: str) -> AbstractContextManager[None]:
@@ -90,87 +80,3 @@ def compared_columns(spec: Specification, side: Side) -> list[str]:
     """The columns that become fields and variables of a custodian, each once."""
     names = [name for field in spec.fields for name in field.columns_of(side)]
     return list(dict.fromkeys([*names, *(variable.column_of(side) for variable in spec.variables_of(side))]))
-
-
-def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
-    """A CSV file, whose encoding and separator are found unless given, or by its suffix a Parquet file.
-
-    Raises
-    ------
-    TrystError
-        As `csv_source`.
-    """
-    if path.suffix.lower() in PARQUET_SUFFIXES:
-        return Source(parquet=ParquetSource(path=path))
-    return Source(csv=csv_source(path, given))
-
-
-def read_table(path: Path) -> pl.DataFrame:
-    """All columns of a CSV or Parquet file (`file_source`), as text.
-
-    Raises
-    ------
-    TrystError
-        As `file_source` and `read_source`.
-    """
-    return read_source(file_source(path), None).frame
-
-
-def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:
-    """Read the selected columns, each once, or all, as text; nothing else of the source is kept.
-
-    Raises
-    ------
-    TrystError
-        As `source_batches`.
-    """
-    return joined(source_batches(source, columns))
-
-
-def source_batches(source: Source, columns: Sequence[str] | None, rows: int = ROWS_AT_ONCE) -> Iterator[SourceTable]:
-    """Read the selected columns, each once, or all, as text, at most so many rows at a time.
-
-    Raises
-    ------
-    TrystError
-        As `csv_batches`, `parquet_batches` and `database_batches`; EMPTY_SOURCE for a source without records.
-    """
-    selected = None if columns is None else list(dict.fromkeys(columns))
-    match source.chosen:
-        case CsvSource() as chosen:
-            tables = csv_batches(chosen, selected)
-        case ParquetSource() as chosen:
-            tables = parquet_batches(chosen, selected)
-        case DatabaseSource() as chosen:
-            tables = database_batches(chosen, selected)
-    records = 0
-    for table in tables:
-        records += table.n_rows
-        if table.n_rows:
-            yield from table.slices(rows)
-    if not records:
-        raise no_records(table.where)
-
-
-def check_driver(source: Source) -> None:
-    """Find that what is needed to read a source is installed, before a project needs it; nothing is read.
-
-    Raises
-    ------
-    TrystError
-        MODULE_MISSING with the package; CONFIGURATION for a database's URL that is missing or malformed.
-    """
-    if source.database is not None:
-        open_engine(source.database).dispose()
-
-
-def source_stamp(source: Source) -> tuple[int, int, int] | None:
-    """Inode, size and time, which change when a source file is replaced or corrected; None for a database."""
-    chosen = source.chosen
-    if isinstance(chosen, DatabaseSource):
-        return None
-    try:
-        status = chosen.path.stat()
-    except OSError:
-        return (0, 0, 0)
-    return (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -20,13 +20,16 @@ from tryst.common.cleaning.own_copies import copies_warnings
 from tryst.common.custodian.memory import MemoryLimit
 from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
 from tryst.common.custodian.source.known_file import read_known_files
-from tryst.common.custodian.source.reading import source_stamp
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.epochs import enter_epoch
 from tryst.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
+from tryst.common.documents.result_warning import result_warning
 from tryst.common.keys.epochs import approval_parts
 from tryst.common.keys.installation import require_suite
 from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.records.csv_form import read_as
+from tryst.common.records.registry import source_stamp
+from tryst.common.records.sources import DETECT
 from tryst.protos.linkage.v1 import custody_pb2
 
 log = structlog.get_logger()
@@ -167,6 +170,9 @@ def keep_profile(context: StepContext, task: Task, file: CleanedFile) -> None:
     stamp, profile = source_stamp(context.configuration.source), file.profile
     copies = copies_warnings(file.copies, task.spec)
     warnings = [warning.plain() for warning in (*profile.warnings(), *copies)]
+    if (csv := context.configuration.source.csv) is not None and DETECT in (csv.encoding, csv.separator):
+        form = read_as(context.configuration.source)
+        warnings.append(result_warning("source_form_found", form=form).plain())
     text = json.dumps({**profile.as_dict(), "warnings": warnings, "source_stamp": stamp})
     context.state.update(task.project, profile=text, rows=profile.rows)
 

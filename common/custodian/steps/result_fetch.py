@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import secrets
 import shutil
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
@@ -23,10 +25,12 @@ from tryst.common.custodian.steps.share import Share, identified, read_share, sa
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.custodian.steps.witnessing import countersigned_by_both
+from tryst.common.documents.provenance import CLASSES, EXACT, Provenance
 from tryst.common.durable import sync_folder
 from tryst.common.errors import ErrorCode, TrystError, code_of, file_error
 from tryst.common.keys import SealContext
 from tryst.common.keys.sealing import open_file
+from tryst.common.parties import Side
 from tryst.common.rpc.transfer import Fetch
 from tryst.protos.linkage.v1 import custody_pb2
 
@@ -144,7 +148,8 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
         temporary.mkdir(mode=0o700)
         try:
             for name, table in tables.items():
-                table.write_parquet(temporary / f"{name}.parquet")
+                metadata = provenance(task, step_context.party.side, name).metadata()
+                table.write_parquet(temporary / f"{name}.parquet", metadata=metadata)
             if "links" in tables:
                 tables["links"].write_csv(temporary / "links.csv")
             (temporary / "statistics.json").write_text(json.dumps(share.statistics, indent=2) + "\n", encoding="utf-8")
@@ -175,6 +180,25 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
             "check the results folder's permissions and the space left on its disk",
             inline=True,
         ) from None
+
+
+def provenance(task: Task, side: Side, table: str) -> Provenance:
+    """Of a table of this custodian's share."""
+    exact = task.spec.release.exact_to(side)
+    content = {
+        "project": task.project,
+        "run": task.run,
+        "table": table,
+        "sides": [str(side)],
+        "specification_digest": task.specification_digest.hex(),
+        "encoding_digest": task.encoding_digest.hex(),
+        "assignment": task.spec.links.assignment,
+        "exact": exact,
+        "probabilities": EXACT if exact else CLASSES,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("tryst"),
+    }
+    return Provenance.of(content, "provenance")
 
 
 def _sync_file(path: Path) -> None:

@@ -4,6 +4,13 @@ from tryst.common.documents.warning_codes.warning_code import WarningCode
 
 CONTRIBUTION = (
     WarningCode(
+        code="source_form_found",
+        severity="note",
+        meaning="A custodian's configuration leaves the encoding or the separator of its CSV file to be found.",
+        text="{form}, as was found in the file.",
+        remedy="If that is right, declare both in the configuration: a file that is written otherwise is then refused.",
+    ),
+    WarningCode(
         code="own_copies",
         severity="warning",
         meaning="A custodian's file seems to have people more than once, of whose records one only would be linked.",

@@ -216,7 +216,7 @@ IDENTIFICATION = (
         severity="warning",
         meaning="Survey weights sum to another population than the sampling fraction gives.",
         text="The survey weights make the file {share:.3%} of its population, and the sampling fraction is"
-        " {fraction:.3%}: individual and household risk follow the weights, the other measures the fraction.",
+        " {fraction:.3%}: individual and unit risk follow the weights, the other measures the fraction.",
         remedy="Give weights that raise the file to its population, not weights scaled to a mean of 1.",
     ),
 )

@@ -64,6 +64,7 @@ def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
         "value": wording.figure(measure["value"]),
         "interval": interval,
         "confidence": f"{measure['interval']:.0%}" if interval and measure.get("interval") else "",
+        "no_interval": None if interval else measure.get("no_interval"),
         "limit": None if measure["limit"] is None else wording.figure(measure["limit"]),
         "breached": measure["breached"],
         "earlier": wording.figure(earlier) if accumulated else None,

@@ -7,6 +7,6 @@ comes out. `content` holds the documents together, `charts` draws, `wording` sta
 """
 
 from .content import ReportContent, RunDescription
-from .page import render_report, write_report
+from .page import charts_of, render_report, write_report
 
-__all__ = ["ReportContent", "RunDescription", "render_report", "write_report"]
+__all__ = ["ReportContent", "RunDescription", "charts_of", "render_report", "write_report"]

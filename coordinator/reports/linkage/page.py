@@ -113,6 +113,14 @@ def _view(content: ReportContent) -> dict[str, Any]:
 
 
 def _figures(content: ReportContent) -> dict[str, Figure]:
+    return {
+        name: Figure(draw(chart.drawing, name, chart.alt_text), reading)
+        for name, (chart, reading) in charts_of(content).items()
+    }
+
+
+def charts_of(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
+    """The charts that the report shows of a run, each with how it is read."""
     fields = content.model.fields
     drawn = {}
     if fields:
@@ -149,9 +157,7 @@ def _figures(content: ReportContent) -> dict[str, Figure]:
                 "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs that "
                 "the scheme kept end.",
             )
-    return {
-        name: Figure(draw(chart.drawing, name, chart.alt_text), reading) for name, (chart, reading) in drawn.items()
-    }
+    return drawn
 
 
 def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:

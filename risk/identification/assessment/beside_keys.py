@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.documents.result_warning import result_warning
+from tryst.common.records.typed_table import Labelled
 from tryst.risk.identification.assessment import wording
 from tryst.risk.identification.assessment.score_ranking import score_ranking
 from tryst.risk.identification.copies import copies_warnings
-from tryst.risk.identification.household_risk import Households, household_risk_document
 from tryst.risk.identification.individual_risk import individual_risk_document
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.numeric_risk import numeric_risk_document
 from tryst.risk.identification.privacy_models import privacy_models_document
 from tryst.risk.identification.survey_weights import Weights, check_weights
-from tryst.risk.records import Labelled
+from tryst.risk.identification.unit_risk import Units, unit_risk_document
 
 Attempt = Callable[[dict[str, Any], str, Callable[[], Any]], Any]
 """Runs one part of an assessment under a name, and notes why where it has no meaning for the file."""
@@ -36,10 +36,10 @@ class BesideKeys:
         Sensitive variables: for each the values, one for each record.
     ordinal
         Names of those whose levels have an order.
-    household
-        The household of each record.
-    household_keys
-        Keys of households: for each the level number of each record.
+    unit
+        The unit of each record: a household, an enterprise.
+    unit_keys
+        Keys of units: for each the level number of each record.
     fraction_from
         Where the sampling fraction comes from.
     labelled
@@ -52,8 +52,8 @@ class BesideKeys:
 
     sensitive: Mapping[str, Any] = field(default_factory=dict)
     ordinal: frozenset[str] = frozenset()
-    household: Any = None
-    household_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    unit: Any = None
+    unit_keys: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     fraction_from: Literal["given", "population", "weights"] = "given"
     labelled: Labelled | None = None
     numeric: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -67,8 +67,8 @@ class BesideKeys:
         return numeric_risk_document(self.original, self.numeric)
 
     def with_units(self, file: KeyFile) -> KeyFile:
-        """The file with its households as the units that were sampled whole, where they are known."""
-        return file if self.household is None else replace(file, units=Households.of(self.household).of_record)
+        """The file with its units, taken to be sampled whole, where they are known."""
+        return file if self.unit is None else replace(file, units=Units.of(self.unit).of_record)
 
     def assess(
         self,
@@ -103,8 +103,8 @@ class BesideKeys:
         add("privacy_models", lambda: privacy_models_document(file, self.sensitive, self.ordinal))
         if weights is not None:
             add("individual_risk", lambda: _individual(file, weights, scores, found))
-        if self.household is not None:
-            add("household_risk", lambda: household_risk_document(file, self.household, weights, self.household_keys))
+        if self.unit is not None:
+            add("unit_risk", lambda: unit_risk_document(file, self.unit, weights, self.unit_keys))
         if self.numeric:
             add("numeric_risk", lambda: self.numeric_risk)
         if file.population_sizes is not None:

@@ -25,7 +25,9 @@ from tryst.risk.identification.loglinear.model_choice import choose_model
 from tryst.risk.identification.loglinear.risk import LogLinearRisk, log_linear_risk
 from tryst.risk.identification.matching.bayesian_matching import BayesianMatching, Method, bayesian_matching, fit_models
 from tryst.risk.identification.matching.model_attacks import ModelAttack, attack_on, best_cells, cost_matched
+from tryst.risk.models.defaults import EXACT_TO
 from tryst.risk.models.graphs import Graph
+from tryst.risk.models.precision_grid import GammaPrior
 
 _CELLS = 2**18  # of a two-way model
 _MODELS = 8  # two-way models on the path
@@ -156,7 +158,11 @@ def _graph(m: LogLinearRisk) -> dict[str, Any]:
 
 def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) -> BayesianMatching:
     """Put the modelling intruder into an assessment."""
-    fitted = fit_models(file, method, np.random.default_rng(seed))
+    # All models are tried to six keys, and the data may say how smooth the table is. Above that chains do not come
+    # together under the prior in large files, and the precision is fixed.
+    exact = method == "default" and len(file.varying) <= EXACT_TO
+    precision = GammaPrior() if exact else 1.0
+    fitted = fit_models(file, method, np.random.default_rng(seed), precision=precision)
     matching = bayesian_matching(file, fitted)
     measures, dis = matching.measures, file_dis(file)
     sound = agrees(dis, measures.cm_given_um)
@@ -171,6 +177,7 @@ def modelled(file: KeyFile, found: dict[str, Any], method: Method, seed: int) ->
         "search": search.method,
         "models": len(fitted.average.models),
         "estimate": fitted.estimate,
+        "precision": 1.0 if fitted.precision is None else fitted.precision.mean,
         **asdict(measures),
         "agrees": sound,
         "attacks": _attacks(matching),

@@ -205,7 +205,7 @@ def calibrated_risk(
 
 
 def expected_reciprocal_with_company(
-    f: NDArray[np.int64],
+    f: NDArray[np.int64] | NDArray[np.float64],
     mu: NDArray[np.float64],
     a: NDArray[np.float64],
     c: NDArray[np.float64],
@@ -215,8 +215,8 @@ def expected_reciprocal_with_company(
 
     Parameters
     ----------
-    f : ndarray of int64
-        Records of the cell, at least 1.
+    f : ndarray of int64 or float64
+        Records of the cell, at least 1; their mean, where they are not known.
     mu, a, c : ndarray of float64
         Mean and shape of the law, and people outside for each in the sample.
     units : ndarray of int64, optional

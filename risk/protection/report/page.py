@@ -22,6 +22,16 @@ _ROWS = (
     ("minimal_uniques", "minimal sample uniques", False),
 )
 
+_EXACT = (
+    ("correct_matches", "by the population, exactly: correct matches, as a share of the records", True),
+    ("record_risk", "by the population, exactly: largest chance of a correct match of a record", True),
+    ("population_uniques", "by the population, exactly: records that fit one person only", False),
+)
+_CALIBRATED = (
+    ("tau2", "calibrated tau2: expected correct matches among unique records, with its interval"),
+    ("correct_matches", "calibrated: expected correct matches, as a share of the records"),
+)
+
 _LIMITS = {
     "k": "at least {} records agree with each record",
     "max_correct_matches": "expected correct matches at most {} of the records",
@@ -37,6 +47,17 @@ def render(report: Mapping[str, Any]) -> str:
         for name, words, of_share in _ROWS
         for write in (share if of_share else number,)
     ]
+    exact = report["before"]["exact"] is not None
+    if exact:
+        rows += [
+            {"words": words, **{when: write(report[when]["exact"][name]) for when in ("before", "after")}}
+            for name, words, of_share in _EXACT
+            for write in (share if of_share else number,)
+        ]
+    rows += [
+        {"words": words, **{when: _calibrated(report["calibrated"][when], name) for when in ("before", "after")}}
+        for name, words in _CALIBRATED
+    ]
     limits = [_LIMITS[name].format(f"{value:g}") for name, value in report["log"]["policy"].items()]
     charts = {"lost": lost_chart(report["lost"]), "frontier": frontier_chart(report["frontier"])}
     changes = [
@@ -47,12 +68,25 @@ def render(report: Mapping[str, Any]) -> str:
         "r": report,
         "risk_rows": rows,
         "limits": limits,
+        "exact": exact,
+        "why": {when: own["why"] for when, own in report["calibrated"].items() if "why" in own},
+        "doubts": sorted({code for own in report["calibrated"].values() for code in own.get("warnings", ())}),
+        "matches": {when: (report[when]["exact"] or report[when])["correct_matches"] for when in ("before", "after")},
         "changes": changes,
         "charts": charts,
         "bits": sum(row["bits"] for row in report["lost"]),
         "of": sum(row["of"] for row in report["lost"]),
     }
     return rendered(__package__, "page.html.j2", shown, filters={"share": share, "number": number, "figure": _figure})
+
+
+def _calibrated(own: Mapping[str, Any], name: str) -> str:
+    if "why" in own:
+        return "-"
+    value = own[name]
+    if isinstance(value, dict):
+        return f"{_figure(value['value'])} ({_figure(value['low'])} to {_figure(value['high'])})"
+    return share(value)
 
 
 def _words(value: Any) -> str:

@@ -41,6 +41,7 @@ ENTRY = {
     "lower",
     "upper",
     "interval",
+    "no_interval",
     "judged",
     "earlier",
     "limit",
@@ -59,6 +60,7 @@ def test_the_form(document: dict[str, Any]) -> None:
         assert set(entry) == ENTRY, name
         assert 0 <= entry["value"] <= 1
         assert (entry["upper"] is None) == (entry["lower"] is None) == (entry["interval"] is None)
+        assert (entry["no_interval"] is None) == (entry["upper"] is not None), name
         assert entry["judged"] >= entry["value"]
         assert "{" not in entry["words"]
     for option in document["options"]:
@@ -113,7 +115,7 @@ def test_a_limit_is_kept_at_the_measure_and_breached_below(
 
 def test_a_custodian_without_links_learns_nothing(document: dict[str, Any]) -> None:
     effects = {option["action"]: option["effect"] for option in document["options"]}
-    learnt = {side: found["learnt"] for side, found in document["custodians"].items()}
+    learnt = {side: found["upper"] for side, found in document["custodians"].items()}
     assert min(learnt.values()) > 0
     assert effects["give Alice statistics only"] == {"members_disclosed": learnt["bob"]}
     assert effects["give Bob statistics only"] == {"members_disclosed": learnt["alice"]}

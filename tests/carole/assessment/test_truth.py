@@ -25,7 +25,7 @@ BIAS = {
     "attribution_gain": 0.05,
     "few_values": 0.02,
     "subtraction": 0.1,
-    "members_disclosed": 0.05,
+    "members_disclosed": 0.01,
 }
 """Largest mean difference from the truth, as a share of the truth, by measure. The linkage misses 5 % of the matches,
 and 2 % of its links are false."""
@@ -39,7 +39,15 @@ INTERVALS = {
     "certain_attribution",
     "probable_attribution",
     "few_values",
+    "largest_record_risk",
+    "attribution_gain",
+    "subtraction",
+    "members_disclosed",
 }
+
+ONE_TRUTH = {"largest_record_risk", "subtraction"}
+"""Of which the truth is one number for all these populations: someone is alone, and the tables have empty cells. Where
+it varies is test_largest_risk.py and test_publication.py."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +67,7 @@ def test_the_interval_covers_the_truth(compared: dict[str, Compared], measure: s
     assert found.misses is not None
     assert found.misses <= 5, (SEED, found)
     # The truth is not one number, so that an interval that covers everything would be noticed.
-    assert found.true.std() > 0.005
+    assert found.true.std() > 0.005 or measure in ONE_TRUTH
     assert found.width < 0.3
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import febrl, judged, link_in, people
 from tests.specifications import heading
 from tryst.carole.engine import Contribution, LinkagePlan, Resources, compare, shards
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan_parts import FieldPlan, RulePlan
 from tryst.carole.engine.run_context import RunContext

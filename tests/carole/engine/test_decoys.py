@@ -12,7 +12,6 @@ import pytest
 
 from benchmarks import claimed
 from benchmarks._built_files import BuiltFiles, built_files, built_plan, with_built_decoys
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tests.carole.engine.test_block_keyed import SEED
 from tryst.carole.engine import Linkage, LinkagePlan, Resources, compare, link
@@ -20,6 +19,7 @@ from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.decoy_pairs import DecoyPairs, records_and_decoys
 from tryst.carole.engine.decoys import count_linked, of_one
 from tryst.carole.engine.estimated import Estimated
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.links import Decision
 from tryst.carole.engine.padded import conclude_padded
 from tryst.carole.engine.plan_parts import LatentPlan

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import Linked, judged, people
 from tests.carole.engine.test_block_keyed import SEED
 from tryst.carole.engine import Linkage, Resources, compare, conclude
 from tryst.carole.engine.candidates import Candidates
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.local import check_pairs
 from tryst.carole.engine.padded import conclude_padded, without
 from tryst.carole.engine.plan import LinkagePlan

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tryst.carole.engine import Contribution, Resources, compare, contribution, link
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, people
 from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.request_check import check_request
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean

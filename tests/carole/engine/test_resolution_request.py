@@ -8,9 +8,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare, conclude
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolved_handles import checked_codes, checked_handles
 from tryst.carole.engine.specified import plan_of

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import NOISE, people
 from tryst.carole.engine import Resources, compare
 from tryst.carole.engine.archive import packed, unpacked
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.probability_classes import FEWEST
 from tryst.carole.engine.resolution_exchange import Resolved, ResolvedHandles, decide, sealed_result
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request

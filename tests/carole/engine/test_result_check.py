@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from benchmarks.modes import people
 from tryst.carole.engine import Candidates, LinkagePlan, Resources, compare
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolution_result import ResolutionResult

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks._held_sets import contribution_of
 from tests.specifications import heading
 from tryst.carole.engine import Contribution, Resources, compare
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.outside_blocks import RandomPairs
 from tryst.carole.engine.preparation import all_pairs_levels
 from tryst.carole.engine.sample_groups import grouped_levels, pairs_in_groups

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks._held_sets import HeldSet, HeldSets, contribution_of
 from tests.carole.engine.whole_rows import whole_comparison
 from tests.specifications import heading
 from tryst.carole.engine import LinkagePlan, Resources, compare, shards
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
 from tryst.carole.engine.contribution import Contribution
+from tryst.carole.engine.held_sets import HeldSet, HeldSets, contribution_of
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.run_context import RunContext

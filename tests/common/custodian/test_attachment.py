@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tryst.common.custodian.configuration import CsvSource, Source
 from tryst.common.custodian.operator.attachment import attach
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.sources import CsvSource, Source
 
 
 @pytest.fixture

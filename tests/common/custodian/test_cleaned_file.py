@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from tests.specifications import heading
 from tryst.common.cleaning.own_copies import own_copies
-from tryst.common.custodian.configuration import CsvSource, Source
 from tryst.common.custodian.source import cleaned_file
 from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
 from tryst.common.custodian.source.reading import read_cleaned
 from tryst.common.custodian.state.working_tables import EncryptedTable, WorkingFolder
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.records.sources import CsvSource, Source
 from tryst.common.specification import load_specification
 
 SPEC = load_specification(

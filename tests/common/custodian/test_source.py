@@ -16,18 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.specifications import heading
-from tryst.common.custodian.configuration import CsvSource, DatabaseSource, ParquetSource, Source
-from tryst.common.custodian.source.reading import (
-    clean_file,
-    file_source,
-    read_cleaned,
-    read_source,
-    read_table,
-    source_stamp,
-)
-from tryst.common.custodian.source.table import SourceTable, as_text, check_identifiers
+from tryst.common.custodian.source.reading import clean_file, read_cleaned
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.records.registry import file_source, read_source, read_table, source_stamp
+from tryst.common.records.sources import CsvSource, DatabaseSource, ParquetSource, Source
+from tryst.common.records.table import SourceTable, as_text, check_identifiers
 from tryst.common.specification import load_specification
 
 PLANTED = "Wolfeschlegelstein"

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.duplicates import copied
 from tryst.carole.engine import Resources
-from tryst.common.custodian.source.reading import file_source
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.records.registry import file_source
 from tryst.common.specification import Specification, dump_specification
 from tryst.coordinator.commands.duplicates import command
 from tryst.coordinator.demonstration.people import TRUTH, two_files

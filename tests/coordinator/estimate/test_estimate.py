@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks._held_sets import contribution_of
 from tests.specifications import heading
 from tryst.carole.configuration import LimitsConfiguration
 from tryst.carole.engine import Resources, compare
+from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.specified import plan_of
 from tryst.common.cleaning import clean
 from tryst.common.encoding.blocking_keys import key_text

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import Specification
+from tryst.common.specification import Specification, specification_digest
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tryst.coordinator.demonstration.people.disclosure import with_policy
 from tryst.coordinator.demonstration.people.insured import with_traits
@@ -81,13 +81,19 @@ def ended(pid: int) -> bool:
 
 
 def test_what_a_rehearsal_leaves_behind(
-    files: tuple[Path, Path, Specification], tmp_path: Path, temporary: Path, started: list[int]
+    files: tuple[Path, Path, Specification],
+    tmp_path: Path,
+    temporary: Path,
+    started: list[int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     alice, bob, spec = files
     out = tmp_path / "out"
     out.mkdir()
     (out / "links.csv").write_text("of an earlier rehearsal")
     rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
+    # One file has one digest, here and where `tryst spec check` prints it.
+    assert specification_digest(spec).hex() in capsys.readouterr().out
     assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"}
     links = pl.read_parquet(out / "links.parquet")
     assert links.columns == ["alice", "bob", "link_probability"]

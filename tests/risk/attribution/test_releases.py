@@ -233,5 +233,5 @@ def test_microdata_command(tmp_path: Path) -> None:
     printed = run("attribution", "microdata", str(tmp_path / "r.csv"), "--keys", "area,age", "--sensitive", "ill")
     assert re.search(r"k anonymity +2\n", printed)
     assert re.search(r"records with certain value +5\n", printed)
-    with pytest.raises(TrystError, match="no column place"):
+    with pytest.raises(TrystError, match=r"no column .place."):
         run("attribution", "microdata", str(tmp_path / "r.csv"), "--keys", "place", "--sensitive", "ill")

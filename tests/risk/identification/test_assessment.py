@@ -208,13 +208,13 @@ def test_errors_of_the_command(files, tmp_path):
     empty.write_text("")
     sample = files / "sample.csv"
     for arguments, words in (
-        ((sample, "--keys", "region,colour", "--fraction", "0.1"), "no column colour"),
+        ((sample, "--keys", "region,colour", "--fraction", "0.1"), "no column 'colour'"),
         ((sample, "--keys", "region", "--fraction", "0"), "sampling fraction"),
         ((sample, "--keys", "region", "--fraction", "1.5"), "sampling fraction"),
         ((sample, "--keys", "region"), "sampling fraction is needed"),
         ((sample, "--keys", "region,region", "--fraction", "0.1"), "named twice"),
         ((sample, "--keys", ",", "--fraction", "0.1"), "at least one key"),
-        ((empty, "--keys", "region", "--fraction", "0.1"), "file is empty"),
+        ((empty, "--keys", "region", "--fraction", "0.1"), "got an empty file"),
         ((tmp_path / "none.csv", "--keys", "region", "--fraction", "0.1"), "no such file"),
         ((sample, "--keys", "region", "--fraction", "0.1", "--models", "magic"), "--models"),
         ((sample, "--keys", "region", "--fraction", "0.1", "--missing", "magic"), "--missing"),
@@ -233,6 +233,6 @@ def test_parquet_and_columns_that_are_not_keys(files, tmp_path):
     assert file.n_records == 100
     bad = tmp_path / "bad.parquet"
     bad.write_text("no parquet")
-    with pytest.raises(TrystError, match="could not be read") as caught:
+    with pytest.raises(TrystError, match="not a whole Parquet file") as caught:
         read_key_file(bad, ["age"], 0.1)
     assert caught.value.code == ErrorCode.SOURCE

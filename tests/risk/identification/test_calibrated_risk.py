@@ -14,7 +14,7 @@ from scipy.stats import nbinom
 
 from benchmarks._public_populations import ADULT, EUSILC_P, SES, PublicPopulation
 from tryst.common.errors import TrystError
-from tryst.risk.identification.calibration.crowding import COUNTED, _likelihood, fit_crowding
+from tryst.risk.identification.calibration.crowding import COUNTED, ShapePrior, _likelihood, fit_crowding
 from tryst.risk.identification.calibration.largest_tau import greatest_means
 from tryst.risk.identification.calibration.neighbours import neighbourhood
 from tryst.risk.identification.calibration.records import calibrated_risk, expected_reciprocal_with_company
@@ -105,6 +105,18 @@ def test_the_law_is_found_again_in_a_population_that_has_it():
     assert law.converged
     assert np.abs(np.log(own_mu) - np.log(mu[kept])).mean() < 0.06
     assert np.abs(np.log(own_a) - np.log(a[kept])).mean() < 0.25
+
+
+def test_a_shape_that_is_held_stays_and_is_less_likely_than_a_free_one():
+    file = sample_of(EUSILC_P, "6 keys", 0.1, 1)
+    predictors, counts = neighbourhood(file.table()), file.counts.astype(float)
+    held = fit_crowding(predictors, counts, shape=ShapePrior((0.2, 1.2), (1e-3, 1e-3)))
+    free = fit_crowding(predictors, counts)
+    assert held.parameters[-2:] == pytest.approx([0.2, 1.2], abs=0.01)
+    assert held.log_likelihood < free.log_likelihood - 2.0
+    small = counts <= COUNTED + 1
+    value = _likelihood(free.predictors[small], counts[small] - 1.0, free.centre, free.parameters)[0]
+    assert free.log_likelihood == pytest.approx(float(counts[small] @ value))
 
 
 @pytest.mark.parametrize(("population", "keys"), [(EUSILC_P, "6 keys"), (ADULT, "6 keys")])

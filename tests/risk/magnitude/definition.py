@@ -66,22 +66,26 @@ def risky_by_dominance(records: Sequence[Record], cell: Cell, n: int, k: float) 
 
 
 def bounds_by_programme(
-    inner: Sequence[Cell], published: Mapping[Cell, float], target: Cell, floors: Mapping[Cell, float] | None = None
+    inner: Sequence[Cell],
+    published: Mapping[Cell, float],
+    target: Cell,
+    floors: Mapping[Cell, float] | None = None,
+    ceilings: Mapping[Cell, float] | None = None,
 ) -> tuple[float, float]:
     """Smallest and largest value of a cell, over inner cells that are not negative and add up to what is published.
 
-    `floors` are known lower limits of cells, inner or sums.
+    `floors` and `ceilings` are known limits of cells, inner or sums.
     """
     rows = np.asarray([[float(within(c, cell)) for c in inner] for cell in published]).reshape(-1, len(inner))
     aim = np.asarray([float(within(c, target)) for c in inner])
-    floors = floors or {}
-    limits = -np.asarray([[float(within(c, cell)) for c in inner] for cell in floors]) if floors else None
+    known = [(cell, -1.0, x) for cell, x in (floors or {}).items()] + [(c, 1.0, x) for c, x in (ceilings or {}).items()]
+    limits = np.asarray([[sign * within(c, cell) for c in inner] for cell, sign, _ in known]) if known else None
     ends = []
     for sign in (1.0, -1.0):
         found = linprog(
             sign * aim,
             A_ub=limits,
-            b_ub=None if limits is None else -np.asarray(list(floors.values())),
+            b_ub=None if limits is None else np.asarray([sign * x for _, sign, x in known]),
             A_eq=rows,
             b_eq=np.asarray(list(published.values())),
             bounds=(0, None),
@@ -104,10 +108,11 @@ def cheapest(
     values: Mapping[Cell, float],
     required: Mapping[Cell, float],
     candidates: Sequence[Cell],
+    known_within: float = np.inf,
 ) -> float | None:
     """The least sum of values of further cells whose suppression leaves an outsider far enough from each primary cell.
 
-    By trying every set of candidates.
+    By trying every set of candidates. Each withheld cell is known within a share of its value beforehand.
     """
     best = None
     for number in range(len(candidates) + 1):
@@ -116,8 +121,11 @@ def cheapest(
             if best is not None and cost >= best:
                 continue
             published = {c: values[c] for c in cells if c not in required and c not in chosen}
+            hidden = [c for c in cells if c not in published and np.isfinite(known_within)]
+            floors = {c: values[c] * (1 - known_within) for c in hidden}
+            ceilings = {c: values[c] * (1 + known_within) for c in hidden}
             for cell, reach in required.items():
-                low, high = bounds_by_programme(inner, published, cell)
+                low, high = bounds_by_programme(inner, published, cell, floors, ceilings)
                 if high < values[cell] + reach * (1 - 1e-6) or low > max(0.0, values[cell] - reach) + 1e-6:
                     break
             else:

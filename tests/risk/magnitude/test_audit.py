@@ -156,3 +156,30 @@ def test_negative_values_leave_more_doubt() -> None:
         "secondary": 1,
     }  # s would find u
     assert {entry["lower"] for entry in result["suppressed"]} == {None}
+
+
+def test_what_is_known_beforehand_narrows_the_bounds_and_the_choice() -> None:
+    """Three cells of one sum: without prior knowledge one neighbour does, at 20 per cent it cannot move far enough."""
+    records = [(("a0",), 100.0, "u", 1.0), *((("a1",), 4.0, f"v{k}", 1.0) for k in range(5))]
+    records += [(("a2",), 10.0, f"w{k}", 1.0) for k in range(5)]
+    tables, found = made((3,), records)
+    rules = (MinimumFrequency(2, 10),)
+    free = assess(tables, found, rules)
+    known = assess(tables, found, rules, Choice(known_within=0.2))
+    assert [tuple(e["cell"].values()) for e in free["suppressed"]] == [("a0",), ("a1",)]
+    assert free["known_within"] is None
+    # 100 must reach 110 and 90: a1 may move by 4, a2 by 10.
+    assert [tuple(e["cell"].values()) for e in known["suppressed"]] == [("a0",), ("a2",)]
+    assert [(e["lower"], e["upper"]) for e in known["suppressed"]] == [
+        pytest.approx((90.0, 110.0)),
+        pytest.approx((40.0, 60.0)),
+    ]
+    values = found.values.copy()
+    values[[c for c in range(4) if named(tables, c) in {("a0",), ("a1",)}]] = np.nan
+    audited = assess(tables, found, rules, Choice(known_within=0.2), PublishedValues(values))
+    assert [b["reached"] for b in audited["breaches"]] == pytest.approx([4.0, 4.0])
+    assert assess(tables, found, rules, published=PublishedValues(values))["breaches"] == []
+    hopeless = assess(tables, found, rules, Choice(known_within=0.05))
+    assert hopeless["suppression"]["not_withstood"] == 2
+    with pytest.raises(TrystError, match="share above 0"):
+        Choice(known_within=0.0)

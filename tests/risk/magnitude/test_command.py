@@ -45,7 +45,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "benchmarks").symlink_to(REPOSITORY / "benchmarks")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```console\n\$ tryst risk magnitude (.*?)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for command, output in blocks:
         if "primary.csv" in command:
             withhold_primary_alone(tmp_path)
@@ -129,7 +129,7 @@ def test_hierarchies_and_weights_are_read(records: Path, tmp_path: Path) -> None
     [
         (["--by", "region", "--value", "word"], "column word: the column has no number"),
         (["--by", "region"], "--value: the column that the tables add up is needed"),
-        (["--by", "nowhere", "--value", "turnover"], "there is no column nowhere"),
+        (["--by", "nowhere", "--value", "turnover"], "there is no column .nowhere."),
         (["--by", "region,sector,firm,w", "--value", "turnover"], "one to three different variables"),
         (["--by", "region,region", "--value", "turnover"], "one to three different variables"),
         (["--by", "region", "--value", "turnover", "--dominance", "85"], "write 2,85"),

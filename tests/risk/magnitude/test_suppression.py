@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tests.risk.magnitude import definition
 from tests.risk.magnitude.definition import Record
@@ -25,7 +26,12 @@ RULES = (MinimumFrequency(3, 20), PriorPosterior(20))
 
 
 def protect(
-    tables: LinkedTables, found: Contributions, *, exact: bool, inside: bool = True
+    tables: LinkedTables,
+    found: Contributions,
+    *,
+    exact: bool,
+    inside: bool = True,
+    known_within: float = np.inf,
 ) -> tuple[Problem, Suppression]:
     primary = primary_cells(found, RULES)
     intruders = Intruders(found, primary, RULES)
@@ -39,6 +45,7 @@ def protect(
         (found.counts > 0) & ~marks,
         np.maximum(found.sizes, 1e-3),
         tuple(intruders.outside() + (intruders.inside() if inside else [])),
+        known_within,
     )
     return problem, suppress(problem, exact=exact)
 
@@ -54,7 +61,12 @@ def check_attacks(shape: tuple[int, ...], problem: Problem, chosen: Suppression)
             continue
         known = dict(published) | {named(tables, c): float(problem.values[c]) for c in attack.intruder.known}
         floors = {named(tables, c): x for c, x in attack.intruder.own.items()}
-        low, high = definition.bounds_by_programme(inner, known, named(tables, attack.cell), floors)
+        ceilings = {}
+        for c in np.flatnonzero(chosen.suppressed).tolist() if np.isfinite(problem.known_within) else ():
+            name, value = named(tables, c), float(problem.values[c])
+            floors[name] = max(floors.get(name, 0.0), value * (1 - problem.known_within))
+            ceilings[name] = value * (1 + problem.known_within)
+        low, high = definition.bounds_by_programme(inner, known, named(tables, attack.cell), floors, ceilings)
         value, slack = float(problem.values[attack.cell]), 1e-5 * (attack.reach + 1)
         if attack.sense > 0:
             assert high >= value + attack.reach - slack
@@ -62,15 +74,20 @@ def check_attacks(shape: tuple[int, ...], problem: Problem, chosen: Suppression)
             assert low <= value - attack.reach + slack
 
 
-@pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2), (6,)])
+@pytest.mark.parametrize(
+    ("shape", "known_within"),
+    [((3, 3), np.inf), ((2, 2, 2), np.inf), ((6,), np.inf), ((3, 3), 0.5)],
+)
 @pytest.mark.parametrize("exact", [True, False])
-def test_no_risky_cell_is_bounded_within_its_protection(shape: tuple[int, ...], exact: bool) -> None:
+def test_no_risky_cell_is_bounded_within_its_protection(
+    shape: tuple[int, ...], known_within: float, exact: bool
+) -> None:
     @settings(max_examples=4, deadline=None)
     @given(files(shape, most_records=14))
     def check(records: list[Record]) -> None:
         tables, found = made(shape, records)
         assume(found.sizes.any())
-        problem, chosen = protect(tables, found, exact=exact)
+        problem, chosen = protect(tables, found, exact=exact, known_within=known_within)
         assert chosen.suppressed[problem.primary].all()
         assert not (chosen.suppressed & ~problem.primary & ~problem.candidates).any()
         check_attacks(shape, problem, chosen)
@@ -78,12 +95,12 @@ def test_no_risky_cell_is_bounded_within_its_protection(shape: tuple[int, ...], 
     check()
 
 
-@settings(max_examples=8, deadline=None)
-@given(files((2, 2), most_records=14))
-def test_the_choice_is_the_cheapest_of_all(records: list[Record]) -> None:
+@settings(max_examples=12, deadline=None)
+@given(files((2, 2), most_records=14), st.sampled_from([np.inf, 0.5, 0.3]))
+def test_the_choice_is_the_cheapest_of_all(records: list[Record], known_within: float) -> None:
     tables, found = made((2, 2), records)
     assume(found.sizes.any())
-    problem, chosen = protect(tables, found, exact=True, inside=False)
+    problem, chosen = protect(tables, found, exact=True, inside=False, known_within=known_within)
     assume(problem.primary.any() and not chosen.impossible)
     names = [named(tables, c) for c in range(tables.n_cells)]
     primary = primary_cells(found, RULES)
@@ -93,6 +110,7 @@ def test_the_choice_is_the_cheapest_of_all(records: list[Record]) -> None:
         {name: float(v) for name, v in zip(names, found.values, strict=True)},
         {names[c]: float(r) for c, r in zip(primary.cells.tolist(), primary.reach.tolist(), strict=True)},
         [names[c] for c in np.flatnonzero(problem.candidates).tolist()],
+        known_within,
     )
     assert best is not None
     assert chosen.optimal

@@ -15,8 +15,9 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification import KeyFile
 from tryst.risk.identification.individual_risk import expected_reciprocal_of_sampled
 from tryst.risk.protection import Levels, Methods, Policy, Request, protect, verify
+from tryst.risk.protection.candidate import Setting
 from tryst.risk.protection.information import level_losses, suppression_losses
-from tryst.risk.protection.minimal_change import Setting, candidates, minimal_change
+from tryst.risk.protection.minimal_change import candidates, minimal_change
 from tryst.risk.protection.policy import record_risks
 
 REQUEST = Request(
@@ -27,6 +28,7 @@ REQUEST = Request(
     Methods(microaggregate=("wage", "bonus"), group=4),
     model=("wage", ("age", "sex")),
     dropped=("id",),
+    missing="any",
 )
 
 
@@ -179,7 +181,8 @@ def test_a_term_that_is_left_out_is_not_compared() -> None:
 def test_a_category_that_is_suppressed_wholly_is_left_out_on_both_sides() -> None:
     town = pl.when(pl.arange(0, 400) == 5).then(pl.lit("ayr")).otherwise(pl.col("town").fill_null("leeds"))
     records = people().with_columns(town=town)
-    request = Request(("sex", "town"), 0.1, Policy(k=2), Levels(fixed={"sex": 0, "town": 0}), model=("wage", ("town",)))
+    levels = Levels(fixed={"sex": 0, "town": 0})
+    request = Request(("sex", "town"), 0.1, Policy(k=2), levels, model=("wage", ("town",)), missing="any")
     made = protect(records, request, generator(), frontier=False)
     assert made.frame["town"][5] is None
     found = made.report["utility"]

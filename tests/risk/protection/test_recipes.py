@@ -23,6 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     people().write_csv("people.csv")
     people().write_parquet("people.parquet")
+    pl.concat([people(), people(2600, seed=7)]).write_csv("population.csv")
     Path("towns.csv").write_text("value,level1\n" + "".join(f"{a},{b}\n" for a, b in TOWNS))
     Path("policy.yaml").write_text("policy:\n  k: 3\n  max_correct_matches: 0.02\n")
     return tmp_path
@@ -43,7 +44,7 @@ def recipes() -> list[str]:
 
 def test_every_recipe_runs(folder: Path) -> None:
     lines = recipes()
-    assert len(lines) == 6
+    assert len(lines) == 8
     outputs = [run(line) for line in lines]
     assert "is the file that" in outputs[-1]
     a = pl.read_csv("a.csv", infer_schema=False)
@@ -57,6 +58,11 @@ def test_every_recipe_runs(folder: Path) -> None:
     assert report["log"] == json.loads(Path("a.log.json").read_text(encoding="utf-8"))
     for person in people()["id"]:
         assert person not in page
+    assert "policy is judged by this" in outputs[5]
+    f = json.loads(Path("f.json").read_text(encoding="utf-8"))
+    assert f["after"]["exact"]["correct_matches"] <= 0.02 < f["before"]["exact"]["correct_matches"]
+    assert "by the population, exactly" in Path("f.html").read_text(encoding="utf-8")
+    assert "sex, age changed in 5 %" in Path("g.html").read_text(encoding="utf-8")
     e = json.loads(Path("e.log.json").read_text(encoding="utf-8"))
     assert {"microaggregation", "rounding"} <= {c["method"] for c in e["changes"]}
 
@@ -92,6 +98,10 @@ def test_the_log_of_random_changes_has_no_seed(folder: Path) -> None:
     ("options", "words"),
     [
         ("--keys age --fraction 0.1", "--out: is needed"),
+        ("--keys age --out p.csv", "--fraction or --population: is needed"),
+        ("--keys age --fraction 0.1 --population population.csv --out p.csv", "give one of the two"),
+        ("--keys age --population towns.csv --out p.csv", "no column age|age"),
+        ("--keys age --fraction 0.1 --pram age=much --out p.csv", "--pram: must be names and values"),
         ("--fraction 0.1 --out p.csv", "--keys: is needed"),
         ("--keys age --fraction 0.1 --out p.parquet", "format of the records"),
         ("--keys age --fraction 0.1 --out people.csv", "overwritten"),

@@ -1,0 +1,262 @@
+"""Files that break what the estimates of risk take for granted, and what the program claims and prints of each.
+
+Every file is read as a user's would be, without its population; the truth is counted among the people who exist. What
+is printed are the codes of the notes and warnings that `tryst risk identify` prints with these figures; those on the
+models that it fits beside them are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from benchmarks._public_populations import ADULT, EUSILC, EUSILC_P, SES, PublicPopulation
+from tryst.common.errors import TrystError
+from tryst.risk.identification.assessment import wording
+from tryst.risk.identification.assessment.beside_keys import BesideKeys
+from tryst.risk.identification.assessment.measure_entry import entry
+from tryst.risk.identification.calibration.records import calibrated_risk
+from tryst.risk.identification.file_level import file_dis
+from tryst.risk.identification.key_file import KeyFile
+
+SAMPLES = 10
+HEAD = (
+    "| file | sample uniques | tau2 | claimed | off | interval holds | tau2 at most, over the truth | holds |"
+    " Pr(CM given UM) | DIS | interval holds | notes and warnings |",
+    "|---|---|---|---|---|---|---|---|---|---|---|---|",
+)
+
+_FRACTION = 0.05
+_TWICE = 0.05  # of the records
+_SURVEY = 10_000  # people of whom a population is copied
+_LONG = 50  # hours of work in a week
+_SHARES = (0.03, 0.3)  # of the many and of the few, where people are sampled unequally
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedFile:
+    """A file as it comes to the program, and the people who exist.
+
+    Parameters
+    ----------
+    records, people : polars.DataFrame
+        With every column; the keys among them.
+    keys
+        Their names.
+    fraction
+        What is stated.
+    weights : ndarray of float64, shape (n_records,), optional
+        Survey weights, where they are given.
+    unit
+        Column of the unit, where it is given.
+    """
+
+    records: pl.DataFrame
+    people: pl.DataFrame
+    keys: tuple[str, ...]
+    fraction: float
+    weights: NDArray[np.float64] | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedClaims:
+    """What is claimed of one file, what is true, and what is noted.
+
+    Parameters
+    ----------
+    uniques
+        Sample uniques.
+    tau2, dis : ndarray of float64, shape (4,)
+        Estimate, ends of the interval, truth.
+    largest
+        The largest tau2 whatever the law.
+    noted
+        Codes of the notes and warnings.
+    """
+
+    uniques: int
+    tau2: NDArray[np.float64]
+    dis: NDArray[np.float64]
+    largest: float
+    noted: tuple[str, ...]
+
+
+def attacked_claims(own: AttackedFile, seed: int) -> AttackedClaims | None:
+    """Assess a file; None where it has too few pairs to be calibrated."""
+    keys = list(own.keys)
+    file = KeyFile.from_columns({key: own.records[key] for key in keys}, own.fraction)
+    kept = [name for name in own.records.columns if own.records[name].n_unique() < len(own.records)]
+    beside = BesideKeys(
+        unit=None if own.unit is None else own.records[own.unit],
+        rows=own.records.select(kept).hash_rows(seed=0).to_numpy(),
+        n_columns=len(kept),
+    )
+    file = beside.with_units(file)
+    try:
+        risk = calibrated_risk(file, weights=own.weights, seed=seed)
+    except TrystError:
+        return None
+    dis = file_dis(file, weights=own.weights)
+    found: dict[str, Any] = {
+        "file": {},
+        "warnings": file.warnings() + risk.warnings(dis),
+        "measures": [entry(wording.CALIBRATED_TAU2, risk.tau2.value, (risk.tau2.low, risk.tau2.high))],
+        "highest_risk_records": [],
+    }
+    beside.assess(file, own.weights, {}, found, lambda found, what, make: make())
+    alike = own.people.select(keys).group_by(keys).len()
+    F = own.records.select(keys)[file.uniques].join(alike, on=keys, how="left", maintain_order="left")["len"].to_numpy()
+    return AttackedClaims(
+        len(F),
+        np.array([risk.tau2.value, risk.tau2.low, risk.tau2.high, (1.0 / F).sum()]),
+        np.array([dis.value, dis.low, dis.high, len(F) / F.sum()]),
+        risk.largest.tau2,
+        tuple(sorted({warning.code for warning in found["warnings"]})),
+    )
+
+
+def two_crowds(alone: int, several: int, size: int, rng: np.random.Generator) -> pl.DataFrame:
+    """People alone in their combination, and combinations of `size`, with nothing in the keys that sets them apart."""
+    levels = 80
+    cells = rng.choice(levels**3, alone + several, replace=False)
+    people = np.repeat(cells, np.where(np.arange(len(cells)) < alone, 1, size))
+    digits = {"a": people // levels**2, "b": people // levels % levels, "c": people % levels}
+    return pl.DataFrame({key: own.astype(str) for key, own in digits.items()})
+
+
+def attack_rows(samples: int, seed: int) -> Iterator[str]:
+    """A line of the table for each attack."""
+    for number, (name, draw) in enumerate(_attacks()):
+        drawn = [attacked_claims(draw(np.random.default_rng((seed, number, r))), r) for r in range(samples)]
+        found = [claims for claims in drawn if claims is not None]
+        left_out = len(drawn) - len(found)
+        yield _row(name + (f"; {left_out} files with too few pairs left out" if left_out else ""), found)
+
+
+def _row(name: str, found: list[AttackedClaims]) -> str:
+    tau2, dis = (np.array([getattr(claims, measure) for claims in found]) for measure in ("tau2", "dis"))
+    off = tau2[:, 0] / tau2[:, 3] - 1.0
+    error = float(np.std(off, ddof=1)) / np.sqrt(len(found)) if len(found) > 1 else float("nan")
+    largest = np.array([claims.largest for claims in found]) / tau2[:, 3]
+    codes = Counter(code for claims in found for code in claims.noted)
+    noted = ", ".join(f"`{code}` {number} of {len(found)}" for code, number in sorted(codes.items()))
+    return (
+        f"| {name} | {np.mean([claims.uniques for claims in found]):,.0f} | {tau2[:, 3].mean():.4g} |"
+        f" {tau2[:, 0].mean():.4g} | {100 * off.mean():+.0f} ± {100 * error:.0f} % |"
+        f" {_held((tau2[:, 1] <= tau2[:, 3]) & (tau2[:, 3] <= tau2[:, 2]))} | {largest.mean():.2f} |"
+        f" {_held(largest >= 1.0)} | {dis[:, 3].mean():.4g} | {dis[:, 0].mean():.4g} |"
+        f" {_held((dis[:, 1] <= dis[:, 3]) & (dis[:, 3] <= dis[:, 2]))} | {noted or 'none'} |"
+    )
+
+
+def _held(inside: NDArray[np.bool_]) -> str:
+    certain = binomtest(int(inside.sum()), len(inside)).proportion_ci()
+    return f"{inside.sum()} of {len(inside)} ({certain.low:.2f} to {certain.high:.2f})"
+
+
+def _attacks() -> Iterator[tuple[str, Callable[[np.random.Generator], AttackedFile]]]:
+    """Each attack with its name and what draws a file."""
+    studied = ((ADULT, "6 keys"), (EUSILC_P, "6 keys"))
+    for population, keys in studied:
+        people, own = _whole(population), population.keys[keys]
+        name = f"{population.name}, {keys}, 5 %"
+        others = len(people.columns) - len(own)
+        yield f"{name}: nothing wrong", partial(_plain, people=people, keys=own)
+        yield (
+            f"{name}: one in 20 is in the file twice, {others or 'no'} columns beside the keys",
+            partial(_twice, people=people, keys=own),
+        )
+        if population is ADULT:
+            yield (
+                f"{name}: one in 20 is in the file twice, with another `fnlwgt`",
+                partial(_twice, people=people, keys=own, changed="fnlwgt"),
+            )
+        yield (
+            f"{name}: the population is copies of {_SURVEY:,} people",
+            partial(_copied, people=people, keys=own),
+        )
+        for true in (0.025, 0.1):
+            yield (
+                f"{population.name}, {keys}, {100 * true:g} %, stated as 5 %",
+                partial(_plain, people=people, keys=own, fraction=true),
+            )
+    unequal = (
+        (EUSILC_P, "6 keys", "foreigners", pl.col("citizenship") != "1"),
+        (ADULT, "6 keys", "those who work long hours", pl.col("hours_per_week").cast(pl.Float64) > _LONG),
+    )
+    for (population, keys, who, often), given in product(unequal, (False, True)):
+        yield (
+            f"{population.name}, {keys}: {who} sampled ten times as often, {'' if given else 'no '}weights",
+            partial(_unequal, people=_whole(population), keys=population.keys[keys], often=often, given=given),
+        )
+    for (population, keys), given in product(((EUSILC, "6 keys"), (SES, "7 keys")), (False, True)):
+        yield (
+            f"{population.name}, {keys}, 10 % of {population.unit}, {'' if given else 'not '}given (kept out)",
+            partial(_by_unit, population=population, keys=population.keys[keys], given=given),
+        )
+    crowds = two_crowds(5_000, 2_000, 20, np.random.default_rng(1))
+    yield (
+        "5,000 people alone, 2,000 combinations of 20, 5 %",
+        partial(_plain, people=crowds, keys=tuple(crowds.columns)),
+    )
+
+
+def _whole(population: PublicPopulation) -> pl.DataFrame:
+    return population.records().select(pl.all().cast(pl.String).fill_null("?"))
+
+
+def _plain(
+    rng: np.random.Generator, people: pl.DataFrame, keys: tuple[str, ...], fraction: float = _FRACTION
+) -> AttackedFile:
+    chosen = rng.choice(len(people), round(fraction * len(people)), replace=False)
+    return AttackedFile(people[chosen], people, keys, _FRACTION)
+
+
+def _copied(rng: np.random.Generator, people: pl.DataFrame, keys: tuple[str, ...]) -> AttackedFile:
+    """A sample of a population as large as the true one, whose people are copies of some of these."""
+    survey = people[rng.choice(len(people), _SURVEY, replace=False)]
+    return _plain(rng, survey[rng.integers(0, _SURVEY, len(people))], keys)
+
+
+def _twice(
+    rng: np.random.Generator, people: pl.DataFrame, keys: tuple[str, ...], changed: str | None = None
+) -> AttackedFile:
+    """A sample of which some records come a second time, with another's value of a column that is no key or without."""
+    records = people[rng.choice(len(people), round(_FRACTION * len(people)), replace=False)]
+    again = records[rng.choice(len(records), round(_TWICE * len(records)), replace=False)]
+    if changed is not None:
+        again = again.with_columns(people[changed][rng.choice(len(people), len(again))].alias(changed))
+    return AttackedFile(pl.concat([records, again]), people, keys, _FRACTION)
+
+
+def _unequal(
+    rng: np.random.Generator, people: pl.DataFrame, keys: tuple[str, ...], often: pl.Expr, given: bool
+) -> AttackedFile:
+    """Some are drawn more often than the others; without weights the file's share of the population is stated."""
+    share = np.where(people.select(often).to_series().to_numpy(), _SHARES[1], _SHARES[0])
+    chosen = np.flatnonzero(rng.random(len(people)) < share)
+    weights = 1.0 / share[chosen]
+    if given:
+        return AttackedFile(people[chosen], people, keys, len(chosen) / float(weights.sum()), weights)
+    return AttackedFile(people[chosen], people, keys, len(chosen) / len(people))
+
+
+def _by_unit(
+    rng: np.random.Generator, population: PublicPopulation, keys: tuple[str, ...], given: bool
+) -> AttackedFile:
+    people = _whole(population)
+    assert population.unit is not None
+    units = people[population.unit].unique(maintain_order=True)
+    drawn = units[rng.choice(len(units), round(0.1 * len(units)), replace=False)]
+    records = people.filter(pl.col(population.unit).is_in(drawn.implode()))
+    return AttackedFile(records, people, keys, 0.1, unit=population.unit if given else None)

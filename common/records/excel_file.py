@@ -1,0 +1,168 @@
+"""A sheet of a workbook, read by fastexcel: the only module that imports it, when there is such a file.
+
+A workbook keeps numbers, not what is seen of them: an identifier 00123 that is a number with a format is 123 in the
+file, and digits after the fifteenth are zeros. So identifiers belong in cells of text. A date is written YYYY-MM-DD. A
+formula is the value that was calculated last; an error such as #N/A, and a formula that was never calculated, is a
+missing value.
+
+A workbook is held in memory while it is read; a sheet has at most 1,048,576 rows.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.missing_module import missing_module
+from tryst.common.records.sources import ExcelSource
+from tryst.common.records.table import SourceTable, require_columns, trimmed
+
+MAX_BYTES = 256 << 20
+"""A longer file is not read."""
+MAX_UNPACKED = 2 << 30
+"""Of a workbook that is a compressed folder, what it may be unpacked."""
+
+_CLOCK = r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)?$"
+"""How the library writes every date and time."""
+
+
+def excel_batches(source: ExcelSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    """Read the selected columns of a sheet, or all that have a name, as text; rows without any cell are skipped.
+
+    Yields
+    ------
+    SourceTable
+        One; its positions are the sheet's own row numbers.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a file that cannot be read, is too large or no workbook, for several sheets of which none is named,
+        and for a time without a date or a date before March 1900; NOT_FOUND for a sheet that is not there;
+        EMPTY_SOURCE for a sheet without a header; FIELD_MISSING for a missing column; MODULE_MISSING without fastexcel.
+    """
+    sheet, cells = _cells(source)
+    where = f"{source.path}, sheet {sheet}"
+    filled = [number for number, row in enumerate(cells.iter_rows()) if any(cell and cell.strip() for cell in row)][:1]
+    if not filled:
+        raise TrystError(
+            ErrorCode.EMPTY_SOURCE,
+            "the first row must hold the names of the columns",
+            where=where,
+            got="an empty sheet",
+            remedy="name another sheet with `sheet:`, or check that the right file is configured",
+        )
+    header = [(name or "").strip() for name in cells.row(filled[0])]
+    named = [name for name in header if name]
+    chosen = named if columns is None else columns
+    require_columns(named, chosen, where)
+    below = cells.slice(filled[0] + 1)
+    positions = np.arange(filled[0] + 2, cells.height + 1, dtype=np.int64)
+    kept = ~below.select(pl.all_horizontal(pl.all().str.strip_chars().replace("", None).is_null())).to_series()
+    below, positions = below.filter(kept), positions[kept.to_numpy()]
+    texts = [
+        trimmed(_dates(below.to_series(header.index(name)), name, where, positions)).alias(name) for name in chosen
+    ]
+    yield SourceTable(pl.DataFrame(texts), positions, "row", where)
+
+
+def _cells(source: ExcelSource) -> tuple[str, pl.DataFrame]:
+    """The name of the sheet, and every cell of it as the library writes it, from the first row on."""
+    path = source.path
+    fastexcel = fastexcel_module()
+    _refuse_large(path)
+    try:
+        workbook = fastexcel.read_excel(path)
+        sheet = _sheet(workbook.sheet_names, source)
+        # skip_rows: rows without cells at the top would be left out, and rows be counted wrongly.
+        table = workbook.load_sheet(sheet, header_row=None, skip_rows=0, dtypes="string")
+        return sheet, table.to_polars()
+    except fastexcel.FastExcelError:
+        # The reader's own message may quote what it read.
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "not a whole workbook: it was cut short, damaged, has a password, or is of another format",
+            where=str(path),
+            got=f"{path.stat().st_size} bytes",
+            remedy="open it and save it again as .xlsx without a password, or save the sheet as CSV in UTF-8",
+        ) from None
+
+
+def _sheet(names: Sequence[str], source: ExcelSource) -> str:
+    if source.sheet is not None:
+        if source.sheet in names:
+            return source.sheet
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            f"there is no sheet '{source.sheet}'",
+            where=str(source.path),
+            remedy=f"its sheets are: {', '.join(names)}",
+        )
+    if len(names) != 1:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "the workbook has several sheets, and none is named",
+            where=str(source.path),
+            got=f"{len(names)}: {', '.join(names)}",
+            remedy="name the one with the records: `excel: {path: ..., sheet: ...}` in a configuration, or in a YAML"
+            " file that is given to a command in place of the workbook",
+        )
+    return names[0]
+
+
+def _refuse_large(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+        what, limit = "a workbook", MAX_BYTES
+        if size <= MAX_BYTES and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                size = sum(entry.file_size for entry in packed.infolist())
+            what, limit = "a workbook, unpacked,", MAX_UNPACKED
+    except zipfile.BadZipFile:
+        return  # for the reader to refuse
+    except OSError as error:
+        raise file_error(
+            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
+        ) from None
+    if size > limit:
+        raise TrystError(
+            ErrorCode.SOURCE,
+            f"{what} has at most {limit >> 20} MiB",
+            where=str(path),
+            got=f"{size:,} bytes",
+            remedy="save the sheet as CSV in UTF-8",
+        )
+
+
+def _dates(column: pl.Series, name: str, where: str, positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:
+    """The column with its dates as people write them; a time of day is left out at midnight."""
+    split = column.str.extract_groups(_CLOCK).struct.unnest()
+    day, time = split.to_series(0), split.to_series(1)
+    wrong = (day < "1900-03-01").fill_null(False)
+    if wrong.any():
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "a workbook can hold no date before March 1900 and no time without a date as what it was meant to be",
+            where=f"{where}, row {positions[int(wrong.arg_true()[0])]}, column '{name}'",
+            got=f"{int(wrong.sum())} such cells in this column",
+            remedy="store these cells as text, for instance 1890-05-17",
+        )
+    written = pl.select(
+        pl.when(day.is_null()).then(column).when(time == "00:00:00").then(day).otherwise(day + "T" + time)
+    )
+    return written.to_series()
+
+
+def fastexcel_module() -> Any:
+    """The library; MODULE_MISSING if it is not installed."""
+    try:
+        return import_module("fastexcel")
+    except ModuleNotFoundError as error:
+        raise missing_module(error) from None

@@ -1,0 +1,222 @@
+"""FHIR resources Patient, one as JSON on each line, flattened to columns.
+
+A patient may have several names, addresses and identifiers; of each one is taken, by its `use`: of names official, then
+usual, then one without a use; of addresses home, then one without a use; of both, old ones last. The columns:
+
+=================== ====================================================================================
+column              content
+=================== ====================================================================================
+id                  the resource's own id
+family, given       of that name; several given names with blanks between
+prefix, suffix      of that name
+maiden_family       family of the name whose use is maiden
+birth_date          as it is there: YYYY-MM-DD, YYYY-MM or YYYY
+gender              male, female, other, unknown
+deceased_date       day or time of death, where it is known
+address_line        of that address; several lines with blanks between
+city, district, state, postal_code, country
+                    of that address
+phone, email        the first of each that is not old
+identifier.SYSTEM   the identifier of that system, for each system that occurs, as its URI is written
+=================== ====================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.records.sources import FhirSource
+from tryst.common.records.table import SourceTable, require_columns, trimmed
+
+IDENTIFIER = "identifier."
+"""What the name of an identifier's column begins with."""
+MAX_LINE = 16 << 20
+"""Bytes of a line at most: a resource may hold a photograph."""
+MAX_SYSTEMS = 100
+"""Systems of identifiers at most."""
+
+_ROWS_AT_ONCE = 20_000
+_NAMES = ("official", "usual", "", "temp", "nickname", "anonymous", "maiden", "old")
+_ADDRESSES = ("home", "", "temp", "work", "billing", "old")
+_IDENTIFIERS = ("official", "usual", "", "secondary", "temp", "old")
+_COLUMNS = (
+    *("id", "family", "given", "prefix", "suffix", "maiden_family", "birth_date", "gender", "deceased_date"),
+    *("address_line", "city", "district", "state", "postal_code", "country", "phone", "email"),
+)
+
+Resource = Mapping[str, Any]
+
+
+class _MalformedError(Exception):
+    """An element is not as the standard has it."""
+
+
+def fhir_batches(source: FhirSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    """Read the selected columns, or all, as text, some lines at a time; empty lines are skipped.
+
+    Where identifiers are selected, the file is read twice, first for the systems that occur.
+
+    Yields
+    ------
+    SourceTable
+        At least one, which may be without rows.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a file that cannot be read and, by its line, for what is no Patient; TEXT_ENCODING for a line that
+        is not UTF-8; FIELD_MISSING for a column that is not in the list, or an identifier whose system never occurs.
+    """
+    path, where = source.path, str(source.path)
+    available = list(_COLUMNS)
+    if columns is None or any(name.startswith(IDENTIFIER) for name in columns):
+        available += [IDENTIFIER + system for system in _systems(path)]
+    chosen = available if columns is None else columns
+    require_columns(available, chosen, where, "the columns of FHIR Patients are listed in docs/custodian.md")
+    cells: list[list[str | None]] = [[] for _ in chosen]
+    positions: list[int] = []
+    for number, patient in _patients(path):
+        try:
+            row = _flattened(patient)
+        except _MalformedError as error:
+            raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+        for kept, name in zip(cells, chosen, strict=True):
+            kept.append(row.get(name))
+        positions.append(number)
+        if len(positions) == _ROWS_AT_ONCE:
+            yield _table(cells, positions, chosen, where)
+            cells, positions = [[] for _ in chosen], []
+    yield _table(cells, positions, chosen, where)
+
+
+def _table(cells: list[list[str | None]], positions: list[int], chosen: Sequence[str], where: str) -> SourceTable:
+    frame = pl.DataFrame(
+        {name: trimmed(pl.Series(name, values, dtype=pl.String)) for name, values in zip(chosen, cells, strict=True)}
+    )
+    return SourceTable(frame, np.array(positions, dtype=np.int64), "line", where)
+
+
+def _systems(path: Path) -> list[str]:
+    """Systems of identifiers, in the order in which they occur."""
+    found: dict[str, None] = {}
+    for number, patient in _patients(path):
+        try:
+            found |= dict.fromkeys(
+                system for each in _objects(patient, "identifier") if (system := _text(each, "system"))
+            )
+        except _MalformedError as error:
+            raise _refused(path, number, f"the element {error} is not as FHIR has it") from None
+        if len(found) > MAX_SYSTEMS:
+            raise _refused(path, number, f"there are more than {MAX_SYSTEMS} systems of identifiers up to here")
+    return list(found)
+
+
+def _patients(path: Path) -> Iterator[tuple[int, Resource]]:
+    """Each resource and its line."""
+    number = 0
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(MAX_LINE + 1):
+                number += 1
+                if len(line) > MAX_LINE:
+                    raise _refused(path, number, f"a line has more than {MAX_LINE >> 20} MiB")
+                if line.strip():
+                    yield number, _patient(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, path, number)
+    except OSError as error:
+        raise file_error(
+            ErrorCode.SOURCE, "cannot be read", path, error, "check the path and the file's permissions", inline=True
+        ) from None
+
+
+def _patient(line: bytes, path: Path, number: int) -> Resource:
+    try:
+        found = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise TrystError(
+            ErrorCode.TEXT_ENCODING,
+            "the line is not in UTF-8, as JSON has to be",
+            where=f"{path}, line {number}",
+            remedy="export the resources again",
+        ) from None
+    except (ValueError, RecursionError):
+        raise _refused(path, number, "the line is no JSON") from None
+    if not isinstance(found, dict) or found.get("resourceType") != "Patient":
+        raise _refused(path, number, "the line is no resource of type Patient")
+    return found
+
+
+def _refused(path: Path, number: int, what: str) -> TrystError:
+    return TrystError(
+        ErrorCode.SOURCE,
+        what,
+        where=f"{path}, line {number}",
+        remedy="each line must be one FHIR Patient as JSON, as bulk export writes them (application/fhir+ndjson)",
+    )
+
+
+def _flattened(patient: Resource) -> dict[str, str | None]:
+    names, addresses = _objects(patient, "name"), _objects(patient, "address")
+    name, address = _preferred(names, _NAMES), _preferred(addresses, _ADDRESSES)
+    maiden = [each for each in names if _text(each, "use") == "maiden"]
+    row: dict[str, str | None] = {
+        "id": _text(patient, "id"),
+        "family": _text(name, "family"),
+        "given": _texts(name, "given"),
+        "prefix": _texts(name, "prefix"),
+        "suffix": _texts(name, "suffix"),
+        "maiden_family": _text(maiden[0], "family") if maiden else None,
+        "birth_date": _text(patient, "birthDate"),
+        "gender": _text(patient, "gender"),
+        "deceased_date": _text(patient, "deceasedDateTime"),
+        "address_line": _texts(address, "line"),
+        "city": _text(address, "city"),
+        "district": _text(address, "district"),
+        "state": _text(address, "state"),
+        "postal_code": _text(address, "postalCode"),
+        "country": _text(address, "country"),
+    }
+    contacts = [each for each in _objects(patient, "telecom") if _text(each, "use") != "old"]
+    for system in ("email", "phone"):
+        row[system] = next((_text(each, "value") for each in contacts if _text(each, "system") == system), None)
+    for each in sorted(_objects(patient, "identifier"), key=lambda found: _rank(found, _IDENTIFIERS)):
+        if of := _text(each, "system"):
+            row.setdefault(IDENTIFIER + of, _text(each, "value"))
+    return row
+
+
+def _preferred(found: Sequence[Resource], uses: Sequence[str]) -> Resource:
+    return min(found, key=lambda each: _rank(each, uses), default={})
+
+
+def _rank(found: Resource, uses: Sequence[str]) -> int:
+    use = _text(found, "use") or ""
+    return uses.index(use) if use in uses else len(uses)
+
+
+def _objects(resource: Resource, name: str) -> list[Resource]:
+    found = resource.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise _MalformedError(name)
+    return found
+
+
+def _text(resource: Resource, name: str) -> str | None:
+    found = resource.get(name)
+    if found is not None and not isinstance(found, str):
+        raise _MalformedError(name)
+    return found
+
+
+def _texts(resource: Resource, name: str) -> str | None:
+    found = resource.get(name) or []
+    # In an array of texts null stands where there is only an extension.
+    if not isinstance(found, list) or not all(isinstance(each, str | None) for each in found):
+        raise _MalformedError(name)
+    return " ".join(each for each in found if each) or None

@@ -1,0 +1,100 @@
+"""A Parquet file, read some rows at a time, its columns as the text that a person would write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.sources import ParquetSource
+from tryst.common.records.table import SourceTable, require_columns
+from tryst.common.records.typed_columns import text_tables
+
+_ROWS_AT_ONCE = 1 << 18
+"""As many as one group of rows often has, of which a part is not read much quicker than the whole."""
+
+
+def parquet_batches(source: ParquetSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    """Read the selected columns of a Parquet file, or all, as text, some rows at a time.
+
+    Columns of numbers and times are read twice: how they are written depends on all of their values.
+
+    Yields
+    ------
+    SourceTable
+        At least one, which may be without rows.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a file that cannot be read, is no Parquet or is cut short; FIELD_MISSING for a missing column.
+    """
+    path = source.path
+    with _refusing(path):
+        schema = pl.read_parquet_schema(path)
+        undecided = [name for name, kind in schema.items() if _is_undecided(kind)]
+        yield from text_tables(list(schema), undecided, partial(_frames, path), columns, str(path))
+
+
+def read_typed(path: Path, names: Sequence[str] | None) -> pl.DataFrame:
+    """Some columns of a Parquet file, or all, of their own types.
+
+    Raises
+    ------
+    TrystError
+        As `parquet_batches`.
+    """
+    with _refusing(path):
+        stored = list(pl.read_parquet_schema(path))
+        chosen = stored if names is None else list(names)
+        require_columns(stored, chosen, str(path))
+        return pl.scan_parquet(path, glob=False).select(chosen).collect()
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Errors of the reader as errors with a remedy."""
+    try:
+        size = path.stat().st_size
+        yield
+    except OSError as error:
+        raise _unreadable(path, (error.strerror or "input error").lower()) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        # The reader's own message may quote what it read.
+        raise TrystError(
+            ErrorCode.SOURCE,
+            "not a whole Parquet file: it was cut short, damaged, or is of another format",
+            where=str(path),
+            got=f"{size} bytes",
+            remedy="copy the file again from where it was made, and compare its size",
+        ) from None
+
+
+def _is_undecided(kind: pl.DataType) -> bool:
+    return kind.is_float() or isinstance(kind, pl.Decimal | pl.Datetime)
+
+
+def _frames(path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Some rows after the other; one frame without rows for a file without any."""
+    # The path is no pattern of paths, and read as it is.
+    file = pl.scan_parquet(path, glob=False).select(columns)
+    begin, height = 0, _ROWS_AT_ONCE
+    while height == _ROWS_AT_ONCE:
+        frame = file.slice(begin, _ROWS_AT_ONCE).collect()
+        height = frame.height
+        if height or not begin:
+            yield frame
+        begin += height
+
+
+def _unreadable(path: Path, reason: str) -> TrystError:
+    return TrystError(
+        ErrorCode.SOURCE,
+        f"cannot be read: {reason}",
+        where=str(path),
+        remedy="check the path in the configuration and the file's permissions",
+    )

@@ -1,0 +1,238 @@
+"""A custodian's records as they were read: columns of text, and where in the source each row was found.
+
+Whatever the source, a cell is text without blanks at its ends, or null. Positions serve messages: an error names the
+line or row where it is, never the value.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tryst.common.cleaning.positions import Found, Positions
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.message_words import closest
+
+NO_COLUMN_FOUND = "check that the first line holds the names of the columns, and the separator"
+"""The remedy where none of the selected columns is there."""
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """The requested columns, and nothing else.
+
+    Attributes
+    ----------
+    frame
+        One text column per requested column, in the order of the request.
+    positions
+        1-based line (CSV) or row (Parquet, database) of every row, shape (n_rows,).
+    unit
+        What a position counts: ``line`` or ``row``.
+    where
+        The source, for messages.
+    """
+
+    frame: pl.DataFrame = field(repr=False)
+    positions: NDArray[np.int64] = field(repr=False)
+    unit: str
+    where: str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of records."""
+        return self.frame.height
+
+    @property
+    def places(self) -> Positions:
+        """Where the rows are, for messages."""
+        return Positions(self.positions, self.unit)
+
+    def slices(self, rows: int) -> Iterator[SourceTable]:
+        """The table in parts of at most so many rows; itself if it has no more."""
+        if self.n_rows <= rows:
+            yield self
+            return
+        for begin in range(0, self.n_rows, rows):
+            part = self.frame.slice(begin, rows)
+            yield SourceTable(part, self.positions[begin : begin + rows], self.unit, self.where)
+
+
+def joined(tables: Iterable[SourceTable]) -> SourceTable:
+    """The tables of a source, at least one, as a single one."""
+    parts = list(tables)
+    if len(parts) == 1:
+        return parts[0]
+    positions = np.concatenate([part.positions for part in parts])
+    return SourceTable(pl.concat([part.frame for part in parts]), positions, parts[0].unit, parts[0].where)
+
+
+def trimmed(column: pl.Series) -> pl.Series:
+    """The column with blanks at the ends of its cells dropped and empty cells made null."""
+    stripped = column.str.strip_chars()
+    return stripped.set(stripped == "", None)
+
+
+def can_shorten(column: pl.Series) -> bool:
+    """Whether the numbers of a column are all whole, or its times of day all midnight; of other types it says nothing.
+
+    Whether a column as a whole can follows from its parts.
+    """
+    kind = column.dtype
+    if kind.is_float() or isinstance(kind, pl.Decimal):
+        whole = (column.fill_nan(None) if kind.is_float() else column).drop_nulls()
+        return bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all())
+    if isinstance(kind, pl.Datetime):
+        return bool((column.drop_nulls().dt.time() == datetime.time()).all()) if column.len() else True
+    return True
+
+
+def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Series:
+    """A typed column as text, the way a person would write it in a CSV file.
+
+    Whole numbers stored as floating point (as a file with gaps often has them) lose their ``.0``, dates are written
+    ``YYYY-MM-DD``, and a time of day that is midnight throughout is left out.
+
+    Parameters
+    ----------
+    column
+        Or a part of one.
+    where
+        The source, for the error.
+    shorten
+        Whether the whole column can be written so (`can_shorten`); None: this is the whole.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a type that has no one text, such as a list or bytes.
+    """
+    kind = column.dtype
+    if kind == pl.String:
+        return trimmed(column)
+    if kind in (pl.Categorical, pl.Enum) or kind.is_integer() or kind in (pl.Boolean, pl.Null):
+        return trimmed(column.cast(pl.String))
+    if shorten is None:
+        shorten = can_shorten(column)
+    if kind.is_float() or isinstance(kind, pl.Decimal):
+        column = column.fill_nan(None) if kind.is_float() else column
+        return column.cast(pl.Int64).cast(pl.String) if shorten else column.cast(pl.String)
+    if kind == pl.Date:
+        return column.dt.to_string("%Y-%m-%d")
+    if isinstance(kind, pl.Datetime):
+        return column.dt.to_string("%Y-%m-%d" if shorten else "%Y-%m-%dT%H:%M:%S")
+    if kind == pl.Time:
+        return column.dt.to_string("%H:%M:%S")
+    raise TrystError(
+        ErrorCode.SOURCE,
+        f"column '{column.name}' is of a type that has no text form",
+        where=where,
+        got=str(kind.base_type().__name__),
+        remedy="store it as text, number or date",
+    )
+
+
+def require_columns(
+    available: Sequence[str],
+    selected: Collection[str],
+    where: str,
+    none_found: str = NO_COLUMN_FOUND,
+) -> None:
+    """Refuse a source in which selected columns are missing or ambiguous; `none_found` is the remedy if all are.
+
+    Raises
+    ------
+    TrystError
+        FIELD_MISSING for every missing column at once; SOURCE for a selected name that occurs twice.
+    """
+    present = set(available)
+    missing = [name for name in selected if name not in present]
+    # If no selected name was found, the first line may hold a record instead of names, and no part of it may be shown.
+    has_header = len(missing) < len(set(selected))
+    errors: list[TrystError] = []
+    for name in missing:
+        near = closest(name, sorted(present)) if has_header else None
+        remedy = f"did you mean '{near}'?" if near else "name a column that is there"
+        errors.append(TrystError(ErrorCode.FIELD_MISSING, f"there is no column '{name}'", where=where, remedy=remedy))
+    if missing and not has_header:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"none of the columns of the specification was found ({', '.join(map(repr, missing))})",
+            where=where,
+            got=f"{len(available)} other columns",
+            remedy=none_found,
+        )
+    for name in dict.fromkeys(selected):
+        if (count := list(available).count(name)) > 1:
+            errors.append(
+                TrystError(
+                    ErrorCode.SOURCE,
+                    f"column '{name}' occurs {count} times",
+                    where=where,
+                    remedy="rename all but one of them",
+                )
+            )
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise TrystErrors(errors[0].code, errors, where=where)
+
+
+def no_records(where: str) -> TrystError:
+    """The error (EMPTY_SOURCE) for a source without records."""
+    return TrystError(
+        ErrorCode.EMPTY_SOURCE,
+        "the source has column names but no records",
+        where=where,
+        remedy="check that the right file or query is configured",
+    )
+
+
+def check_identifiers(table: SourceTable, column: str) -> pl.Series:
+    """The custodian's own identifiers, none missing and none repeated.
+
+    Returns
+    -------
+    Series of String, shape (n_rows,)
+
+    Raises
+    ------
+    TrystError
+        DUPLICATE_IDENTIFIER, with counts and positions and never the identifier.
+    """
+    identifiers = table.frame.get_column(column)
+    missing = identifiers.is_null().to_numpy()
+    repeated = identifiers.is_duplicated().to_numpy() & ~missing
+    without, twice = Found(), Found()
+    without.add(table.places, missing)
+    twice.add(table.places, repeated)
+    refuse_identifiers(column, table.where, without, twice, identifiers.filter(pl.Series(repeated)).n_unique())
+    return identifiers
+
+
+def refuse_identifiers(column: str, where: str, without: Found, repeated: Found, distinct: int) -> None:
+    """Refuse a source with rows without an identifier, or with so many identifiers that several rows have.
+
+    Raises
+    ------
+    TrystError
+        DUPLICATE_IDENTIFIER.
+    """
+    problems = []
+    if without.count:
+        problems.append(f"{without.count} rows without one ({without})")
+    if repeated.count:
+        problems.append(f"{distinct} identifiers on {repeated.count} rows ({repeated})")
+    if problems:
+        raise TrystError(
+            ErrorCode.DUPLICATE_IDENTIFIER,
+            f"every row needs an identifier of its own in column '{column}'",
+            where=where,
+            got=" and ".join(problems),
+            remedy="give every record one row with its own identifier, or name another column as the identifier",
+        )

@@ -1,0 +1,108 @@
+"""A file of records as one table whose columns keep the types that the file has, as the `tryst risk` commands read it.
+
+Parquet and the files of Stata, SPSS and SAS have types; what any other kind holds is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records import csv_form, statistical_file
+from tryst.common.records.parquet_file import read_typed
+from tryst.common.records.registry import BY_ENDING, file_source, read_source
+from tryst.common.records.sources import Values
+
+
+def chosen_values(text: str) -> Values:
+    """The value of ``--values``."""
+    if text == "codes":
+        return "codes"
+    if text == "labels":
+        return "labels"
+    raise TrystError(ErrorCode.PARAMETER, "must be `codes` or `labels`", where="--values", got=text)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Which columns of a file have values with labels, and what they are read as."""
+
+    columns: tuple[str, ...]
+    values: Values
+
+
+def is_text(path: Path) -> bool:
+    """Whether a file is read as text, line by line: CSV, and what no kind has the ending of."""
+    return _kind(path) == "csv"
+
+
+def read_records(path: Path, names: Sequence[str] | None = None, values: Values = "codes") -> pl.DataFrame:
+    """Some columns of a file of records.
+
+    Parameters
+    ----------
+    path
+        Of any kind of `common.records.registry`, by its ending; of a CSV file encoding and separator are found.
+    names
+        The columns, in the order wanted; by default all.
+    values
+        What a value with a label is read as, where the file has labels of values.
+
+    Raises
+    ------
+    TrystError
+        SOURCE or EMPTY_SOURCE: no such file, no records, no file of its kind. FIELD_MISSING: no such column.
+        MODULE_MISSING: the extra that reads it is not installed. PARAMETER: two codes have one label.
+    """
+    _refuse_absent(path)
+    chosen = None if names is None else list(dict.fromkeys(names))
+    if chosen == []:
+        return pl.DataFrame()
+    match _kind(path):
+        case "parquet":
+            return read_typed(path, chosen)
+        case "statistical":
+            table = statistical_file.read_typed(path, chosen)
+            own = statistical_file.labels(path) if values == "labels" else {}
+            return statistical_file.with_labels(table, own, path)
+        case _:
+            return read_source(file_source(path), chosen).frame
+
+
+def labelled(path: Path, names: Sequence[str], values: Values) -> Labelled | None:
+    """Which of these columns have values with labels; None where none has."""
+    _refuse_absent(path)
+    found = statistical_file.labels(path) if _kind(path) == "statistical" else {}
+    own = tuple(name for name in names if found.get(name))
+    return Labelled(own, values) if own else None
+
+
+def read_as(path: Path) -> str:
+    """How a CSV file is read, for people; empty for UTF-8 with commas, and for any other kind."""
+    if not is_text(path) or not path.is_file():
+        return ""
+    source = file_source(path)
+    if not (settings := csv_form.settings_of(source)):
+        return ""
+    return (
+        f"{csv_form.read_as(source)}; to read it otherwise give in its place a YAML file with"
+        f" `csv: {{path: {path.name}, {settings}}}`, changed"
+    )
+
+
+def _kind(path: Path) -> str:
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return ""
+    found = BY_ENDING.get(path.suffix.lower())
+    return "csv" if found is None else found.name
+
+
+def _refuse_absent(path: Path) -> None:
+    if not path.is_file():
+        raise TrystError(
+            ErrorCode.SOURCE, "there is no such file", where=str(path), remedy="check the path and its spelling"
+        )

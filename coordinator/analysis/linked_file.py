@@ -1,0 +1,243 @@
+"""Linked records put together: two shares of one run, each with variables of its custodian's own file.
+
+Whoever may have both shares joins them by the ids that Carole drew; a custodian alone joins its share with its own
+file, and takes its identifiers out before it passes the table on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from tryst.common.documents.provenance import Provenance
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+
+IDENTIFIER = "identifier"
+IDS = ("link_id", "pair_id")
+OWN = ("link_probability", "linked", "draw")
+"""Columns of a share beside ids and identifiers."""
+
+
+@dataclass(frozen=True)
+class JoinedShare:
+    """One side's part: its share, with or without variables.
+
+    Attributes
+    ----------
+    table
+        An id (``link_id`` or ``pair_id``), ``link_probability``, perhaps ``identifier``, ``linked`` or ``draw``, and
+        variables.
+    provenance
+        None of a former release.
+    where
+        For errors.
+    """
+
+    table: pl.DataFrame = field(repr=False)
+    provenance: Provenance | None
+    where: str
+
+    @property
+    def id_column(self) -> str:
+        """``link_id`` or ``pair_id``.
+
+        Raises
+        ------
+        TrystError
+            FIELD_MISSING if there is neither.
+        """
+        for name in IDS:
+            if name in self.table.columns:
+                return name
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            "no column link_id or pair_id",
+            where=self.where,
+            remedy="give a folder of results, or a table that `tryst join` has written",
+        )
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns by which the two shares are joined."""
+        return ["draw", self.id_column] if "draw" in self.table.columns else [self.id_column]
+
+    @property
+    def persons(self) -> bool:
+        """Whether an id is on all records of a person, which is so under the assignment clusters alone."""
+        return self.provenance is not None and self.provenance.assignment == "clusters"
+
+
+def with_variables(
+    share: JoinedShare, own: pl.DataFrame, identifier: str, variables: Sequence[str] | None, *, keep: bool = False
+) -> JoinedShare:
+    """A share with variables of the custodian's own file.
+
+    Parameters
+    ----------
+    own
+        The file that was contributed, with its identifiers as text.
+    identifier
+        Their column.
+    variables
+        Its columns; None: all.
+    keep
+        Whether records without a link stay, with nothing in the share's columns.
+
+    Raises
+    ------
+    TrystError
+        FIELD_MISSING for a column that is not there; DUPLICATE_IDENTIFIER; PARAMETER if the share names records that
+        the file does not have.
+    """
+    selected = [name for name in own.columns if name != identifier] if variables is None else list(variables)
+    if missing := [name for name in (identifier, *selected) if name not in own.columns]:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            f"no column {', '.join(missing)}",
+            where=f"the file of {share.where}",
+            got=f"columns {', '.join(own.columns[:40])}",
+            remedy="name the column of identifiers, and the variables, as they stand in the file",
+        )
+    if IDENTIFIER not in share.table.columns:
+        raise TrystError(
+            ErrorCode.FIELD_MISSING,
+            "no column identifier, by which the records of a file are found",
+            where=share.where,
+            remedy="give the folder of results, in which the custodian's identifiers are",
+        )
+    identifiers = own[identifier]
+    if repeated := int(identifiers.is_duplicated().sum()):
+        raise TrystError(
+            ErrorCode.DUPLICATE_IDENTIFIER,
+            f"every row needs an identifier of its own in column '{identifier}'",
+            where=f"the file of {share.where}",
+            got=f"{repeated} rows with one that another row has",
+            remedy="give the file that was contributed",
+        )
+    known = set(identifiers.to_list())
+    if strangers := sum(name not in known for name in share.table[IDENTIFIER].unique().to_list()):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the share names records that the file does not have",
+            where=share.where,
+            got=f"{strangers} of {share.table[IDENTIFIER].n_unique()} identifiers",
+            remedy="give the file that was contributed to this run, and its column of identifiers",
+        )
+    named = own.select(pl.col(identifier).alias(IDENTIFIER), *selected)
+    if taken := [name for name in selected if name in (*IDS, *OWN, IDENTIFIER)]:
+        named = named.rename({name: f"{name}_own" for name in taken})
+    if keep:
+        found = named.join(share.table, on=IDENTIFIER, how="left", maintain_order="left")
+    else:
+        found = share.table.join(named, on=IDENTIFIER, how="left", maintain_order="left")
+    return JoinedShare(found, share.provenance, share.where)
+
+
+def joined(shares: Mapping[Side, JoinedShare], *, identifiers: bool = True) -> pl.DataFrame:
+    """The linked file.
+
+    Parameters
+    ----------
+    shares
+        Of one custodian, or of both.
+    identifiers
+        Whether the custodians' identifiers stay, as columns ``alice`` and ``bob``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each link, pair or drawn link: ids, ``link_probability``, identifiers, and both sides' variables; one
+        that both have gets the side's name at its end. Records kept without a link have no id and no probability.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for shares of two runs, of different tables, or an id on several rows.
+    """
+    parts = {side: _named(share, side, identifiers=identifiers) for side, share in shares.items()}
+    if len(shares) == 1:
+        ((side, table),) = parts.items()
+        _require_unique(shares[side])
+        return _ordered(table, shares[side].keys)
+    a, b = shares[Side.ALICE], shares[Side.BOB]
+    _require_one_run(a, b)
+    for share in (a, b):
+        _require_unique(share)
+    left, right = parts[Side.ALICE], parts[Side.BOB]
+    # One number of a link: the exact one, where only one of the two custodians has it.
+    if b.provenance is not None and b.provenance.exact and not (a.provenance is not None and a.provenance.exact):
+        left = left.drop("link_probability", strict=False)
+    common = [name for name in left.columns if name in right.columns and name not in a.keys]
+    variables = [name for name in common if name not in OWN]
+    left = left.rename({name: f"{name}_alice" for name in variables})
+    right = right.rename({name: f"{name}_bob" for name in variables}).drop([n for n in common if n in OWN])
+    alone = [table for table in (left, right) if table[a.id_column].null_count()]
+    how = {0: "inner", 1: "left" if alone and alone[0] is left else "right", 2: "full"}[len(alone)]
+    found = left.join(right, on=a.keys, how=how, coalesce=True, maintain_order="left_right")  # type: ignore[arg-type]
+    return _ordered(found, a.keys)
+
+
+def _named(share: JoinedShare, side: Side, *, identifiers: bool) -> pl.DataFrame:
+    if IDENTIFIER not in share.table.columns:
+        return share.table
+    return share.table.rename({IDENTIFIER: str(side)}) if identifiers else share.table.drop(IDENTIFIER)
+
+
+def _ordered(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Keys, uncertainty and identifiers first, then variables."""
+    first = [*keys, *(name for name in OWN if name in table.columns and name not in keys)]
+    first += [str(side) for side in Side if str(side) in table.columns]
+    return table.select(*first, pl.exclude(first)).sort(keys, nulls_last=True, maintain_order=True)
+
+
+def _require_unique(share: JoinedShare) -> None:
+    """An id is on one row, unless it is that of a person."""
+    there = share.table.drop_nulls(share.id_column)
+    keys = [*share.keys, IDENTIFIER] if share.persons and IDENTIFIER in there.columns else share.keys
+    if share.persons and IDENTIFIER not in there.columns:
+        return
+    if repeated := there.height - there.select(keys).n_unique():
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"an id of column {share.id_column} is on one row only",
+            where=share.where,
+            got=f"{repeated} rows with an id that another row has",
+            remedy="give the tables as the services wrote them, each once",
+        )
+
+
+def _require_one_run(a: JoinedShare, b: JoinedShare) -> None:
+    """Refuse shares of two runs, or of two kinds of table."""
+    if a.keys != b.keys:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "the two shares are of different tables",
+            where=f"{a.where} and {b.where}",
+            got=f"{' and '.join(a.keys)}; {' and '.join(b.keys)}",
+            remedy="name with --table one that both custodians were granted: links, pairs or draws",
+        )
+    for name in ("specification_digest", "run"):
+        of_a, of_b = (None if share.provenance is None else getattr(share.provenance, name) for share in (a, b))
+        if of_a is not None and of_b is not None and of_a != of_b:
+            raise _two_runs(a, b, f"{name.replace('_', ' ')} {of_a[:16]} and {of_b[:16]}")
+    ids = [set(share.table[share.id_column].drop_nulls().to_list()) for share in (a, b)]
+    both = len(ids[0] & ids[1])
+    fewest = min(map(len, ids))
+    if fewest and not both:
+        raise _two_runs(a, b, "no id that both have")
+    # A pair of the other's dummies is on one side only; a link never is.
+    if a.id_column == "link_id" and both != max(map(len, ids)):
+        raise _two_runs(a, b, f"{both} ids that both have, of {len(ids[0])} and {len(ids[1])}")
+
+
+def _two_runs(a: JoinedShare, b: JoinedShare, got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.PARAMETER,
+        "the two shares are not of one run: every run draws ids of its own",
+        where=f"{a.where} and {b.where}",
+        got=got,
+        remedy="give the two custodians' results of the same run, whole",
+    )

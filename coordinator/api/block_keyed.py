@@ -1,0 +1,90 @@
+"""A linkage of mode block_keyed in one process: Carole's comparison, the custodians' answers, the resolver's decision.
+
+The pairs go through the same request, in the same order, as between the services, so that all sums are made alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.assessment.invented_records import near_copies_warnings
+from tryst.carole.engine import Resources, compare
+from tryst.carole.engine.held_sets import contribution_of
+from tryst.carole.engine.latent.known_records import KnownRecords
+from tryst.carole.engine.near_copies import near_copies
+from tryst.carole.engine.request_order import request_order
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
+from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.specified import plan_of
+from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.encoding.layout import CODES
+from tryst.common.encoding.records import Encoded
+from tryst.common.encoding.signature_sets import VariableCodes
+from tryst.common.progress import Progress
+from tryst.common.specification import Specification
+from tryst.coordinator.api.decided_pairs import DecidedPairs, decided
+
+_DIGEST = bytes(32)
+"""In the place of the digests of requests that no one is sent."""
+
+
+def link_block_keyed(
+    alice: tuple[Encoded, int],
+    bob: tuple[Encoded, int],
+    spec: Specification,
+    resources: Resources,
+    progress: Progress,
+    known: KnownRecords,
+) -> tuple[DecidedPairs, StatisticsDocument]:
+    """Compare and decide.
+
+    Parameters
+    ----------
+    alice, bob
+        What each would send and keep, and the number of its records.
+
+    Raises
+    ------
+    TrystError
+        As `carole.engine.compare` and the resolver.
+    """
+    plan = plan_of(spec)
+    sides = alice, bob
+    a, b = (contribution_of(encoded.sets, n_records) for encoded, n_records in sides)
+    found, kept = compare(a, b, plan, resources, progress)
+    warnings = near_copies_warnings(near_copies((a, b), plan, padded=spec.padding is not None))
+    found = replace(found, warnings=(*found.warnings, *warnings))
+    order = request_order(a, b, kept, spec.suite)
+    request = ResolutionRequest(found, (_DIGEST, _DIGEST), resources.threads, known)
+    read = unpack_request(pack_request(request, order), plan)
+    rows = []
+    handles = []
+    for (encoded, n_records), own in zip(sides, (kept.row_a, kept.row_b), strict=True):
+        # The rows of all rules come first, then those of the codes.
+        row = encoded.order[own[order]]
+        rows.append(row)
+        handles.append(_handles(encoded, row, n_records, values=plan.latent is not None))
+    resolved = decide(read, handles[0], handles[1], plan, progress, "in process", resources.threads)
+    at = resolved.order
+    return decided(resolved.linkage, (rows[0][at], rows[1][at])), resolved.document
+
+
+def _handles(encoded: Encoded, row: NDArray[np.int64], n_records: int, *, values: bool) -> ResolvedHandles:
+    """The number of each pair's record: records' first, then decoys', then dummies', as a custodian reports them."""
+    distinct, handle = np.unique(row, return_inverse=True)
+    records = int(np.searchsorted(distinct, n_records))
+    decoys = int(np.searchsorted(distinct, n_records + encoded.decoys)) - records
+    reported = ResolvedHandles(handle.astype(np.int32), records, decoys=decoys)
+    if not values:
+        return reported
+    (coded,) = (part for part in encoded.sets if part.rule == CODES)
+    place = np.empty(n_records, dtype=np.int64)
+    place[encoded.orders[CODES]] = np.arange(n_records)
+    codes = {
+        name: VariableCodes(variable.categories, variable.codes[place[distinct[:records]]])
+        for name, variable in coded.variables.items()
+    }
+    return replace(reported, values=codes)

@@ -1,0 +1,190 @@
+"""A linkage in one process, with the numbers that the three services have.
+
+The records are read, cleaned, signed and compared by the code that the services run. What is left out is what protects
+them from each other: nothing is sealed, nothing is sent, no gate is asked, and whoever calls has both files in clear.
+So nothing of this is a proof of what a live linkage discloses; `tryst rehearse` runs the real services.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tryst.carole.assessment.invented_records import near_copies_warnings
+from tryst.carole.engine import Resources, link
+from tryst.carole.engine.decoy_pairs import records_and_decoys
+from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
+from tryst.carole.engine.near_copies import near_copies
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.run_documents import findings
+from tryst.carole.engine.specified import plan_of, refuse_unidentified
+from tryst.common.cleaning import clean
+from tryst.common.custodian.source.known_file import read_known_files
+from tryst.common.custodian.source.reading import compared_columns
+from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.encoding.decoys import with_decoys
+from tryst.common.encoding.known_records import known_set
+from tryst.common.encoding.records import Encoded, encode_records
+from tryst.common.keys.derivation import Seed
+from tryst.common.keys.noise import NoiseKey
+from tryst.common.parties import Side
+from tryst.common.progress import Progress
+from tryst.common.records.table import SourceTable, check_identifiers
+from tryst.common.specification import Specification
+from tryst.coordinator.api.block_keyed import link_block_keyed
+from tryst.coordinator.api.decided_pairs import DecidedPairs, decided
+
+EPOCH = 1
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What signatures are made with: the seed that custodians agree, and the noise key that each has of its own.
+
+    A linkage in one process has throw-away keys that follow from a number. With the keys of a live linkage, whose
+    custodians have them, it repeats that linkage's numbers.
+    """
+
+    seed: Seed = dataclass_field(repr=False)
+    noise: Mapping[Side, NoiseKey] = dataclass_field(repr=False)
+
+    @classmethod
+    def of_number(cls, number: int) -> Keys:
+        """Keys for a trial, the same for the same number: anyone can have them."""
+
+        def drawn(what: str) -> bytes:
+            return hashlib.sha256(f"tryst.link {number} {what}".encode()).digest()
+
+        return cls(Seed(drawn("seed")), {side: NoiseKey(drawn(str(side))) for side in Side})
+
+
+@dataclass(frozen=True)
+class CustodianRecords:
+    """One custodian's records, cleaned and signed."""
+
+    identifiers: pl.Series = dataclass_field(repr=False)
+    encoded: Encoded = dataclass_field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        """Records of the file; rows after these are decoys and dummies."""
+        return self.identifiers.len()
+
+
+@dataclass(frozen=True)
+class LinkedInProcess:
+    """What came of it: the pairs by identifiers, as both custodians' shares together have them, and the statistics."""
+
+    pairs: pl.DataFrame = dataclass_field(repr=False)
+    draws: pl.DataFrame | None = dataclass_field(repr=False)
+    statistics: StatisticsDocument = dataclass_field(repr=False)
+
+
+def link_in_process(
+    tables: Mapping[Side, SourceTable],
+    spec: Specification,
+    keys: Keys,
+    resources: Resources,
+    progress: Progress,
+    known: Sequence[Path] = (),
+) -> LinkedInProcess:
+    """Link two tables as a specification says.
+
+    Parameters
+    ----------
+    tables
+        With the columns that the specification names.
+    keys
+        Make the signatures. Other keys make other signatures, and so slightly other probabilities.
+    known
+        Files that `latent.training` or `latent.joint` name.
+
+    Raises
+    ------
+    TrystError
+        As a custodian's reading and cleaning, and as `carole.engine.link`.
+    """
+    refuse_unidentified(spec)
+    plan, started = plan_of(spec), time.perf_counter()
+    sides = {side: _signed(table, spec, side, keys, resources) for side, table in tables.items()}
+    alice, bob = (sides[side] for side in Side)
+    seconds = {"read": time.perf_counter() - started}
+    known_values = _known(known, spec, keys, plan)
+    if spec.mode == "block_keyed":
+        parts = [(side.encoded, side.n_records) for side in (alice, bob)]
+        pairs, statistics = link_block_keyed(parts[0], parts[1], spec, resources, progress, known_values)
+    else:
+        pairs, statistics = _whole(alice, bob, spec, plan, resources, progress, known_values, seconds)
+    return _by_identifiers(pairs, alice, bob, statistics, drawn=spec.release.drawn > 0)
+
+
+def _signed(table: SourceTable, spec: Specification, side: Side, keys: Keys, resources: Resources) -> CustodianRecords:
+    own = spec.custodians.of(side).identifier
+    identifiers = check_identifiers(table, own)
+    columns = table.frame.select(compared_columns(spec, side))
+    cleaned = clean(columns, spec, side, table.places)
+    fields = cleaned.columns
+    if spec.decoys:
+        fields = with_decoys(fields, spec, keys.noise[side])
+    encoded = encode_records(
+        fields, spec, keys.seed, EPOCH, noise=keys.noise[side], variables=cleaned.variables, decoys=spec.decoys,
+        threads=resources.threads,
+    )  # fmt: skip
+    return CustodianRecords(identifiers, encoded)
+
+
+def _known(paths: Sequence[Path], spec: Specification, keys: Keys, plan: LinkagePlan) -> KnownRecords:
+    if plan.latent is None:
+        return NOTHING_KNOWN
+    sets = [
+        known_set(each.places, each.counts, spec, keys.seed, EPOCH)
+        for side in Side
+        for each in read_known_files(paths, spec, side)
+    ]
+    return KnownRecords.of(sets, plan.latent)
+
+
+def _whole(
+    alice: CustodianRecords,
+    bob: CustodianRecords,
+    spec: Specification,
+    plan: LinkagePlan,
+    resources: Resources,
+    progress: Progress,
+    known: KnownRecords,
+    seconds: dict[str, float],
+) -> tuple[DecidedPairs, StatisticsDocument]:
+    """Modes open and trusted, as Carole's worker does it."""
+    a, b = alice.encoded.sets[0], bob.encoded.sets[0]
+    linkage = link(a, b, plan, resources, progress, known)
+    records = records_and_decoys(a, spec.decoys)[0], records_and_decoys(b, spec.decoys)[0]
+    warnings = (*linkage.warnings, *near_copies_warnings(near_copies(records, plan)))
+    linkage = replace(linkage, warnings=warnings)
+    rows = alice.encoded.order[linkage.pairs.row_a], bob.encoded.order[linkage.pairs.row_b]
+    return decided(linkage, rows), findings(linkage, plan, resources, seconds)
+
+
+def _by_identifiers(
+    found: DecidedPairs, alice: CustodianRecords, bob: CustodianRecords, statistics: StatisticsDocument, *, drawn: bool
+) -> LinkedInProcess:
+    """The pairs of records with both identifiers; decoys and dummies have none."""
+    real = (found.row_a < alice.n_records) & (found.row_b < bob.n_records)
+    a, b = (
+        side.identifiers.gather(np.where(real, rows, 0)) for side, rows in ((alice, found.row_a), (bob, found.row_b))
+    )
+    every = pl.DataFrame({"alice": a, "bob": b, "link_probability": found.probability, "linked": found.linked})
+    pairs = every.filter(real).sort(["link_probability", "alice", "bob"], descending=[True, False, False])
+    draws = None
+    if drawn:
+        of_draws = every.select("alice", "bob", "link_probability")[found.drawn].insert_column(
+            0, pl.Series("draw", found.draw)
+        )
+        draws = of_draws.filter(real[found.drawn]).sort("draw", "alice", "bob")
+    return LinkedInProcess(pairs, draws, statistics)

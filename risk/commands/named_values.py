@@ -1,0 +1,73 @@
+"""Options of ``tryst risk protect`` that hold names, or names with values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from tryst.common.errors import ErrorCode, TrystError
+
+Value = TypeVar("Value")
+
+SEARCH = "search"
+"""Written for a share that is to be searched."""
+
+
+def names(text: str | None) -> list[str]:
+    """``age,sex`` as a list."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def model_of(text: str | None) -> tuple[str, tuple[str, ...]] | None:
+    """``income ~ age + sex`` as outcome and terms."""
+    if text is None:
+        return None
+    outcome, mark, terms = text.partition("~")
+    found = tuple(t.strip() for t in terms.split("+") if t.strip())
+    if not mark or not outcome.strip() or not found:
+        raise TrystError(ErrorCode.PARAMETER, "is no regression", where="--model", remedy="write 'income ~ age + sex'")
+    return outcome.strip(), found
+
+
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """``5,10,20`` as numbers."""
+    return tuple(int(part) for part in text.split(","))
+
+
+def listed(text: str | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+    """``age=0.2,sex=0.1`` as a dictionary."""
+    return pairs(names(text), where, read)
+
+
+def pairs(given: list[str] | None, where: str, read: Callable[[str], Value]) -> dict[str, Value]:
+    """Each ``NAME=VALUE`` of a list as an entry of a dictionary."""
+    found: dict[str, Value] = {}
+    for part in given or []:
+        name, mark, value = part.partition("=")
+        try:
+            if not mark or name.strip() in found:
+                raise ValueError
+            found[name.strip()] = read(value.strip())
+        except ValueError:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "must be names and values, each name once",
+                where=where,
+                remedy="see --help for its form",
+            ) from None
+    return found
+
+
+def share_or_search(text: str) -> float | None:
+    """``0.2`` as a number, ``search`` as None."""
+    return None if text == SEARCH else float(text)
+
+
+def given(shares: Mapping[str, float | None]) -> dict[str, float]:
+    """Those that are numbers."""
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def searched(shares: Mapping[str, float | None]) -> tuple[str, ...]:
+    """Names of those that are to be searched."""
+    return tuple(name for name, share in shares.items() if share is None)

@@ -1,0 +1,16 @@
+"""How the files of a command are read, stated before anything is computed from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from tryst.common.records.typed_table import read_as
+
+
+def show_form(*paths: Path | None) -> None:
+    """State on standard error how CSV files are read that are not plain UTF-8 with commas."""
+    for path in paths:
+        if path is not None and (line := read_as(path)):
+            typer.echo(line, err=True)

@@ -1,0 +1,156 @@
+"""A protection of the keys that may be chosen: levels and suppressed values, measured on what would be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.protection.information import Joints, level_losses, suppression_losses
+from tryst.risk.protection.key_table import KeyTable, Node
+from tryst.risk.protection.perturbed_keys import PerturbedKeys
+from tryst.risk.protection.policy import FileRisk, Policy, file_risk
+from tryst.risk.protection.population import Population
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A protection of the keys, and what it does.
+
+    Parameters
+    ----------
+    node
+        Level of each key.
+    suppressed : ndarray of bool, shape (n_records, n_keys)
+    needed
+        With how many records each was made to agree.
+    file
+        The keys as published.
+    risk
+        Measured on that file.
+    lost
+        Bits a record that each key loses, by recoding and suppression.
+    loss
+        Their sum, weighed by importance.
+    breaches
+        Limits of the policy that it does not meet.
+    exact
+        Whether the lattice was searched to the end.
+    strength
+        Share of the records whose values were redrawn or swapped, for keys where it was searched.
+    """
+
+    node: Node
+    suppressed: NDArray[np.bool_] = field(repr=False)
+    needed: int
+    file: KeyFile = field(repr=False)
+    risk: FileRisk
+    lost: tuple[float, ...]
+    loss: float
+    breaches: tuple[str, ...]
+    exact: bool
+    strength: float | None = None
+
+    @property
+    def share_suppressed(self) -> float:
+        """Of the key values."""
+        return float(self.suppressed.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a search needs beside the keys.
+
+    Parameters
+    ----------
+    policy
+        The limits.
+    fraction
+        Sampling fraction.
+    importance
+        Of each key: what a bit of it, or a value, is worth.
+    weights : ndarray, shape (n_records,), optional
+        Survey weights.
+    perturbed
+        Keys that were redrawn or swapped.
+    fixed
+        Keys whose level is given, and that level.
+    population
+        By which risk is exact.
+    """
+
+    policy: Policy
+    fraction: float
+    importance: tuple[float, ...]
+    weights: NDArray[np.float64] | None = field(default=None, repr=False)
+    perturbed: PerturbedKeys | None = field(default=None, repr=False)
+    fixed: Mapping[int, int] = field(default_factory=dict)
+    population: Population | None = field(default=None, repr=False)
+
+    @property
+    def perturbing(self) -> bool:
+        """Whether values of keys were redrawn or swapped."""
+        return self.perturbed is not None and bool(self.perturbed.changes)
+
+    @property
+    def by_file_alone(self) -> bool:
+        """Whether each record's chance follows from how many records agree with it, and nothing else."""
+        return self.weights is None and not self.perturbing
+
+    @property
+    def joints(self) -> Joints:
+        """Of published and true values, for keys that were changed."""
+        return {} if self.perturbed is None else self.perturbed.joints
+
+    def unchanged(self, node: Node, suppressed: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+        """Probability that each record's published keys are its true ones; None where none was changed."""
+        return None if self.perturbed is None else self.perturbed.kept(node, suppressed)
+
+
+def measured(
+    table: KeyTable,
+    node: Node,
+    suppressed: NDArray[np.bool_],
+    setting: Setting,
+    needed: int = 1,
+    *,
+    exact: bool = True,
+) -> Candidate:
+    """A candidate, with its risk measured on the values that are published."""
+    file = KeyFile.from_columns(
+        table.values(node, suppressed), setting.fraction, missing=table.missing, missing_values=()
+    )
+    exact_risk = None
+    if setting.population is not None:
+        true = table.codes if setting.perturbed is None else setting.perturbed.original
+        exact_risk = setting.population.risk(table, node, suppressed, true)
+    risk = file_risk(file, setting.weights, setting.unchanged(node, suppressed), exact_risk)
+    recoded = [own[level] for own, level in zip(level_losses(table, setting.joints), node, strict=True)]
+    hidden = suppression_losses(table, node, suppressed, setting.joints)
+    lost = tuple(a + b for a, b in zip(recoded, hidden, strict=True))
+    loss = float(sum(w * bits for w, bits in zip(setting.importance, lost, strict=True)))
+    breaches = tuple(setting.policy.breaches(risk, float(suppressed.mean())))
+    return Candidate(node, suppressed, needed, file, risk, lost, loss, breaches, exact)
+
+
+def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:
+    """Importance of each key, 1 by default.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for an unknown key, or an importance that is not above 0.
+    """
+    unknown = [name for name in given if name not in names]
+    if unknown or not all(0.0 < value < float("inf") for value in given.values()):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"there is no key {', '.join(unknown)}" if unknown else "an importance is a number above 0",
+            where="--importance",
+            remedy=f"the keys are: {', '.join(names)}",
+        )
+    return tuple(given.get(name, 1.0) for name in names)

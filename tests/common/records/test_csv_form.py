@@ -1,0 +1,164 @@
+"""CSV files of other programs: their encoding and separator are found, stated, and overridden by what is given."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.csv_form import CsvOptions, csv_source, form_line, likely_separator
+from tryst.common.records.registry import FOUND, file_source, read_source
+from tryst.common.records.sources import CsvSource, Source
+
+CELLS = [["id", "Straße", "prénom, nom"], ["1", "Müllerweg 3, links", "Zoë"], ["2", "An der Würm", "José"]]
+
+
+def text(separator: str) -> str:
+    quoted = [[f'"{cell}"' if separator in cell or "," in cell else cell for cell in row] for row in CELLS]
+    return "".join(separator.join(row) + "\r\n" for row in quoted)
+
+
+def written(folder: Path, content: bytes) -> Path:
+    path = folder / "records.csv"
+    path.write_bytes(content)
+    return path
+
+
+def cells(source: Source) -> list[list[str]]:
+    frame = read_source(source, None).frame
+    return [frame.columns, *(list(row) for row in frame.rows())]
+
+
+ENCODED = {
+    "utf-8": lambda t: t.encode(),
+    "utf-8 with a mark": lambda t: codecs.BOM_UTF8 + t.encode(),
+    "cp1252": lambda t: t.encode("cp1252"),
+    "utf-16": lambda t: t.encode("utf-16"),
+    "utf-16, big end first": lambda t: codecs.BOM_UTF16_BE + t.encode("utf-16-be"),
+    "utf-16-le": lambda t: t.encode("utf-16-le"),
+    "utf-16-be": lambda t: t.encode("utf-16-be"),
+    "utf-32": lambda t: t.encode("utf-32"),
+}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("form", ENCODED)
+def test_what_other_programs_write_is_read_as_it_was_meant(tmp_path: Path, form: str, separator: str) -> None:
+    source = file_source(written(tmp_path, ENCODED[form](text(separator))))
+    assert cells(source) == CELLS
+    assert source.csv is not None
+    assert (source.csv.encoding, source.csv.separator) == (form.split()[0].rstrip(","), separator)
+    # What is stated makes the same source of a service.
+    declared = CsvSource(path=source.csv.path, encoding=source.csv.encoding, separator=source.csv.separator)
+    assert cells(Source(csv=declared)) == CELLS
+
+
+def test_it_is_stated_where_it_is_not_plain(tmp_path: Path) -> None:
+    plain = file_source(written(tmp_path, text(",").encode()))
+    assert form_line(plain) == ""
+    assert form_line(Source.model_validate({"parquet": {"path": tmp_path}})) == ""
+    line = form_line(file_source(written(tmp_path, text("\t").encode("cp1252"))))
+    assert 'records.csv is read as cp1252, separated by "\\t"; --encoding and --separator override' in line
+    assert 'below csv: encoding: "cp1252", separator: "\\t"' in line
+    assert "encoding:" not in form_line(file_source(written(tmp_path, text(";").encode())))
+
+
+def test_a_byte_that_windows_leaves_undefined(tmp_path: Path) -> None:
+    assert csv_source(written(tmp_path, b"id,name\n1,a\x81b\n"), FOUND).encoding == "latin-1"
+    # Cut in the middle of a letter.
+    assert csv_source(written(tmp_path, "id,name\n1,é".encode()[:-1]), FOUND).encoding == "cp1252"
+
+
+def test_a_broken_line_does_not_hide_the_separator(tmp_path: Path) -> None:
+    lines = ["id;name;place"] + [f"{n};a,b;c" for n in range(9)] + ["9;a"]
+    path = written(tmp_path, "\n".join(lines).encode())
+    assert csv_source(path, FOUND).separator == ";"
+    with pytest.raises(TrystError, match=r"line 11: every line must have 3 cells"):
+        read_source(file_source(path), None)
+
+
+def test_one_column_has_no_separator(tmp_path: Path) -> None:
+    source = file_source(written(tmp_path, b"name\nann\nbob\n"))
+    assert cells(source) == [["name"], ["ann"], ["bob"]]
+    assert source.csv == CsvSource(path=tmp_path / "records.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "code", "message"),
+    [
+        (
+            text(";").encode(),
+            CsvOptions(separator=","),
+            ErrorCode.SOURCE,
+            "no columns by the separator ','.*3 columns by ';'",
+        ),
+        (text(",").encode(), CsvOptions("cp1252"), ErrorCode.TEXT_ENCODING, "given as cp1252, and is UTF-8"),
+        (text(",").encode("cp1252"), CsvOptions("utf-8"), ErrorCode.TEXT_ENCODING, "not in utf-8.*--encoding"),
+        (text(",").encode(), CsvOptions("utf-16"), ErrorCode.TEXT_ENCODING, "not in utf-16"),
+        (text(",").encode("utf-16"), CsvOptions("cp1252"), ErrorCode.TEXT_ENCODING, "byte order mark of utf-16"),
+        (codecs.BOM_UTF8 + b"a,b\n1,2\n", CsvOptions("cp1252"), ErrorCode.TEXT_ENCODING, "and is UTF-8"),
+    ],
+)
+def test_what_is_given_wrongly_is_refused(
+    tmp_path: Path, content: bytes, given: CsvOptions, code: ErrorCode, message: str
+) -> None:
+    with pytest.raises(TrystError, match=message) as caught:
+        read_source(file_source(written(tmp_path, content), given), None)
+    assert caught.value.code is code
+    assert "Zo" not in str(caught.value)
+
+
+def test_what_is_given_overrides(tmp_path: Path) -> None:
+    # 0xE6 is ć in the windows code page of central Europe, æ in the western one.
+    path = written(tmp_path, "id|name,title\n1|Perić,dr\n2|Babić,x\n".encode("cp1250"))
+    assert cells(file_source(path, CsvOptions("cp1250", "|")))[1] == ["1", "Perić,dr"]
+    assert cells(file_source(path, CsvOptions("cp1250", ",")))[1] == ["1|Perić", "dr"]
+    assert "Peri\u00e6,dr" in cells(file_source(path, CsvOptions(separator="|")))[1]
+
+
+def test_options_of_two_files() -> None:
+    once = CsvOptions.of_files(["cp1252"], ["tab"])
+    assert once == (CsvOptions("cp1252", "\t"), CsvOptions("cp1252", "\t"))
+    assert CsvOptions.of_files([], [";", "pipe"]) == (CsvOptions(None, ";"), CsvOptions(None, "|"))
+    for encodings, separators, where in (([], ["||"], "--separator"), (["utf-9"], [], "--encoding")):
+        with pytest.raises(TrystError, match=where) as caught:
+            CsvOptions.of_files(encodings, separators)
+        assert caught.value.code is ErrorCode.PARAMETER
+    with pytest.raises(TrystError, match="twice: for Alice's file, then for Bob's"):
+        CsvOptions.of_files(["utf-8"] * 3, [])
+
+
+def test_a_service_that_declares_the_wrong_separator_is_shown_the_right_one(tmp_path: Path) -> None:
+    path = written(tmp_path, text(";").encode())
+    with pytest.raises(
+        TrystError, match="seems to be separated by ';' and not by ',': declare its separator"
+    ) as caught:
+        read_source(Source(csv=CsvSource(path=path)), ["id"])
+    assert "Straße" not in str(caught.value)
+    path = written(tmp_path, codecs.BOM_UTF8 + b"a,b\n1,2\n")
+    with pytest.raises(TrystError, match="begins with the byte order mark of utf-8"):
+        read_source(Source(csv=CsvSource(path=path, encoding="cp1252")), ["a"])
+    assert likely_separator("name") is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.text(st.characters(codec="utf-8", exclude_characters='\0\r\n"'), min_size=1), min_size=3, max_size=3
+        ),
+        min_size=1,
+    ),
+    st.sampled_from(["utf-8", "utf-16", "utf-32"]),
+)
+def test_any_text_in_unicode_is_found_to_be_that(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], encoding: str
+) -> None:
+    lines = ["one;two;three", *(";".join(f'"{cell}"' for cell in row) for row in rows)]
+    path = written(tmp_path_factory.mktemp("form"), "\n".join(lines).encode(encoding))
+    found = csv_source(path, FOUND)
+    assert (found.encoding, found.separator) == (encoding, ";")

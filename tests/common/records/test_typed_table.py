@@ -1,0 +1,132 @@
+"""Files of records of every kind: one table whatever the kind, codes or labels, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import polars as pl
+import pyreadstat
+import pytest
+from typer.testing import CliRunner
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.registry import BY_ENDING
+from tryst.common.records.typed_table import Labelled, labelled, read_records
+from tryst.risk.attribution.reader import read_release
+from tryst.risk.commands.disclosure import app
+
+TABLE = pl.DataFrame(
+    {"sex": [1, 2, None, 1, 2, 1], "town": ["é", "b", "b", "c", "é", "b"], "w": [1.5, 2.5, 3.0, 4.0, 2.0, 2.0]}
+)
+LABELS = {"sex": {1: "male", 2: "female"}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("records")
+    TABLE.write_csv(path / "r.csv")
+    TABLE.write_parquet(path / "r.parquet")
+    for ending in ("sav", "zsav"):
+        packed = {"row_compress": True} if ending == "zsav" else {}
+        pyreadstat.write_sav(TABLE, path / f"r.{ending}", variable_value_labels=LABELS, **packed)
+    pyreadstat.write_dta(TABLE, path / "r.dta", variable_value_labels=LABELS)
+    pyreadstat.write_xport(TABLE, path / "r.xpt", file_format_version=8)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "sav", "zsav", "dta", "xpt"])
+def test_every_kind_is_the_same_table(folder, ending):
+    found = read_records(folder / f"r.{ending}", ["town", "sex"])
+    assert found.columns == ["town", "sex"]
+    assert found["sex"].cast(pl.String).to_list() == ["1", "2", None, "1", "2", "1"]
+    assert found["town"].to_list() == TABLE["town"].to_list()
+    weights = read_records(folder / f"r.{ending}", ["w"])["w"].cast(pl.Float64)
+    assert weights.to_list() == TABLE["w"].to_list()
+    assert read_records(folder / f"r.{ending}").columns == TABLE.columns
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_codes_or_labels(folder, ending):
+    path = folder / f"r.{ending}"
+    assert read_records(path, ["sex", "town"], "labels")["sex"].to_list() == [
+        "male", "female", None, "male", "female", "male",
+    ]  # fmt: skip
+    assert labelled(path, ["town", "sex"], "codes") == Labelled(("sex",), "codes")
+    assert labelled(path, ["town"], "codes") is None
+    assert labelled(folder / "r.csv", ["sex"], "labels") is None
+
+
+def test_two_codes_with_one_label_are_refused_and_a_code_without_one_stays(tmp_path):
+    table = pl.DataFrame({"a": [1, 2, 3]})
+    pyreadstat.write_sav(table, tmp_path / "same.sav", variable_value_labels={"a": {1: "x", 2: "x"}})
+    pyreadstat.write_sav(table, tmp_path / "some.sav", variable_value_labels={"a": {1: "x", 2: "y"}})
+    with pytest.raises(TrystError, match="same label"):
+        read_records(tmp_path / "same.sav", ["a"], "labels")
+    assert read_records(tmp_path / "some.sav", ["a"], "labels")["a"].to_list() == ["x", "y", "3"]
+
+
+@pytest.mark.parametrize("ending", list(BY_ENDING))
+def test_what_cannot_be_read_names_the_file_and_a_remedy(tmp_path, ending):
+    path = tmp_path / f"broken{ending}"
+    with pytest.raises(TrystError, match="no such file"):
+        read_records(path, ["a"])
+    path.write_bytes(b"broken\n1,2,3\n")
+    with pytest.raises(TrystError) as caught:
+        read_records(path, ["a"])
+    assert caught.value.code in (ErrorCode.SOURCE, ErrorCode.FIELD_MISSING)
+    assert caught.value.where.startswith(str(path))
+    assert caught.value.remedy
+
+
+def test_a_column_that_is_not_there(folder):
+    for ending in ("csv", "parquet", "sav"):
+        with pytest.raises(TrystError, match=r"there is no column 'colour'"):
+            read_records(folder / f"r.{ending}", ["sex", "colour"])
+
+
+def test_without_the_extra_the_error_names_it(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    with pytest.raises(TrystError, match=r"pip install 'tryst\[records\]'") as caught:
+        read_records(folder / "r.sav", ["sex"])
+    assert caught.value.code == ErrorCode.MODULE_MISSING
+    assert read_records(folder / "r.csv", ["sex"]).height == 6
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def test_the_commands_read_every_kind_alike(folder, tmp_path):
+    found = {}
+    for ending in ("csv", "dta"):
+        for command in (
+            ("identify", "--keys", "sex,town", "--fraction", "0.1"),
+            ("attribution", "microdata", "--keys", "town", "--sensitive", "sex"),
+            ("models", "--variables", "sex,town"),
+        ):
+            at = 2 if command[0] == "attribution" else 1
+            done = run(*command[:at], folder / f"r.{ending}", *command[at:], "--json", tmp_path / "out.json")
+            assert done.exit_code == 0, done.output
+            found[ending, command[0]] = json.loads((tmp_path / "out.json").read_text())
+    assert found["csv", "models"] == found["dta", "models"]
+    assert found["csv", "attribution"] == found["dta", "attribution"]
+    assert found["dta", "identify"]["file"].pop("labelled") == {"columns": ["sex"], "values": "codes"}
+    assert found["csv", "identify"]["file"].pop("labelled") is None
+    assert found["csv", "identify"] == found["dta", "identify"]
+
+
+def test_the_output_states_which_values_were_taken(folder, tmp_path):
+    command = ("identify", folder / "r.sav", "--keys", "sex,town", "--fraction", "0.1")
+    assert "sex: codes are used (--values labels" in run(*command).output
+    page = tmp_path / "r.html"
+    assert "sex: labels are used (--values codes" in run(*command, "--values", "labels", "--out", page).output
+    assert "the labels are used: sex" in page.read_text()
+    assert "--values" in str(run(*command, "--values", "names").exception)
+
+
+def test_a_table_of_counts_in_parquet_is_the_release_of_its_csv(tmp_path):
+    counts = pl.DataFrame({"sex": ["f", "f", "m", "m"], "ill": ["y", "n", "y", "n"], "count": [3, 4, 0, 2]})
+    counts.write_csv(tmp_path / "t.csv")
+    counts.write_parquet(tmp_path / "t.parquet")
+    assert repr(read_release(tmp_path / "t.parquet")) == repr(read_release(tmp_path / "t.csv"))

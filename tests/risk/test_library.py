@@ -1,0 +1,116 @@
+"""`tryst.risk` as a library: the figures of the commands of the same names, from tables and from files."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import tryst
+from tryst.common.command import app
+from tryst.risk import library
+
+KEYS = ["age", "sex", "town"]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Path]:
+    rng = np.random.default_rng(2)
+    n = 120
+    table = pl.DataFrame(
+        {
+            "age": rng.integers(20, 60, n),
+            "sex": rng.choice(["f", "m"], n),
+            "town": rng.choice(["Bath", "Ely", "Ryde"], n, p=[0.7, 0.2, 0.1]),
+            "income": rng.integers(10, 90, n),
+            "weight": rng.integers(5, 15, n),
+        }
+    )
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    table.write_csv(path)
+    return table, path
+
+
+def by_command(path: Path, *arguments: str) -> dict[str, object]:
+    out = path.with_suffix(".json")
+    done = CliRunner().invoke(app, ["risk", *arguments, "--json", str(out)])
+    assert done.exit_code in (0, 1), done.output
+    found = json.loads(out.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def plain(document: dict[str, object]) -> dict[str, object]:
+    found = json.loads(json.dumps(document))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_examples_are_right() -> None:
+    found = doctest.testmod(library)
+    assert found.attempted > 8
+    assert found.failed == 0
+
+
+def test_identification_is_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
+    table, path = people
+    expected = by_command(path, "identify", str(path), "--keys", ",".join(KEYS), "--fraction", "0.1")
+    assert plain(tryst.risk.identify(table, KEYS, 0.1).document) == expected
+    assert plain(tryst.risk.identify(path, KEYS, 0.1).document) == expected
+    assert "srcdoc" in tryst.risk.identify(table.to_pandas(), KEYS, 0.1)._repr_html_()
+
+
+def test_measures_of_records(people: tuple[pl.DataFrame, Path]) -> None:
+    table, _ = people
+    scores = tryst.risk.suda(table, KEYS, 0.1)
+    alone = table.select(pl.struct(KEYS).is_unique()).to_series()
+    assert (scores["minimal_uniques"] > 0).equals(alone)
+    assert (scores["is_score"] > 0).equals(alone)
+    measured = tryst.risk.dis(table, KEYS, 0.1)
+    assert 0 < measured.low < measured.value < measured.high < 1
+    assert alone.sum() / (1 / scores["dis_is"].filter(alone)).sum() == pytest.approx(measured.value)  # harmonic mean
+    risks = tryst.risk.individual(table, KEYS, "weight")
+    assert risks.len() == table.height
+    assert risks.is_between(0, 1).all()
+    found = tryst.risk.log_linear(table, ["age", "town"], 0.1)
+    assert found.models[found.chosen].tau1 > 0
+
+
+def test_protection_meets_its_policy(people: tuple[pl.DataFrame, Path]) -> None:
+    table, path = people
+    made = tryst.risk.protect(table, KEYS, 0.1, policy=tryst.risk.Policy(k=3), drop=["weight"], frontier=False)
+    # A suppressed value agrees with suppressed ones: counted pair by pair.
+    left = [key for key in KEYS if key in made.frame.columns]
+    assert left
+    rows = made.frame.select(left).rows()
+    agreeing = [sum(one == other for other in rows) for one in rows]
+    assert min(agreeing) >= 3
+    assert "weight" not in made.frame.columns
+    before, after = made.risk.filter(pl.col("measure") == "k").row(0)[1:]
+    assert before < 3 <= after
+    out = path.with_name("protected.csv")
+    done = CliRunner().invoke(
+        app, ["risk", "protect", str(path), "--keys", ",".join(KEYS), "--fraction", "0.1", "--k", "3",
+              "--drop", "weight", "--out", str(out), "--no-frontier"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    written = pl.read_csv(out, infer_schema=False)
+    assert written.select(left).equals(made.frame.select(pl.col(left).cast(pl.String)))
+
+
+def test_tables_of_sums_are_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
+    table, path = people
+    expected = by_command(path, "magnitude", str(path), "--by", "sex,town", "--value", "income")
+    assert plain(tryst.risk.magnitude_tables(table, [["sex", "town"]], "income").document) == expected
+
+
+def test_a_column_that_is_not_there(people: tuple[pl.DataFrame, Path]) -> None:
+    with pytest.raises(tryst.TrystError, match="there is no column shoe"):
+        tryst.risk.identify(people[0], ["shoe"], 0.1)
+    with pytest.raises(AttributeError, match="no attribute 'sudda'"):
+        tryst.risk.sudda  # noqa: B018
