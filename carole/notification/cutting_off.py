@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -52,9 +53,32 @@ def cut_off(end: Callable[[], None], stopping: threading.Event, seconds: float =
         raise DeliveryError(f"no answer within {seconds:g} seconds")
 
 
-def shut(connection: socket.socket | None) -> None:
-    """End a connection that another thread waits for."""
-    if connection is not None:
-        with suppress(OSError):
-            # The plain method: that of a TLS connection would take it apart under the other thread.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+class Line:
+    """A connection that another thread can end, also while TLS begins on it."""
+
+    def __init__(self) -> None:
+        self._kept: socket.socket | None = None
+
+    def open(self, host: str, port: int, seconds: float, context: ssl.SSLContext | None = None) -> socket.socket:
+        """Connect, by TLS where there is a context; no step of it may be silent for longer than `seconds`.
+
+        Raises
+        ------
+        OSError
+            If that fails, an `ssl.SSLError` also for a certificate that is not the host's.
+        """
+        raw = socket.create_connection((host, port), seconds)
+        # Of the same connection: while TLS begins, the first socket is no longer one, and the next not there yet.
+        self._kept = raw.dup()
+        return raw if context is None else context.wrap_socket(raw, server_hostname=host)
+
+    def shut(self) -> None:
+        """End it: whoever reads from it or writes to it gets an error."""
+        if self._kept is not None:
+            with suppress(OSError):
+                self._kept.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Drop it."""
+        if self._kept is not None:
+            self._kept.close()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from email.message import EmailMessage
 from email.utils import formatdate
 
-from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, cut_off, shut
+from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, Line, cut_off
 from tryst.carole.notification.message import Message, iso
 from tryst.carole.notification.section import MailWay
 
@@ -45,17 +45,15 @@ def send(way: MailWay, message: Message, stopping: threading.Event, seconds: flo
     password, context = way.password(), way.context()
     # The machine's name as it is: that of the resolver may take long to come.
     name = socket.gethostname()
-    client = (
-        smtplib.SMTP_SSL(timeout=seconds, context=context, local_hostname=name)
-        if way.security == "tls"
-        else smtplib.SMTP(timeout=seconds, local_hostname=name)
-    )
+    client, line = smtplib.SMTP(timeout=seconds, local_hostname=name), Line()
     host, port = way.place
     try:
-        with cut_off(lambda: shut(client.sock), stopping, seconds):
-            # What the constructor keeps of a host; it would connect at once, out of reach.
+        with cut_off(line.shut, stopping, seconds):
+            client.sock = line.open(host, port, seconds, context if way.security == "tls" else None)
+            # What the constructor keeps of a host, by which STARTTLS verifies the certificate; with it, it would
+            # connect at once and out of reach.
             client._host = host  # type: ignore[attr-defined]
-            code, _ = client.connect(host, port)
+            code, _ = client.getreply()
             if code != 220:
                 raise DeliveryError(f"the mail server answered with code {code}")
             if way.security == "starttls":
@@ -74,3 +72,4 @@ def send(way: MailWay, message: Message, stopping: threading.Event, seconds: flo
     finally:
         with suppress(OSError, smtplib.SMTPException):
             client.close()
+        line.close()

@@ -9,7 +9,7 @@ import threading
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
-from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, cut_off, shut
+from tryst.carole.notification.cutting_off import SEND_SECONDS, DeliveryError, Line, cut_off
 from tryst.carole.notification.message import Message
 from tryst.carole.notification.section import WebhookWay
 
@@ -41,17 +41,15 @@ def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: 
         SIGNATURE: signature(way.secret(), payload),
     }
     found = urlsplit(way.url)
-    host, port = found.hostname or "", found.port
-    connection = (
-        HTTPConnection(host, port, timeout=seconds)
-        if found.scheme == "http"
-        else HTTPSConnection(host, port, timeout=seconds, context=way.context())
-    )
+    secure = found.scheme == "https"
+    connection = (HTTPSConnection if secure else HTTPConnection)(found.hostname or "", found.port, timeout=seconds)
+    context = way.context() if secure else None
+    target = (found.path or "/") + (f"?{found.query}" if found.query else "")
+    line = Line()
     try:
-        with cut_off(lambda: shut(connection.sock), stopping, seconds):
-            connection.request(
-                "POST", (found.path or "/") + (f"?{found.query}" if found.query else ""), payload, headers
-            )
+        with cut_off(line.shut, stopping, seconds):
+            connection.sock = line.open(connection.host, connection.port, seconds, context)
+            connection.request("POST", target, payload, headers)
             status = connection.getresponse().status
     except ssl.SSLError as error:
         raise DeliveryError(f"TLS failed: {error.reason or type(error).__name__}") from None
@@ -59,6 +57,7 @@ def post(way: WebhookWay, message: Message, stopping: threading.Event, seconds: 
         raise DeliveryError(f"the receiver cannot be reached: {type(error).__name__}") from None
     finally:
         connection.close()
+        line.close()
     if not 200 <= status < 300:
         moved = ", a redirection, which is not followed" if 300 <= status < 400 else ""
         raise DeliveryError(f"the receiver answered with status {status}{moved}")

@@ -88,7 +88,7 @@ def mail_server(tls: ssl.SSLContext | None = None, *, from_the_beginning: bool =
             assert tls is not None
             self.connection = tls.wrap_socket(self.connection, server_side=True)
             self.rfile = self.connection.makefile("rb")
-            self.wfile = self.connection.makefile("wb", buffering=0)  # type: ignore[assignment]
+            self.wfile = self.connection.makefile("wb", buffering=0)
             self.is_secure = True
 
         def say(self, *lines: str) -> None:
@@ -139,14 +139,16 @@ def mail_server(tls: ssl.SSLContext | None = None, *, from_the_beginning: bool =
 
 
 @contextmanager
-def trickling_server(greeting: bytes) -> Iterator[str]:
-    """A server that says `greeting` and then a byte at a time, without an end; its host:port."""
+def trickling_server(*greetings: bytes) -> Iterator[str]:
+    """A server that sends `greetings`, a pause after each, and then a byte at a time, without an end; its host:port."""
     ended = threading.Event()
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             try:
-                self.request.sendall(greeting)
+                for greeting in greetings:
+                    self.request.sendall(greeting)
+                    ended.wait(0.3 * (len(greetings) > 1))
                 while not ended.wait(0.02):
                     self.request.sendall(b"x")
             except OSError:

@@ -145,7 +145,7 @@ def test_a_certificate_is_notified_once_at_each_threshold_over_restarts(
         for urgent in (False, False, True, True):
             soon = {"alice": EndingCertificate(ends, timedelta(days=1), urgent)}
             store = open_store()
-            reading = notifier(store, way, parties, clock, lambda soon=soon: soon)  # type: ignore[misc]
+            reading = notifier(store, way, parties, clock, soon.copy)
             reading.collect()
             reading.collect()
             Courier(way, store.outbox).deliver()
@@ -171,7 +171,7 @@ def test_events_that_a_way_does_not_name_are_not_sent_by_it(
     open_store: Reopen, way: WebhookWay, parties: Provisioned, clock: Clock
 ) -> None:
     store = open_store()
-    chosen = WebhookWay(**way.model_dump(exclude={"events"}), events=("held", "released"))  # type: ignore[arg-type]
+    chosen = way.model_copy(update={"events": ("held", "released")})
     reading = notifier(store, chosen, parties, clock)
     store.projects.create(NEW, "coordinator")
     for role in (Role.COORDINATOR, Role.CUSTODIAN_A):
