@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from tryst.carole.engine.resolution_exchange import Reader, decide, sealed_result
+from tryst.carole.engine.resolution_exchange import decide, open_handles, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.common.custodian.memory import high_water
 from tryst.common.parties import Role, Side
 from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.reader import Reader
 from tryst.common.processors import processors
 from tryst.common.specification import read_specification
 
@@ -29,7 +30,7 @@ def main(folder: Path, specification: Path, coordinator: Path) -> None:
     reader, plan = Reader.load(PartyFolder(coordinator), Role.COORDINATOR), plan_of(spec)
     before, began = high_water(), time.process_time()
     request = unpack_request((folder / "request").read_bytes(), plan)
-    a, b = (reader.open(RUN, spec, request, side, (folder / str(side)).read_bytes()) for side in Side)
+    a, b = (open_handles(reader, RUN, spec, request, side, (folder / str(side)).read_bytes()) for side in Side)
     opened = high_water(), time.process_time() - began
     decided = decide(request, a, b, plan, lambda stage, fraction: None, RUN, processors())
     resolved = high_water(), time.process_time() - began

@@ -63,6 +63,11 @@ SUBCOMMANDS = {
         "tryst.coordinator.commands.join",
         "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",
     ),
+    "console": Subcommand(
+        "tryst.coordinator.commands.console",
+        "Open the console of a coordinator or a steward in a browser: projects, runs, reports, decisions, the audit "
+        "log.",
+    ),
     "draws": Subcommand(
         "tryst.coordinator.commands.draws",
         "Estimates from drawn linkages (the grant draws), combined into one with an interval.",

@@ -6,9 +6,11 @@ from tryst.common.errors import ErrorCode, TrystError
 
 EXTRAS = {
     "altair": "report",
+    "authlib": "console",
     "dask": "cluster",
     "distributed": "cluster",
     "fastexcel": "records",
+    "httpx": "console",
     "hvac": "vault",
     "jinja2": "report",
     "nbclient": "notebook",
@@ -19,6 +21,9 @@ EXTRAS = {
     "psycopg": "postgres",
     "pyarrow": "notebook",
     "pyreadstat": "records",
+    "python_multipart": "console",
+    "starlette": "console",
+    "uvicorn": "console",
     "vl_convert": "report",
 }
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""

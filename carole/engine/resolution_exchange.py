@@ -33,10 +33,9 @@ from tryst.common.encoding.layout import CODES
 from tryst.common.encoding.signature_sets import MISSING, SignatureSet, VariableCodes
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing import SealContext
-from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Role, Side
-from tryst.common.pki.folders import PartyFolder
+from tryst.common.parties import Side
 from tryst.common.pki.members import Members
+from tryst.common.pki.reader import Reader
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
 from tryst.common.wire.resolved_share import KEY_BYTES, ResolvedShare, seal_share
@@ -104,77 +103,46 @@ class ResolvedHandles:
         return SignatureSet(CODES, n_records, {}, {}, variables)
 
 
-@dataclass(frozen=True)
-class Reader:
-    """The party that opens the sealed handles: the coordinator's process, or Carole."""
+def open_handles(
+    reader: Reader, run: str, spec: Specification, request: ResolutionRequest, side: Side, sealed: bytes | memoryview
+) -> ResolvedHandles:
+    """A custodian's handles for the pairs of a request.
 
-    name: str
-    """Its name in the membership list."""
-    members: Members
-    """Among them the custodians, who must have signed the handles."""
-    key: SealingKey = dataclass_field(repr=False)
-
-    @classmethod
-    def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
-        """From a party's key folder; the membership list too, unless it is given.
-
-        Raises
-        ------
-        TrystError
-            CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
-        """
-        known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
-        member = known.holding(key)
-        if member.role is not role:
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                f"the folder's sealing key must be that of a {role}",
-                where=str(folder.path),
-                got=f"that of {member.name}, a {member.role}",
-                remedy="name the folder of this party's own keys",
-            )
-        return cls(member.name, known, key)
-
-    def open(
-        self, run: str, spec: Specification, request: ResolutionRequest, side: Side, sealed: bytes | memoryview
-    ) -> ResolvedHandles:
-        """A custodian's handles for the pairs of a request.
-
-        Raises
-        ------
-        TrystError
-            SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
-            and request; UPLOAD_CORRUPT if they are invalid.
-        """
-        at = list(Side).index(side)
-        about = About(
-            project=spec.project,
-            run=run,
-            side=side,
-            specification=specification_digest(spec),
-            request=request.requested[at],
-            reader=self.name,
-            key=self.members.named(self.name).sealing,
-            suite=spec.suite,
-        )
-        reported = open_row_handles(self.key, self.members.in_role(side.role).identity, about, bytes(sealed))
-        found = request.found
-        n_records = (found.n_a, found.n_b)[at]
-        none = np.empty(0, dtype=np.uint32)
-        among = reported.get(RECORDS, none) if spec.padding is not None or spec.decoys else None
-        of_decoys = reported.get(DECOYS, none) if spec.decoys else None
-        handles, known, decoys = checked_handles(
-            reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
-        )
-        found_handles = ResolvedHandles(handles, known, decoys=decoys)
-        if spec.assessment is not None:
-            codes = checked_codes(reported.get(CODES_ROWS), known, n_records)
-            found_handles = replace(found_handles, codes=codes)
-        latent = plan_of(spec).latent
-        if latent is not None:
-            values = checked_values(reported.get(VALUES), known, latent.held_by(str(side)))
-            found_handles = replace(found_handles, values=values)
-        return found_handles
+    Raises
+    ------
+    TrystError
+        SEALED if they do not open; SIGNATURE if the custodian did not sign them for this reader, run, specification
+        and request; UPLOAD_CORRUPT if they are invalid.
+    """
+    at = list(Side).index(side)
+    about = About(
+        project=spec.project,
+        run=run,
+        side=side,
+        specification=specification_digest(spec),
+        request=request.requested[at],
+        reader=reader.name,
+        key=reader.members.named(reader.name).sealing,
+        suite=spec.suite,
+    )
+    reported = open_row_handles(reader.key, reader.members.in_role(side.role).identity, about, bytes(sealed))
+    found = request.found
+    n_records = (found.n_a, found.n_b)[at]
+    none = np.empty(0, dtype=np.uint32)
+    among = reported.get(RECORDS, none) if spec.padding is not None or spec.decoys else None
+    of_decoys = reported.get(DECOYS, none) if spec.decoys else None
+    handles, known, decoys = checked_handles(
+        reported[HANDLES], len(found.pattern), n_records, among, of_decoys, spec.decoys
+    )
+    found_handles = ResolvedHandles(handles, known, decoys=decoys)
+    if spec.assessment is not None:
+        codes = checked_codes(reported.get(CODES_ROWS), known, n_records)
+        found_handles = replace(found_handles, codes=codes)
+    latent = plan_of(spec).latent
+    if latent is not None:
+        values = checked_values(reported.get(VALUES), known, latent.held_by(str(side)))
+        found_handles = replace(found_handles, values=values)
+    return found_handles
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tryst.carole.extended_latent.classes import Classes, KeptPairs
 from tryst.carole.extended_latent.compiled import BayesFactors
 from tryst.carole.extended_latent.em import ExtendedEM
 from tryst.carole.extended_latent.estimation import ValueFit
-from tryst.carole.extended_latent.explanation import Contribution, explain
+from tryst.carole.extended_latent.explanation import Contribution, explain_pairs
 from tryst.carole.extended_latent.fit import ExtendedFit, fit_extended
 from tryst.carole.extended_latent.overfitting import Round
 from tryst.carole.extended_latent.pairs import ArrayPairs, Pairs, WeightedPairs
@@ -50,6 +50,6 @@ __all__ = [
     "Values",
     "Variable",
     "WeightedPairs",
-    "explain",
+    "explain_pairs",
     "fit_extended",
 ]

@@ -8,7 +8,6 @@ contributions, not their sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,12 +39,6 @@ class Contribution:
     kind: Kind
     name: str
     bits: float
-
-
-def explain(fit: ExtendedFit, row_a: int, row_b: int, gamma: Sequence[int] | NDArray[np.int8]) -> list[Contribution]:
-    """The contributions to one pair's log odds; see `explain_pairs`."""
-    (found,) = explain_pairs(fit, np.array([row_a]), np.array([row_b]), np.asarray(gamma, dtype=np.int8)[None])
-    return found
 
 
 def explain_pairs(

@@ -10,7 +10,6 @@ from tryst.carole.assessment import combine, near_copies_warnings
 from tryst.carole.engine import link
 from tryst.carole.engine.decoy_pairs import records_and_decoys
 from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
@@ -26,6 +25,7 @@ from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
+from tryst.common.pki.reader import Reader
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.risk.models import JointDistribution

@@ -21,7 +21,7 @@ from tryst.carole.engine import Contribution, compare
 from tryst.carole.engine.coded_links import Expected
 from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.request_order import request_order
-from tryst.carole.engine.resolution_exchange import Reader, ResolvedHandles, decide, sealed_result
+from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
 from tryst.carole.engine.resolution_result import unpack_result
 from tryst.carole.engine.resources import Resources
@@ -38,6 +38,7 @@ from tryst.carole.store.runs import Lease
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.parties import Side
+from tryst.common.pki.reader import Reader
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
@@ -142,7 +143,7 @@ def _join(
     reported: dict[Side, ResolvedHandles] = {}
     for side, artifact in sealed.items():
         assert artifact is not None  # noqa: S101 - seen above
-        reported[side] = reader.open(lease.run, spec, requested, side, artifact)
+        reported[side] = open_handles(reader, lease.run, spec, requested, side, artifact)
     records = {side: len(np.unique(of_side.handles)) for side, of_side in reported.items()}
     maximum = spec.resolution.max_records
     assert maximum is not None  # noqa: S101 - no specification joins without a cap

@@ -22,7 +22,6 @@ from structlog.contextvars import bound_contextvars
 
 from tryst.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from tryst.carole.configuration import CaroleConfiguration, load_carole
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.unit_pool import UnitPools
 from tryst.carole.service.linking import carry_out
@@ -41,6 +40,7 @@ from tryst.common.parties import Role
 from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import UNPINNED, ListPin
+from tryst.common.pki.reader import Reader
 from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.rpc.status import for_others, passes
 from tryst.common.specification import load_specification

@@ -8,6 +8,7 @@ from typing import Literal
 from tryst.common.configuration import Configuration, ConfiguredPath
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.pki.list_pin import ListDigest, pin_line
+from tryst.common.web.console_configuration import ConsoleConfiguration
 
 TEMPLATE = """\
 # The linkage coordinator: drives projects at Carole, sees no signature and no record.
@@ -62,6 +63,8 @@ class CoordinatorConfiguration(Configuration):
     state: ConfiguredPath | None = None
     """Folder of `FileMemory`; that of the configuration file by default."""
     observability: ClientObservability = ClientObservability()
+    console: ConsoleConfiguration = ConsoleConfiguration()
+    """How `tryst console` is served."""
 
 
 def template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:

@@ -7,7 +7,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.configuration import load_configuration
 from tryst.common.errors import TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
@@ -17,6 +16,7 @@ from tryst.common.periodic import Periodic
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.members import Members
+from tryst.common.pki.reader import Reader
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.trust import LOOK_SECONDS, Trust

@@ -21,7 +21,7 @@ from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, project_pb2
 
 if TYPE_CHECKING:
-    from tryst.carole.engine.resolution_exchange import Reader
+    from tryst.common.pki.reader import Reader
     from tryst.coordinator.client.risk_reports import Report
 
 WATCH_SECONDS = 60.0

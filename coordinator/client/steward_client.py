@@ -81,15 +81,21 @@ class Steward:
             self._released.note([status])
         return status
 
-    def entries(self, project: str = "") -> Iterator[AuditEntry]:
+    def entries(self, project: str = "", after: int = 0) -> Iterator[AuditEntry]:
         """The audit log, each entry verified to be in the log that Carole has signed.
+
+        Parameters
+        ----------
+        project
+            Whose entries; of every project if empty.
+        after
+            The number of an entry: those behind it.
 
         Raises
         ------
         TrystError
             SIGNATURE; AUDIT for an entry that is not in the log.
         """
-        after = 0
         while True:
             request = stewardship_pb2.ListEntriesRequest(project=project, after=after)
             response = self._connection.call(self._stub.ListEntries, request, attempts=3)

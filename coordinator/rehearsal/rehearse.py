@@ -18,13 +18,13 @@ from typing import Any
 
 import yaml
 
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity, server_name
 from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.pki.reader import Reader
 from tryst.common.records.sources import Source
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials

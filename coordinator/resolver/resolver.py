@@ -14,12 +14,13 @@ pairs (`carole.engine.coded_links`).
 from __future__ import annotations
 
 from tryst.carole.engine.request_check import check_request
-from tryst.carole.engine.resolution_exchange import Reader, decide, sealed_result
+from tryst.carole.engine.resolution_exchange import decide, open_handles, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.specified import plan_of
 from tryst.common.audit.resolver_result import sign_result
 from tryst.common.keys.identity import Identity
 from tryst.common.parties import Side
+from tryst.common.pki.reader import Reader
 from tryst.common.processors import processors
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
@@ -61,7 +62,7 @@ def resolve(
     request = unpack_request(exchange.fetch(resolution_pb2.RUN_ARTIFACT_RESOLUTION_REQUEST), plan)
     check_request(request.found, plan)
     handles = {side: exchange.fetch(resolution_pb2.RUN_ARTIFACT_HANDLES, side) for side in Side}
-    a, b = (reader.open(run, spec, request, side, handles[side]) for side in Side)
+    a, b = (open_handles(reader, run, spec, request, side, handles[side]) for side in Side)
     decided = decide(request, a, b, plan, progress, run, processors())
     exchange.put_result(identity, sealed_result(decided, request, spec, reader.members, run))
 

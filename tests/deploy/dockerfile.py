@@ -18,6 +18,8 @@ NAMESPACES = {"google": "protobuf", "opentelemetry": "opentelemetry-api"}
 """Packages that several distributions share, and the one of them that is no extra."""
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
 """Run by developers only; what it imports need not be there."""
+NOT_OF_SERVICES = "common/web/"
+"""Of consoles in a browser, which no service starts: what it imports is in the extra `console`."""
 
 
 @dataclass
@@ -79,7 +81,8 @@ def python_files(paths: Iterable[str]) -> Iterator[Path]:
         whole = REPOSITORY / path
         for file in sorted(whole.rglob("*.py")) if whole.is_dir() else [whole]:
             relative = file.relative_to(REPOSITORY)
-            if file.suffix == ".py" and str(relative) not in NOT_SHIPPED_TOOLS:
+            apart = str(relative) in NOT_SHIPPED_TOOLS or str(relative).startswith(NOT_OF_SERVICES)
+            if file.suffix == ".py" and not apart:
                 yield relative
 
 

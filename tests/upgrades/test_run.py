@@ -9,7 +9,7 @@ import pytest
 
 from tests.vectors.make_formats import PATH
 from tryst.carole.engine.archive import unpacked
-from tryst.carole.engine.resolution_exchange import Reader, decide
+from tryst.carole.engine.resolution_exchange import decide, open_handles
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.resolution_result import unpack_result
 from tryst.carole.engine.specified import plan_of
@@ -20,6 +20,7 @@ from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.parties import Role, Side
 from tryst.common.pki.enrolment_requests import load_enrolment_request
 from tryst.common.pki.members import Members
+from tryst.common.pki.reader import Reader
 from tryst.common.specification import load_specification
 from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
 
@@ -54,7 +55,10 @@ def test_the_resolution(tmp_path: Path) -> None:
     assert len(RowHandlesRequest.unpack(rows).rows) == n
     members = Members.load(GOLDEN_RUN / "members.yaml")
     reader = Reader("coordinator", members, key("coordinator-sealing.key", tmp_path))
-    a, b = (reader.open(RUN, spec, request, side, (GOLDEN_RUN / f"handles-{side}.bin").read_bytes()) for side in Side)
+    a, b = (
+        open_handles(reader, RUN, spec, request, side, (GOLDEN_RUN / f"handles-{side}.bin").read_bytes())
+        for side in Side
+    )
 
     former = np.flatnonzero(unpacked((GOLDEN_RUN / "result.bin").read_bytes())[0]["linked"])
     assert len(former) == LINKS

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.papers._attribution import attribute, conditional
 from tests.carole.extended_latent.linked_files import BOUNDS, linked_files
-from tryst.carole.extended_latent import ExtendedSettings, explain, fit_extended
+from tryst.carole.extended_latent import ExtendedSettings, explain_pairs, fit_extended
 from tryst.common.errors import TrystError
 
 
@@ -28,7 +28,7 @@ def test_contributions_add_up_to_the_log_odds(case):
     kinds = set()
     for i in [*rng.choice(len(gamma), 30), *rng.choice(agreeing, 10)]:
         a, b = int(linked.pairs.row_a[i]), int(linked.pairs.row_b[i])
-        bars = explain(fit, a, b, gamma[i])
+        (bars,) = explain_pairs(fit, np.array([a]), np.array([b]), gamma[i : i + 1])
         weight = fit.match_weights(np.array([a]), np.array([b]), gamma[i][None])[0]
         assert sum(bar.bits for bar in bars) == pytest.approx(weight + fit.log_prior_odds / np.log(2), abs=1e-6)
         kinds |= {bar.kind for bar in bars}

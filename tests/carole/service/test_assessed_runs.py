@@ -20,7 +20,6 @@ import pytest
 from tests.carole import trial
 from tests.carole.deployment import SEED, Deployment, people
 from tests.specifications import heading
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import Grant, KeyReport, Policy, RunState, State
 from tryst.carole.service.linking import carry_out
@@ -33,6 +32,7 @@ from tryst.common.encoding.records import encode_records
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Role, Side
+from tryst.common.pki.reader import Reader
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
 from tryst.common.wire import chunk_slices, root_digest
 

@@ -80,7 +80,7 @@ log_level: info"""
 @pytest.mark.parametrize(
     ("entry", "match"),
     [
-        ("way: pigeon", r"notify\[0\]"),
+        ("way: pigeon", r"notify\[0\].way: must be webhook, email or command"),
         ("way: webhook, url: 'http://x.example/', secret_file: s", "without TLS only a receiver on this machine"),
         ("way: webhook, url: 'https://u:pass-word@x.example/', secret_file: s", "without a user or a password"),
         ("way: webhook, url: 'https://x.example/', secret: pass-word", "secret_file"),

@@ -20,7 +20,6 @@ from sqlalchemy.exc import DBAPIError
 from tests.carole.deployment import SPEC, make_upload, people
 from tests.carole.service.test_process import ROOT, Process
 from tryst.carole.configuration import template
-from tryst.carole.engine.resolution_exchange import Reader
 from tryst.carole.engine.resources import Resources
 from tryst.carole.projects import State
 from tryst.carole.service.linking import carry_out
@@ -41,6 +40,7 @@ from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
 from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import Provisioned
+from tryst.common.pki.reader import Reader
 from tryst.common.versions import STORE
 from tryst.common.wire.chunks import Chunk
 

@@ -1,0 +1,43 @@
+"""The party that opens the custodians' sealed handles: its sealing key and the membership list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The party that opens the sealed handles: the coordinator's process, or Carole."""
+
+    name: str
+    """Its name in the membership list."""
+    members: Members
+    """Among them the custodians, who must have signed the handles."""
+    key: SealingKey = field(repr=False)
+
+    @classmethod
+    def load(cls, folder: PartyFolder, role: Role, members: Members | None = None) -> Reader:
+        """From a party's key folder; the membership list too, unless it is given.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION, CERTIFICATE; NOT_FOUND if the list does not have the folder's sealing key.
+        """
+        known, key = members or Members.load(folder.members), SealingKey.load(folder.sealing)
+        member = known.holding(key)
+        if member.role is not role:
+            raise TrystError(
+                ErrorCode.CONFIGURATION,
+                f"the folder's sealing key must be that of a {role}",
+                where=str(folder.path),
+                got=f"that of {member.name}, a {member.role}",
+                remedy="name the folder of this party's own keys",
+            )
+        return cls(member.name, known, key)

@@ -1,0 +1,91 @@
+"""Pages: templates in one look, everything escaped, nothing undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.web.sessions import Session
+
+_HERE = "tryst.common.web"
+_STATUS = {
+    ErrorCode.PARAMETER: 400,
+    ErrorCode.TEXT_ENCODING: 400,
+    ErrorCode.SPECIFICATION: 422,
+    ErrorCode.NOT_IDENTIFIED: 422,
+    ErrorCode.NOT_ADMITTED: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.WRONG_STATE: 409,
+    ErrorCode.RUN_ACTIVE: 409,
+    ErrorCode.EXISTS: 409,
+    ErrorCode.UNAVAILABLE: 503,
+    ErrorCode.BUSY: 503,
+}
+"""Of pages that show an error; 500 for all others."""
+
+
+class Pages:
+    """The templates of a console.
+
+    Parameters
+    ----------
+    title
+        Of the console, beside the name of Tryst.
+    links
+        What stands in the head of each page: text and address.
+    packages
+        Whose templates are found, in this order, before those of this package.
+    filters
+        How templates write numbers and times.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        links: Sequence[tuple[str, str]],
+        packages: Sequence[str] = (),
+        filters: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self._found = (*packages, _HERE)
+        self._made = Environment(
+            loader=FunctionLoader(self._source),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._made.filters |= dict(filters or {})
+        self._made.globals |= {"console": title, "navigation": links}
+
+    def _source(self, name: str) -> str | None:
+        for package in self._found:
+            found = files(package).joinpath(name)
+            if found.is_file():
+                return found.read_text(encoding="utf-8")
+        return None
+
+    def text(self, template: str, request: Request, shown: Mapping[str, Any]) -> str:
+        """A page, or a part of one, as HTML."""
+        session: Session | None = getattr(request.state, "session", None)
+        return self._made.get_template(template).render(session=session, path=request.url.path, **shown)
+
+    def page(self, template: str, request: Request, status: int = 200, **shown: Any) -> Response:
+        """The answer with a page."""
+        return HTMLResponse(self.text(template, request, shown), status)
+
+    def error(self, request: Request, error: TrystError) -> Response:
+        """The answer with an error: what is wrong, where, what was got and what to do, one by one if it is several."""
+        return self.page("error.html.j2", request, _STATUS.get(error.code, 500), errors=error_list(error))
+
+
+def error_list(error: TrystError) -> list[TrystError]:
+    """The errors that an error consists of."""
+    if not isinstance(error, TrystErrors):
+        return [error]
+    return [single for inner in error.errors for single in error_list(inner)]

@@ -1,0 +1,232 @@
+"""The coordinator's pages: projects, one project, its approval, its runs, its results."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import load_specification, specification_digest
+from tryst.common.specification.model.content import PROJECT_PATTERN
+from tryst.common.web.forms import Form, posting, session_of
+from tryst.common.web.guard import RELOAD_HEADER
+from tryst.common.web.pages import Pages
+from tryst.coordinator.client.run_progress import RESOLVE, pairs_compared
+from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.project_list import project_list
+from tryst.coordinator.console.project_words import described, is_under_way, page_state
+from tryst.coordinator.console.reports import RenderedReports
+from tryst.coordinator.console.runs import Resolutions
+from tryst.coordinator.console.shared_pages import certificates_page, risk_report, risk_shown
+from tryst.coordinator.console.specification_words import specification_shown
+from tryst.coordinator.console.waiting import S, has_approved
+from tryst.protos.linkage.v1 import project_pb2
+
+LINKS = (("Projects", "/"), ("New project", "/new"), ("Certificates", "/certificates"))
+PROJECT = "/projects/{project}"
+_AMENDABLE = (
+    S.PROJECT_STATE_DRAFT,
+    S.PROJECT_STATE_KEYED,
+    S.PROJECT_STATE_CONTRIBUTED,
+    S.PROJECT_STATE_ASSESSED,
+    S.PROJECT_STATE_HELD,
+    S.PROJECT_STATE_RELEASED,
+)
+_JUDGED = (S.PROJECT_STATE_ASSESSED, S.PROJECT_STATE_HELD, S.PROJECT_STATE_RELEASED)
+
+
+class CoordinatorPages:
+    """What a coordinator sees and does.
+
+    Parameters
+    ----------
+    member
+        The coordinator.
+    pages
+        The templates.
+    """
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+        self._reports = RenderedReports()
+        self._resolutions = Resolutions(member)
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route("/", self.projects),
+            Route("/certificates", self.certificates),
+            Route(PROJECT, self.project),
+            Route(f"{PROJECT}/live", self.live),
+            Route(f"{PROJECT}/approve", self.approval),
+            posting(f"{PROJECT}/approve", self.approve),
+            posting(f"{PROJECT}/start", self.start),
+            posting(f"{PROJECT}/resolve", self.resolve),
+            Route(f"{PROJECT}/risk", self.risk),
+            Route(f"{PROJECT}/risk.html", self.risk_report),
+            Route(f"{PROJECT}/results", self.results),
+            Route(f"{PROJECT}/report.html", self.linkage_report),
+            Route(f"{PROJECT}/model.json", self.model),
+        ]
+
+    def projects(self, request: Request) -> Response:
+        """All projects."""
+        coordinator = self._member.coordinator()
+        shown = project_list(coordinator.projects(), request.query_params, "/")
+        return self._pages.page("projects.html.j2", request, **shown)
+
+    def certificates(self, request: Request) -> Response:
+        """When certificates end."""
+        coordinator = self._member.coordinator()
+        coordinator.projects()
+        return certificates_page(self._pages, self._member, request, coordinator.certificates)
+
+    def project(self, request: Request) -> Response:
+        """One project: state, parties, what it waits for, what can be done now, its specification."""
+        status, text = self._member.coordinator().get(project_name(request))
+        return self._pages.page(
+            "project.html.j2",
+            request,
+            **self._shown(status),
+            state_token=page_state(status),
+            specification=specification_shown(text, status.project),
+            actions=self._actions(status),
+        )
+
+    def live(self, request: Request) -> Response:
+        """The part of a project's page that changes by itself."""
+        status, _ = self._member.unchecked_coordinator().get(project_name(request))
+        answer = self._pages.page("live.html.j2", request, **self._shown(status))
+        if request.query_params.get("state") != page_state(status):
+            answer.headers[RELOAD_HEADER] = "1"
+        return answer
+
+    def approval(self, request: Request) -> Response:
+        """What is signed by an approval, to be read before it."""
+        status, text = self._member.coordinator().get(project_name(request))
+        specification = specification_shown(text, status.project)
+        return self._pages.page(
+            "approve.html.j2", request, project=status.project, epoch=status.epoch, specification=specification
+        )
+
+    def approve(self, request: Request, form: Form) -> Response:
+        """Sign the specification that the page showed."""
+        coordinator = self._member.coordinator()
+        status, text = coordinator.get(project_name(request))
+        # The digest is computed here, from the text that is there; the form's is of what was read.
+        digest = specification_digest(load_specification(text, f"{status.project} at Carole"))
+        if not secrets.compare_digest(digest.hex().encode(), form.get("read", "").encode()):
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "the specification has changed since you read it",
+                where=status.project,
+                remedy="read it again before you approve it",
+            )
+        coordinator.approve(status.project, digest, status.epoch)
+        return done(request, status.project, "You have approved the specification. The custodians approve it too.")
+
+    def start(self, request: Request, _: Form) -> Response:
+        """Request a run."""
+        name, coordinator = project_name(request), self._member.coordinator()
+        text = coordinator.get(name)[1]
+        run = coordinator.start(name)
+        spec = load_specification(text, f"{name} at Carole")
+        if spec.mode == "block_keyed" and not spec.resolution.joined:
+            self._resolutions.follow(name, run.run)
+        return done(request, name, "The run is requested. It goes on at Carole, also when this page is closed.")
+
+    def resolve(self, request: Request, form: Form) -> Response:
+        """Resolve the records of the newest run, which waits for it."""
+        name = project_name(request)
+        status = self._member.coordinator().get(name)[0]
+        self._resolutions.begin(name, status.run.run)
+        return done(request, name, "The records of the run are being resolved by this console.")
+
+    def risk(self, request: Request) -> Response:
+        """The report on the newest run's disclosure risk."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        report = coordinator.report(status.project, status.run.run)
+        return self._pages.page("risk.html.j2", request, **described(status), **risk_shown(report, status.project))
+
+    def risk_report(self, request: Request) -> Response:
+        """The report by itself."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        return risk_report(self._reports, coordinator.report(status.project, status.run.run))
+
+    def results(self, request: Request) -> Response:
+        """What the specification grants the coordinator of the newest run, once it is released."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        statistics = coordinator.statistics(status.project, status.run.run)
+        return self._pages.page(
+            "results.html.j2",
+            request,
+            project=status.project,
+            compared=pairs_compared(statistics.linkage),
+            links=statistics.linkage.links,
+        )
+
+    def linkage_report(self, request: Request) -> Response:
+        """The report on the linkage by itself."""
+        from tryst.coordinator.rehearsal.output_folder import report_content
+        from tryst.coordinator.reports.linkage.page import render_report
+
+        coordinator = self._member.coordinator()
+        status, text = coordinator.get(project_name(request))
+        statistics = coordinator.statistics(status.project, status.run.run)
+        spec = load_specification(text, status.project)
+        return self._reports.answer(statistics.written(), lambda: render_report(report_content(spec, statistics, None)))
+
+    def model(self, request: Request) -> Response:
+        """The model and the statistics, to be kept."""
+        coordinator = self._member.coordinator()
+        status, _ = coordinator.get(project_name(request))
+        content = coordinator.statistics(status.project, status.run.run).written()
+        name = f'attachment; filename="{status.project}-model.json"'
+        return Response(content, media_type="application/json", headers={"content-disposition": name})
+
+    def _shown(self, status: project_pb2.ProjectStatus) -> dict[str, Any]:
+        resolving = self._resolutions.words(status.project, status.run.run) if is_under_way(status) else ""
+        return {**described(status), "resolving": resolving}
+
+    def _actions(self, status: project_pb2.ProjectStatus) -> dict[str, bool]:
+        """What the coordinator can do now; Carole decides, and this only spares vain tries."""
+        run = status.run
+        mine = not status.owner or status.owner == self._member.name
+        waits_for_run = status.state == S.PROJECT_STATE_CONTRIBUTED and not is_under_way(status)
+        return {
+            "mine": mine,
+            "approve": mine and status.state == S.PROJECT_STATE_DRAFT and not has_approved(status, self._member.name),
+            "start": mine and waits_for_run and not status.restore_awaits,
+            "resolve": mine and run.state == project_pb2.RUN_STATE_RESOLVING and run.stage == RESOLVE,
+            "amend": mine and status.state in _AMENDABLE,
+            "risk": bool(run.run) and status.state in _JUDGED,
+            "results": mine and status.state == S.PROJECT_STATE_RELEASED,
+        }
+
+
+def project_name(request: Request) -> str:
+    """The project in a page's address, if it is a name that a project can have.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND.
+    """
+    name: str = request.path_params["project"]
+    if not re.fullmatch(PROJECT_PATTERN, name):
+        raise TrystError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
+    return name
+
+
+def done(request: Request, project: str, message: str) -> Response:
+    """Back to a project's page, which shows the message once."""
+    session_of(request).messages.append(("done", message))
+    return RedirectResponse(f"/projects/{project}", 303)

@@ -1,0 +1,146 @@
+"""A project's state as its page shows it: parties, run and conditions, each in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tryst.coordinator.client.custodian_conditions import condition_lines
+from tryst.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
+from tryst.coordinator.client.terminal import STATE_WORDS
+from tryst.coordinator.console.waiting import NAMES, S, has_approved, owner_of, waits
+from tryst.protos.linkage.v1 import project_pb2
+
+R = project_pb2.RunState
+_KINDS = {
+    S.PROJECT_STATE_HELD: "due",
+    S.PROJECT_STATE_DRAFT: "due",
+    S.PROJECT_STATE_RELEASED: "good",
+    S.PROJECT_STATE_ASSESSED: "bad",
+}
+_RUN_ENDED = (R.RUN_STATE_DONE, R.RUN_STATE_FAILED)
+
+
+def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
+    """One line of a list of projects."""
+    return {
+        "project": status.project,
+        "owner": status.owner,
+        "state": state_words(status),
+        "kind": _kind(status),
+        "waits": "; ".join(map(str, waits(status))),
+    }
+
+
+def state_words(status: project_pb2.ProjectStatus) -> str:
+    """A project's state."""
+    words = STATE_WORDS.get(status.state, "unknown")
+    if status.state == S.PROJECT_STATE_ASSESSED:
+        words = "refused"
+    if status.state == S.PROJECT_STATE_CONTRIBUTED and status.run.run:
+        words = "the run has failed" if status.run.state == R.RUN_STATE_FAILED else "a run is under way"
+    return f"{words} (epoch {status.epoch})" if status.epoch > 1 else words
+
+
+def described(status: project_pb2.ProjectStatus) -> dict[str, Any]:
+    """All that a project's page shows of its status."""
+    return {
+        "project": status.project,
+        "owner": owner_of(status),
+        "successor": status.successor,
+        "state": state_words(status),
+        "kind": _kind(status),
+        # Of a held result it says what is awaited, as the list below does.
+        "blocking_error": "" if status.state == S.PROJECT_STATE_HELD else status.blocking_error,
+        "waits": waits(status),
+        "conditions": [line.removeprefix(f"{status.project}: ") for line in condition_lines(status)],
+        "parties": _parties(status),
+        "run": run_words(status.run),
+        "former": (status.former_projects, status.former_links),
+        "resolving": "",
+    }
+
+
+def page_state(status: project_pb2.ProjectStatus) -> str:
+    """What of a status decides which forms its page has: the page is loaded again when this differs."""
+    run = status.run
+    approved = [side.approved for side in status.sides]
+    parts = (status.state, status.epoch, len(status.approvals), *approved, len(status.signed), run.run, run.state)
+    return "-".join(str(int(each)) if isinstance(each, bool) else str(each) for each in (*parts, run.stage == RESOLVE))
+
+
+def is_under_way(status: project_pb2.ProjectStatus) -> bool:
+    """Whether the newest run has not ended yet."""
+    return bool(status.run.run) and status.run.state not in _RUN_ENDED
+
+
+def run_words(run: project_pb2.RunStatus) -> dict[str, Any] | None:
+    """The newest run: what happens, by whom, how far it is; None where there is none."""
+    if not run.run:
+        return None
+    doing = f"{DOERS.get(run.stage, 'Carole')}: {STAGE_WORDS.get(run.stage, run.stage)}" if run.stage else ""
+    if run.state == R.RUN_STATE_DONE:
+        words = "It has ended." if run.links_withheld else f"It has ended, with {run.links:,} links."
+    elif run.state == R.RUN_STATE_FAILED:
+        words = f"It failed: {run.error}"
+    elif run.state == R.RUN_STATE_QUEUED:
+        words = "It waits in Carole's queue."
+    else:
+        words = doing or "It is under way."
+    return {
+        "run": run.run,
+        "words": words,
+        "failed": run.state == R.RUN_STATE_FAILED,
+        "percent": round(100 * run.fraction) if run.state == R.RUN_STATE_RUNNING else None,
+        "attempt": run.attempt,
+    }
+
+
+def when(milliseconds: int) -> str:
+    """A time, in UTC."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC" if milliseconds else ""
+
+
+def _parties(status: project_pb2.ProjectStatus) -> list[dict[str, Any]]:
+    approved = {each.member: each.at_unix_ms for each in status.approvals}
+    found: list[dict[str, Any]] = [
+        {
+            "name": _titled(owner_of(status), "coordinator"),
+            "steps": [_approval(has_approved(status, status.owner), approved.get(status.owner, 0))],
+        }
+    ]
+    rows = {each.side: each.rows for each in status.contributions if each.committed}
+    for side in status.sides:
+        steps = [_approval(side.approved, 0)]
+        if side.declined:
+            reason = f": “{side.decline_reason}”" if side.decline_reason else ""
+            steps = [(False, f"has declined{reason}")]
+        steps += [
+            (side.keyed, "has keys" if side.keyed else "no keys yet"),
+            (side.contributed, _contribution(side.contributed, rows.get(side.side, 0))),
+            (side.result_acknowledged, "has its result" if side.result_acknowledged else "no result yet"),
+        ]
+        found.append({"name": f"{NAMES[side.side]}, custodian", "steps": steps})
+    return found
+
+
+def _titled(name: str, role: str) -> str:
+    return name if role in name else f"{name}, {role}"
+
+
+def _approval(done: bool, at: int) -> tuple[bool, str]:
+    if not done:
+        return False, "has not approved"
+    return True, f"approved on {when(at)}" if at else "has approved"
+
+
+def _contribution(done: bool, rows: int) -> str:
+    if not done:
+        return "has not contributed"
+    return f"has contributed {rows:,} rows" if rows else "has contributed"
+
+
+def _kind(status: project_pb2.ProjectStatus) -> str:
+    if status.state in _KINDS:
+        return _KINDS[status.state]
+    return "bad" if status.blocking_error or status.run.state == R.RUN_STATE_FAILED else ""

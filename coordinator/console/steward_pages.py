@@ -1,0 +1,145 @@
+"""The steward's pages: the queue of held results, one result with its report and the decision on it, the audit log."""
+
+from __future__ import annotations
+
+import secrets
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.web.forms import Form, posting, session_of
+from tryst.common.web.guard import RELOAD_HEADER
+from tryst.common.web.pages import Pages
+from tryst.coordinator.client.steward_client import Steward
+from tryst.coordinator.console.coordinator_pages import PROJECT
+from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.project_list import project_list
+from tryst.coordinator.console.project_words import described, page_state
+from tryst.coordinator.console.reports import RenderedReports
+from tryst.coordinator.console.shared_pages import certificates_page, risk_report, risk_shown
+from tryst.coordinator.console.waiting import S
+from tryst.protos.linkage.v1 import project_pb2
+
+LINKS = (("Results", "/"), ("Audit log", "/audit"), ("Certificates", "/certificates"))
+DECISIONS = {"release": True, "refuse": False}
+
+
+class StewardPages:
+    """What a steward sees and decides.
+
+    Parameters
+    ----------
+    member
+        The steward.
+    pages
+        The templates.
+    """
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+        self._reports = RenderedReports()
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            Route("/", self.queue),
+            Route("/certificates", self.certificates),
+            Route(PROJECT, self.project),
+            Route(f"{PROJECT}/live", self.live),
+            Route(f"{PROJECT}/risk.html", self.risk_report),
+            posting(f"{PROJECT}/decide", self.decide),
+        ]
+
+    def queue(self, request: Request) -> Response:
+        """The results that were judged, those that are held first."""
+        judged = self._member.steward().assessed()
+        held = sum(each.state == S.PROJECT_STATE_HELD for each in judged)
+        mine = sum(self._awaits_me(each) for each in judged)
+        shown = project_list(judged, request.query_params, "/")
+        return self._pages.page("queue.html.j2", request, **shown, held=held, mine=mine)
+
+    def certificates(self, request: Request) -> Response:
+        """When certificates end."""
+        steward = self._member.steward()
+        steward.assessed()
+        return certificates_page(self._pages, self._member, request, steward.certificates)
+
+    def project(self, request: Request) -> Response:
+        """One result: its report, and the decision where it is held."""
+        steward = self._member.steward()
+        status = _judged(steward, request)
+        report = steward.report(status.project, status.run.run)
+        return self._pages.page(
+            "result.html.j2",
+            request,
+            **described(status),
+            **risk_shown(report, status.project),
+            state_token=page_state(status),
+            held=status.state == S.PROJECT_STATE_HELD,
+            awaits_me=self._awaits_me(status),
+            signed=list(status.signed),
+            signatures=max(status.signatures, 1),
+            limits=(MIN_REASON, MAX_REASON),
+        )
+
+    def live(self, request: Request) -> Response:
+        """The part of a result's page that changes by itself."""
+        status = _judged(self._member.steward(), request)
+        answer = self._pages.page("live.html.j2", request, **described(status))
+        if request.query_params.get("state") != page_state(status):
+            answer.headers[RELOAD_HEADER] = "1"
+        return answer
+
+    def risk_report(self, request: Request) -> Response:
+        """The report by itself."""
+        steward = self._member.steward()
+        status = _judged(steward, request)
+        return risk_report(self._reports, steward.report(status.project, status.run.run))
+
+    def decide(self, request: Request, form: Form) -> Response:
+        """Release the held result or refuse it, with the steward's signature over the report that was read."""
+        decision = form.get("decision", "")
+        if decision not in DECISIONS:
+            raise TrystError(
+                ErrorCode.PARAMETER, "a decision is to release or to refuse", where="decision", remedy="choose one"
+            )
+        reason = normalized_reason(form.get("reason", ""))
+        steward = self._member.steward()
+        status = _judged(steward, request)
+        report = steward.report(status.project, status.run.run)
+        if not secrets.compare_digest(report.sha256.hex().encode(), form.get("read", "").encode()):
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "the report is another than the one you read",
+                where=status.project,
+                remedy="read the report again before you decide",
+            )
+        after = steward.decide(
+            status.project, status.run.run, report.sha256, release=DECISIONS[decision], reason=reason
+        )
+        session_of(request).messages.append(("done", _outcome(after, release=DECISIONS[decision])))
+        return RedirectResponse(f"/projects/{status.project}", 303)
+
+    def _awaits_me(self, status: project_pb2.ProjectStatus) -> bool:
+        return status.state == S.PROJECT_STATE_HELD and self._member.name not in status.signed
+
+
+def _judged(steward: Steward, request: Request) -> project_pb2.ProjectStatus:
+    name = request.path_params["project"]
+    for status in steward.assessed():
+        if status.project == name:
+            return status
+    raise TrystError(
+        ErrorCode.NOT_FOUND, "no result of this project has been judged", where=name, remedy="see the list of results"
+    )
+
+
+def _outcome(after: project_pb2.ProjectStatus, *, release: bool) -> str:
+    if not release:
+        return "You have refused the result. Your reason and signature are in the audit log."
+    if after.state == S.PROJECT_STATE_HELD:
+        return "You have signed the release. The result stays held until the other signature is there."
+    return "You have released the result. Your reason and signature are in the audit log."

@@ -1,0 +1,60 @@
+"""Consoles in this process, before a real Carole: requests as a browser sends them, and as an attacker would."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tryst.common.web.application import OPEN_PATHS
+from tryst.common.web.console_configuration import ConsoleConfiguration
+from tryst.common.web.guard import GuardRules
+from tryst.coordinator.console.application import console_of
+from tryst.coordinator.console.member import member_of
+
+with warnings.catch_warnings():
+    # It prefers a successor of httpx, and works with it.
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+BASE = "http://127.0.0.1:8710"
+COOKIE = "tryst-console-8710"
+
+
+@dataclass
+class Served:
+    """A console, and the links that it has shown."""
+
+    client: TestClient
+    links: list[str]
+
+    def enter(self) -> str:
+        """Open a session by the newest link; its token for forms."""
+        answer = self.client.get(self.links[-1])
+        assert answer.status_code == 200
+        return self.token()
+
+    def token(self, path: str = "/") -> str:
+        """The token that a page's forms have."""
+        found = re.search(r'name="csrf" value="([^"]+)"', self.client.get(path).text)
+        assert found is not None
+        return found[1]
+
+    def post(self, path: str, origin: str | None = BASE, **fields: str) -> tuple[int, str]:
+        """Send a form; status and page."""
+        headers = {} if origin is None else {"origin": origin}
+        answer = self.client.post(path, data=fields, headers=headers, follow_redirects=False)
+        return answer.status_code, answer.text
+
+
+@contextmanager
+def served(config: Path, settings: ConsoleConfiguration | None = None) -> Iterator[Served]:
+    """The console of a configuration, in this process."""
+    links: list[str] = []
+    rules = GuardRules(("127.0.0.1:8710",), (BASE,), COOKIE, OPEN_PATHS, is_secure=False)
+    with member_of(config) as member:
+        app = console_of(member, settings or ConsoleConfiguration(), BASE, rules, links.append)
+        yield Served(TestClient(app, base_url=BASE, raise_server_exceptions=False), links)
