@@ -6,7 +6,7 @@ PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types imports protos bench quality oldest pythons locks sbom audit clean
+.PHONY: demo test lint types imports protos site bench quality oldest pythons locks sbom audit clean
 
 demo: .venv/run
 	$(BIN)/tryst demo --out demo
@@ -30,6 +30,11 @@ imports: .venv/dev
 
 protos: .venv/dev
 	$(BIN)/python -m tryst.protos.compile
+
+# The documentation as a site in site/, for a browser or any web server; nothing is fetched but the packages.
+site: .venv/run
+	$(PIP) install --constraint constraints.txt --editable '.[site]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # The peers come along: anonlink beside Tryst, clkhash in an environment of its own, since it needs older packages.
 bench: .venv/dev .venv-clkhash
@@ -139,4 +144,4 @@ audit: .venv-audit
 	touch $@
 
 clean:
-	rm -rf .venv .venv-* build *.egg-info demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* build *.egg-info demo site .mypy_cache .ruff_cache .pytest_cache .hypothesis

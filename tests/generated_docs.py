@@ -1,10 +1,12 @@
-"""The generated parts of docs/, each between two marks; ``python -m tests.generated_docs`` writes them again."""
+"""What is generated of docs/: parts between two marks, drawings. ``python -m tests.generated_docs`` writes it again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.command_reference import commands_reference
+from tests.drawn_docs import DRAWINGS
 from tryst.carole.projects.diagram import state_diagram
 from tryst.common.disclosure_measures import measures_table
 from tryst.common.documents.reference import reference
@@ -16,6 +18,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
     ("architecture.md", "state diagram"): lambda: f"```mermaid\n{state_diagram()}```\n",
     ("assessment.md", "measures"): measures_table,
+    ("commands.md", "commands"): commands_reference,
     ("specification.md", "options"): specification_reference,
     ("documents.md", "documents"): reference,
     ("documents.md", "warnings"): warnings_tables,
@@ -38,3 +41,5 @@ if __name__ == "__main__":
     for name in {page for page, _ in STRETCHES}:
         path = DOCS / name
         path.write_text(renewed(name, path.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, draw in DRAWINGS.items():
+        (DOCS / name).write_text(draw(), encoding="utf-8")
