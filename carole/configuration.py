@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from tryst.carole.bucket import Bucket
 from tryst.carole.cluster.engine_section import EngineConfiguration, LocalEngine
+from tryst.carole.notification.section import WayConfiguration, distinct
 from tryst.common.configuration import Configuration, ConfiguredPath, Listen, Size, load_configuration, size_in_bytes
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
@@ -215,6 +216,8 @@ class CaroleConfiguration(Configuration):
     limits: LimitsConfiguration = LimitsConfiguration()
     engine: EngineConfiguration = LocalEngine()
     """Where the shards of runs in mode block_keyed are worked on."""
+    notify: Annotated[tuple[WayConfiguration, ...], Field(max_length=16), AfterValidator(distinct)] = ()
+    """Who is notified of what happens to runs, projects and certificates; no one by default."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     observability: Observability = Observability()
 

@@ -66,6 +66,11 @@ def type_issues(
             issue = ValidationIssue(path, "is missing", remedy=remedy or f"add `{key}`")
         elif kind == "literal_error":
             issue = _other_word(path, detail["input"], detail["ctx"], remedy)
+        elif kind == "union_tag_invalid" and detail["ctx"]["discriminator"].startswith("'"):
+            # The tag is the word of a key, not found by a function; pydantic places the error above that key.
+            found = detail["ctx"]
+            path = (*path, str(found["discriminator"]).strip("'"))
+            issue = _other_word(path, found["tag"], {"expected": found["expected_tags"]}, remedy)
         else:
             issue = _mistyped(path, kind, detail["msg"], detail["input"], remedy)
         issues.setdefault(path, issue)

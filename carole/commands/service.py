@@ -163,7 +163,8 @@ def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
 def check(config: Config = Path("carole.yaml")) -> None:
     """Check configuration, certificates and membership list, and report every error; nothing is started.
 
-    With `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other.
+    With `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other. The files of
+    `notify` are read and nothing is sent; `tryst carole try-notify` does.
     """
     from tryst.carole.cluster.engine_section import DaskEngine
     from tryst.carole.cluster.tls import require_admitted
@@ -182,11 +183,45 @@ def check(config: Config = Path("carole.yaml")) -> None:
     open_wrapper(configuration.wrapping, folder.wrapping)
     if isinstance(configuration.engine, DaskEngine):
         require_admitted(configuration.engine.address, configuration.engine)
+    for way in configuration.notify:
+        way.check()
     identity = open_identity(configuration.identity, folder.identity)
     check_own(trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
     typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
     if (soon := trust.ending()) is not None:
         typer.echo(f"{folder.certificate}: {soon}")
+
+
+@app.command("try-notify")
+def try_notify(config: Config = Path("carole.yaml")) -> None:
+    """Send a trial message to every receiver that `notify` names; ends with status 1 if one does not take it.
+
+    Carole may serve meanwhile: nothing of the store is read.
+    """
+    import secrets
+    import threading
+
+    from tryst.carole.configuration import load_carole
+    from tryst.carole.notification.courier import send
+    from tryst.carole.notification.cutting_off import DeliveryError
+    from tryst.carole.notification.message import Event, Message
+    from tryst.carole.store.store import milliseconds
+    from tryst.common.errors import TrystError
+
+    ways = load_carole(config).notify
+    if not ways:
+        typer.echo(f"{config}: `notify` names no receiver.")
+        return
+    failed = False
+    for place, way in enumerate(ways, 1):
+        try:
+            send(way, Message(secrets.token_hex(16), Event.TRIAL, milliseconds()), threading.Event())
+            typer.echo(f"notify {place}, {way.way}: sent.")
+        except (DeliveryError, TrystError) as error:
+            failed = True
+            typer.echo(f"notify {place}, {way.way}: {error}.", err=True)
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()

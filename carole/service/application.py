@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tryst.carole.cluster.engine_section import DaskEngine
 from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.carole.notification.notifier import Notifier
 from tryst.carole.service.auditing import Auditing
 from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
@@ -91,6 +92,8 @@ class Application:
         self.store = Store(self.configuration.store.database, self.configuration.store.place, vault, identity)
         if isinstance(self.configuration.engine, DaskEngine):
             self.configuration.engine.check()
+        for way in self.configuration.notify:
+            way.check()
         limits = self.configuration.limits
         quota = Quota(limits.max_stored_bytes, limits.new_uploads)
         own = Limits(limits.max_upload_bytes, limits.max_rows, quota)
@@ -104,6 +107,8 @@ class Application:
             check_identity(self.configuration.identity, folder.identity, identity)
 
         self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
+        trust = self._trust
+        self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
         self._lost = False
@@ -153,6 +158,7 @@ class Application:
                 recorder=self._observation.recorder,
             )
             self._watch.start()
+            self._notifier.start()
             self._observation.start()
         except BaseException:
             self.stop()
@@ -196,6 +202,7 @@ class Application:
         """Report NOT_SERVING, let active calls end, stop the workers, close the store."""
         self._service.stopping.set()
         self._watch.stop()
+        self._notifier.stop()
         if self._server is not None:
             self._server.stop(GRACE_SECONDS)
         for supervisor in self._supervisors:

@@ -18,6 +18,7 @@ from tryst.carole.store.clock_guard import ClockGuard
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads, newest
 from tryst.carole.store.monitoring import Monitoring
+from tryst.carole.store.outbox import Outbox
 from tryst.carole.store.ownership import Ownership
 from tryst.carole.store.registry import Registry
 from tryst.carole.store.releases import Releases
@@ -59,7 +60,7 @@ class Store:
     Attributes
     ----------
     projects, ownership, uploads, runs, results, releases, artifacts, retention, clock_guard, audit, restorations,
-    monitoring
+    outbox, monitoring
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
@@ -98,6 +99,7 @@ class Store:
         self.sweep = Sweeping(self._database, self._blobs, changes).sweep
         self.audit = audit.Log(self._database)
         self.restorations = Restorations(self._database, changes, clock)
+        self.outbox = Outbox(self._database, clock)
         self.monitoring = Monitoring(self._database, url, self._blobs, clock)
 
     @property

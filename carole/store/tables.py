@@ -31,7 +31,8 @@ meta = Table(
     Column("value", BigInteger, nullable=False),
 )
 """`audit` is the sequence number of the last audit entry, its row the log's lock; `state` a number that every
-transaction which writes draws; `payloads` the number of the newest payload; `schema` is for old releases."""
+transaction which writes draws; `payloads` the number of the newest payload; `notified` the last audit entry of which
+people are notified; `schema` is for old releases."""
 
 tenure = Table(
     "tenure",
@@ -266,6 +267,20 @@ artifacts = Table(
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
 )
 """The artifacts of a run of mode block_keyed (see `artifacts`)."""
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("way", String(64), primary_key=True),
+    Column("message", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", BigInteger, nullable=False),
+    Column("kept_until", BigInteger, nullable=False),
+    Column("ended", Integer, nullable=False),
+)
+"""The outbox of notifications: one row for each message and way. `ended` is 1 once it is sent or given up; a row that
+must not be made again, of a certificate, is then kept for a time."""
 
 audit = Table(
     "audit",

@@ -1,0 +1,98 @@
+"""What a receiver gets: names, a state and times; no number of links, no risk, no reason and nothing of a record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+VERSION = 1
+"""Of the JSON object."""
+
+
+class Event(StrEnum):
+    """What people are notified of."""
+
+    HELD = "held"
+    FAILED = "failed"
+    REFUSED = "refused"
+    RELEASED = "released"
+    WAITING = "waiting"
+    """A project's specification waits for approvals."""
+    CERTIFICATE = "certificate"
+    """A member's certificate ends soon."""
+    TRIAL = "trial"
+    """An operator tries the ways; no configuration names it."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One event.
+
+    Attributes
+    ----------
+    id
+        32 hexadecimal digits, the same whenever it is sent again: a receiver that has it already ignores it.
+    event
+        What has happened.
+    at
+        When, in milliseconds since 1970.
+    project, run
+        Their names; empty where the event has none.
+    state
+        The project's after the event; of a certificate ``soon``, ``urgent`` or ``ended``.
+    waiting_for
+        Names of the members who have to act.
+    ends
+        A certificate's end, in milliseconds since 1970; 0 for other events.
+    """
+
+    id: str
+    event: Event
+    at: int
+    project: str = ""
+    run: str = ""
+    state: str = ""
+    waiting_for: tuple[str, ...] = ()
+    ends: int = 0
+
+    def dump(self) -> str:
+        """As a JSON object, times in ISO 8601."""
+        shown = asdict(self) | {"at": iso(self.at), "ends": iso(self.ends) if self.ends else ""}
+        return json.dumps({"version": VERSION, **shown})
+
+    def to_text(self) -> str:
+        """As the outbox keeps it."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of(cls, text: str) -> Message:
+        """From what `to_text` has written."""
+        found = json.loads(text)
+        return cls(**(found | {"event": Event(found["event"]), "waiting_for": tuple(found["waiting_for"])}))
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        run = f"Run {self.run} of project {self.project}"
+        whom = ", ".join(self.waiting_for)
+        if self.event is Event.HELD:
+            return f"{run} is held and waits for a steward: {whom}."
+        if self.event is Event.FAILED:
+            return f"{run} has failed; {whom} decides how to go on."
+        if self.event is Event.REFUSED:
+            return f"The result of run {self.run} of project {self.project} is refused; {whom} decides how to go on."
+        if self.event is Event.RELEASED:
+            return f"{run} is released."
+        if self.event is Event.WAITING:
+            return f"Project {self.project} waits for approval by {whom}."
+        if self.event is Event.CERTIFICATE:
+            verb = "ended" if self.state == "ended" else "ends"
+            return f"The certificate of {whom} {verb} on {iso(self.ends)}: have it renewed."
+        return "A trial: this way of notification works."
+
+
+def iso(milliseconds: int) -> str:
+    """A time in UTC, to the second."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,140 @@
+"""Reads the audit log on for what people are to be notified of, and has a courier for each way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tryst.carole.notification.courier import Courier
+from tryst.carole.notification.message import Event, Message
+from tryst.carole.notification.messages import certificate_messages, messages
+from tryst.carole.notification.section import WayConfiguration
+from tryst.carole.store import Store
+from tryst.carole.store.clock_guard import DAY_MS
+from tryst.carole.store.encrypted_payloads import Clock
+from tryst.carole.store.outbox import Notice
+from tryst.carole.store.store import milliseconds
+from tryst.common.logging_setup import log
+from tryst.common.parties import Role
+from tryst.common.periodic import Periodic
+from tryst.common.pki.ending import EndingCertificate
+from tryst.common.pki.members import Members
+
+LOOK_SECONDS = 2.0
+"""How often the log is looked at."""
+
+_BATCH = 500
+"""Entries that are read at a time."""
+
+_KEPT_DAYS = 30
+"""After a certificate's end its messages are remembered for so long: until it is renewed it is named once."""
+
+
+class Notifier:
+    """Notifies people of what happens.
+
+    Parameters
+    ----------
+    ways
+        Whom, and how.
+    store
+        Opened and recovered before `start`.
+    members
+        Gives the newest membership list.
+    endings
+        Gives the certificates that end soon, by the members' names.
+    """
+
+    def __init__(
+        self,
+        ways: Sequence[WayConfiguration],
+        store: Store,
+        members: Callable[[], Members],
+        endings: Callable[[], Mapping[str, EndingCertificate]],
+        clock: Clock = milliseconds,
+    ) -> None:
+        self._ways = tuple(ways)
+        self._store = store
+        self._members = members
+        self._endings = endings
+        self._clock = clock
+        self._position = 0
+        self._written = 0
+        self._reported: set[str] = set()
+        self._couriers = [Courier(way, store.outbox, entry) for entry, way in enumerate(self._ways, 1)]
+        self._reading = Periodic("notify", LOOK_SECONDS, self._read)
+
+    def start(self) -> None:
+        """Begin where the former Carole stopped; without a way, forget what waits.
+
+        Raises
+        ------
+        TrystError
+            DATABASE, BUSY.
+        """
+        if not self._ways:
+            self._store.outbox.end()
+            return
+        self.begin()
+        self._reading.start()
+        for courier in self._couriers:
+            courier.start()
+
+    def begin(self) -> None:
+        """Find how far the log has been read."""
+        self._position = self._written = self._store.outbox.begin([way.key for way in self._ways])
+
+    def stop(self) -> None:
+        """End all threads; what is not sent stays in the outbox."""
+        for courier in self._couriers:
+            courier.begin_to_stop()
+        self._reading.stop()
+        for courier in self._couriers:
+            courier.stop()
+
+    def collect(self) -> None:
+        """Put into the outbox what has happened since the last time.
+
+        Raises
+        ------
+        TrystError
+            DATABASE, BUSY.
+        """
+        while entries := self._store.outbox.entries(self._position, _BATCH):
+            made = self._notices(messages(entries, self._store.projects.get, self._names))
+            self._position = entries[-1].sequence
+            # Entries without a message are read again after a crash, which does no harm, rather than each to
+            # cost a transaction.
+            if made or self._position - self._written >= _BATCH:
+                self._put(made, self._position)
+                self._written = self._position
+        # Each is one message for each threshold: a row that is there already is not made again.
+        ending = [
+            each for each in certificate_messages(self._endings(), self._clock()) if each.id not in self._reported
+        ]
+        if ending:
+            self._put(self._notices(ending), None)
+            self._reported |= {each.id for each in ending}
+
+    def _read(self) -> bool:
+        self.collect()
+        return True
+
+    def _put(self, made: list[Notice], position: int | None) -> None:
+        if refused := self._store.outbox.put(made, position):
+            log.error("outbox full", messages=refused)
+
+    def _names(self, role: Role) -> tuple[str, ...]:
+        return tuple(member.name for member in self._members().with_role(role))
+
+    def _notices(self, found: Iterable[Message]) -> list[Notice]:
+        return [
+            Notice(each.id, way.key, each.to_text(), kept_until=self._kept_until(each))
+            for each in found
+            for way in self._ways
+            if each.event in way.events
+        ]
+
+    def _kept_until(self, message: Message) -> int:
+        if message.event is not Event.CERTIFICATE:
+            return 0
+        return max(message.ends, message.at) + _KEPT_DAYS * DAY_MS
