@@ -146,7 +146,7 @@ class Watched:
     def wait_for_text(self, words: str) -> None:
         """Wait until the page shows these words, which it does by itself."""
         self.page.wait_for_function(
-            "words => document.querySelector('main').innerText.replace(/\\s+/g, ' ').includes(words)",
+            "words => document.querySelector('main')?.innerText.replace(/\\s+/g, ' ').includes(words) ?? false",
             arg=words,
         )
 
