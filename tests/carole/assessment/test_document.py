@@ -19,6 +19,7 @@ FORM = {
     "version",
     "project",
     "run",
+    "specification_digest",
     "verdict",
     "on_breach",
     "breaches",
