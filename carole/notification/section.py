@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import ssl
+from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
@@ -52,9 +53,9 @@ class Way(Configuration):
     """Of which events; all by default."""
 
     @property
+    @abstractmethod
     def receiver(self) -> str:
         """What tells this receiver from another."""
-        raise NotImplementedError
 
     @property
     def key(self) -> str:
