@@ -107,7 +107,7 @@ def _unique_matches(records: KeyedRecords) -> Measure:
 
 def _largest(records: KeyedRecords) -> Measure:
     laws = "by the model of the keys and by Pitman's formula"
-    how = f"{records.how}; interval of the greatest 1/F behind a true link, {laws}"
+    how = f"{records.how}; interval of the greatest 1/F behind a true link, {laws}; the limit is applied to the value"
     return replace(largest_risk(records.cells, records.chance, records.cases, records.fraction), method=how)
 
 

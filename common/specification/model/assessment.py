@@ -1,6 +1,7 @@
 """The assessment of the combined output's disclosure risk: its assumptions, and the limits it is judged by.
 
-Every limit is an upper one: a measure above it is a breach. Where a measure has an interval, the upper end is judged.
+Every limit is an upper one: a measure above it is a breach. Where a measure has an interval, the upper end is judged,
+but of `largest_record_risk` the value.
 Two have a limit always, because a custodian that invents records is no matter of what the files hold: `near_copies`,
 and `minimum_overlap`, the one lower limit.
 """
