@@ -9,7 +9,8 @@ where whole households or enterprises are drawn. Section *crowds*: populations m
 files that break what the estimates take for granted, and what the program says of them. Section *shapes*: what is
 claimed with other shapes of the law, and how far a file can tell them apart. Section *combined*: the assessment of
 linked samples with false and missed links, beside the truth. Populations marked *kept out*, and eusilc and ses in
-*combined*, played no part in choosing any constant.
+*combined*, played no part in choosing any constant; the width of the intervals of *combined* was set after a look at
+these two.
 ``--write`` puts the tables into docs/claimed-risk.md.
 """
 
