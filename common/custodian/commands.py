@@ -242,7 +242,7 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
         selected = [name.strip() for name in columns.split(",") if name.strip()]
         source = load_custodian(config).source
         count = attach_values(links, source, identifier, selected, out, keep_identifier=keep_identifier)
-        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False)
+        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False, soft_wrap=True)
 
 
 def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
@@ -435,7 +435,9 @@ def _seed(party: Party) -> typer.Typer:
 
         seed = new_seed_file(file, project)
         other = party.side.other.title()
-        console.print(f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False)
+        console.print(
+            f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False, soft_wrap=True
+        )
         console.print(f"Give {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
 
     return app

@@ -89,7 +89,9 @@ def take_over(config: Path, project: str, *, yes: bool, dry_run: bool = False) -
         spec = load_specification(shown.specification, f"{project} at Carole")
         digest, epoch = specification_digest(spec), shown.status.epoch
         show_mode(spec)
-        console.print(f"Taking over {project}, and consenting to specification {digest.hex()}", highlight=False)
+        console.print(
+            f"Taking over {project}, and consenting to specification {digest.hex()}", highlight=False, soft_wrap=True
+        )
         if shown.HasField("hand_over"):
             for line in _offer_lines(project, shown.status.owner, shown.hand_over, found):
                 console.print(line, highlight=False, markup=False)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Table
 
+from tryst.common.fitting_table import FittingTable
 from tryst.common.message_words import listed
 from tryst.common.pki.certificates import load_certificate
 from tryst.common.pki.checks import utc_now
@@ -90,7 +91,7 @@ def show_form(*sources: Source) -> None:
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     """A table of projects and where they stand, and below it the custodians that they wait for."""
-    table = Table("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
+    table = FittingTable("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
         waits += [*condition_lines(status), *_signing(status), *_former(status)]
@@ -99,8 +100,8 @@ def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
             f"{status.project}\n{_owner(status)}",
             _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
-            _run(status),
-            status.blocking_error or "-",
+            escape(_run(status)),
+            escape(status.blocking_error) or "-",
         )
     console.print(table)
     show_notes(waits)

@@ -94,7 +94,7 @@ def approve(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun =
         found, text = coordinator.get(project)
         # The digest is computed here, from the text that is there: not taken on trust from the other side.
         digest = specification_digest(load_specification(text, f"{project} at Carole"))
-        console.print(f"Approving specification {digest.hex()}", highlight=False)
+        console.print(f"Approving specification {digest.hex()}", highlight=False, soft_wrap=True)
         _show([coordinator.approve(project, digest, found.epoch)], as_json)
     console.print("Next: each custodian runs `tryst alice approve` (or bob); then `tryst project start`.")
 
