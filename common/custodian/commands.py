@@ -16,17 +16,19 @@ import typer
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, JsonFile, print_json, write_json
 from tryst.common.parties import Party
+from tryst.common.project_names import project_names
 
 if TYPE_CHECKING:
     from tryst.common.leakage_report import Gate
 
-Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
+Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
 Config = Annotated[
     Path,
     typer.Option("--config", "-c", help="The configuration file. Its default can be set as TRYST_ALICE or TRYST_BOB."),
 ]
 OptionalProject = Annotated[
-    str | None, typer.Argument(help="The project's name; may be left out while there is only one.")
+    str | None,
+    typer.Argument(help="The project's name; may be left out while there is only one.", autocompletion=project_names),
 ]
 
 

@@ -12,6 +12,7 @@ import typer
 
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, print_json
+from tryst.common.project_names import project_names
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.coordinator_client import Coordinator
@@ -24,7 +25,9 @@ app = typer.Typer(
 )
 
 Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="TRYST_COORDINATOR")]
-Project = Annotated[str, typer.Argument(help="The project's name, as in its specification.")]
+Project = Annotated[
+    str, typer.Argument(help="The project's name, as in its specification.", autocompletion=project_names)
+]
 DEFAULT_CONFIG = Path("coordinator.yaml")
 
 
@@ -175,7 +178,9 @@ def take_over(
 
 @app.command()
 def status(
-    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    project: Annotated[
+        str | None, typer.Argument(help="One project; all, if not given.", autocompletion=project_names)
+    ] = None,
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
 ) -> None:
