@@ -1,8 +1,9 @@
 """``--dry-run``: a command does all that it would do, but for the call that changes something, which is shown instead.
 
-The request is the very one that the command makes, signatures too; it is withheld at the channel, below everything that
-makes requests. Calls that only read are made: so the connection, the certificates and what the command checks first are
-checked. What is no reading method is withheld, also one that a later release adds.
+The request is the very one that the command makes; it is withheld at the channel, below everything that makes requests.
+Its signatures are made, and are not shown: whoever had one could hold it up as the decision of its signer. Calls that
+only read are made: so the connection, the certificates and what the command checks first are checked. What is no
+reading method is withheld, also one that a later release adds.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class NotSentError(Exception):
         super().__init__(f"{method} to {address} was not sent")
 
     def document(self) -> dict[str, Any]:
-        """As plain values; bytes as hexadecimal digits."""
+        """As plain values; bytes as hexadecimal digits, signatures left out."""
         return {"method": self.method.lstrip("/"), "to": self.address, "request": _plain(self.request)}
 
     def lines(self) -> Iterator[str]:
@@ -83,11 +84,15 @@ def _plain(message: Message) -> dict[str, Any]:
     return {field.name: _value(field, value) for field, value in message.ListFields()}
 
 
+def _is_signature(name: str) -> bool:
+    return "signature" in name or name == "approval"
+
+
 def _value(field: Any, value: Any) -> Any:
     if isinstance(value, Message):
         return _plain(value)
     if isinstance(value, bytes):
-        return value.hex()
+        return f"{len(value)} bytes, not shown" if _is_signature(field.name) else value.hex()
     if isinstance(value, str | bool | float):
         return value
     if isinstance(value, int):
