@@ -214,6 +214,8 @@ def _end(code: int | str | None) -> NoReturn:
     """End with an exit code; one of a signal in words."""
     if code in WORDS:
         typer.echo(WORDS[code], err=True)
+        # What was interrupted may complain when it is cleared away: llvmlite does of a half compiled function.
+        sys.unraisablehook = lambda _: None
     sys.exit(code)
 
 

@@ -26,6 +26,7 @@ import pytest
 
 from tests.e2e.deployment import STATE, Deployment, people, specification
 from tryst.carole.cluster.certificates import make_certificates
+from tryst.carole.configuration import load_carole
 from tryst.common.ended_in_order import WORDS
 from tryst.common.parties import Side
 
@@ -246,7 +247,7 @@ def test_who_watches_a_run_leaves_it_to_itself(
     start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
 ) -> None:
     command = start(f"project watch {PROJECT} --config {deployment.coordinator_yaml}")
-    command.wait_until(lambda command: command.processor_seconds > 1.5)
+    command.wait_until(prints("waits in Carole's queue"))
     assert_ended(command, number)
     assert command.left() == ([], [], set())
     assert deployment.status(PROJECT).run.run
@@ -305,8 +306,9 @@ def test_a_backup_that_is_stopped_is_not_there(
     start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
 ) -> None:
     """One of the store's files is a pipe in which nothing comes: the backup stands still in its middle."""
-    blobs = deployment.carole_yaml.parent / "blobs"
-    file = next(path for path in sorted(blobs.rglob("*")) if path.is_file() and len(path.name) == 32)
+    blobs = load_carole(deployment.carole_yaml).store.place
+    assert isinstance(blobs, Path)
+    file = next(path for path in sorted(blobs.glob("*/*")) if path.is_file())
     kept = file.read_bytes()
     file.unlink()
     os.mkfifo(file)
