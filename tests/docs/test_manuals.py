@@ -104,6 +104,10 @@ class Manuals:
                 Path(into).write_text(done.stdout)
         return done.output
 
+    def is_asked(self, side: Side) -> None:
+        """Wait until a custodian's service waits for its operator."""
+        self.made.eventually(lambda: self.made.shown(side, "births").waits_for_operator)
+
     @contextmanager
     def served(self) -> Iterator[None]:
         """Alice's service, started by the line of her manual, until the block ends."""
@@ -169,7 +173,7 @@ def amended(manuals: Manuals) -> None:
     for words in ("amend linkage.yaml", "approve births"):
         manuals.line("coordinator", f"tryst project {words}")
     for side in Side:
-        manuals.made.eventually(lambda side=side: manuals.made.shown(side, "births").waits_for_operator)
+        manuals.is_asked(side)
         manuals.line(side, f"tryst {side} approve births")
     manuals.made.wait_for("births", CONTRIBUTED)
     manuals.line("coordinator", "tryst project start births")
@@ -182,7 +186,7 @@ def linked(manuals: Manuals) -> None:
     _, bob = made.processes("carole", "bob")
     with manuals.served():
         manuals.types("coordinator", "project create", "project approve")
-        made.eventually(lambda: made.shown(Side.ALICE, "births").waits_for_operator)
+        manuals.is_asked(Side.ALICE)
         manuals.types("alice", "alice status", "alice specification", "alice profile", "alice approve")
         made.wait_for("births", CONTRIBUTED)
         manuals.types("alice", "alice decline")
@@ -191,7 +195,7 @@ def linked(manuals: Manuals) -> None:
         made.wait_for("births", CONTRIBUTED)
         manuals.types("coordinator", "project new-epoch")
         for side in Side:
-            made.eventually(lambda side=side: made.shown(side, "births").waits_for_operator)
+            manuals.is_asked(side)
             manuals.line(side, f"tryst {side} approve births")
         made.wait_for("births", CONTRIBUTED)
         manuals.types("coordinator", "project start", "project watch", status=HELD)
