@@ -154,7 +154,7 @@ def test_the_library_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.chdir(tmp_path)
     for side, frame in zip(("alice", "bob"), people(200, 120).values(), strict=True):
         frame.drop(TRUTH).write_csv(f"{side}.csv")
-    (program,) = pieces("api", "python")
+    program, _ = pieces("api", "python")  # the other needs services: tests/e2e/test_client.py
     found: dict[str, Any] = {}
     exec(program, found)  # noqa: S102
     assert found["linked"].links.columns == ["alice", "bob", "link_probability"]
