@@ -18,6 +18,11 @@ from tryst.common.dry_run_option import end_dry_run
 from tryst.common.rpc.access import READING
 
 
+SIGNED = ("signature", "approval")
+"""How the names of fields end that hold a signature: whoever saw one could bring it to Carole as a consent that was
+only tried out."""
+
+
 class NotSentError(Exception):
     """A request that a dry run has not sent.
 
@@ -36,7 +41,7 @@ class NotSentError(Exception):
         super().__init__(f"{method} to {address} was not sent")
 
     def document(self) -> dict[str, Any]:
-        """As plain values; bytes as hexadecimal digits."""
+        """As plain values; bytes as hexadecimal digits, signatures as their length only."""
         return {"method": self.method.lstrip("/"), "to": self.address, "request": _plain(self.request)}
 
     def lines(self) -> Iterator[str]:
@@ -80,7 +85,14 @@ def withheld_shown() -> Iterator[None]:
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    return {field.name: _value(field, value) for field, value in message.ListFields()}
+    return {
+        field.name: _not_shown(value) if field.name.endswith(SIGNED) else _value(field, value)
+        for field, value in message.ListFields()
+    }
+
+
+def _not_shown(signature: bytes) -> str:
+    return f"{len(signature)} bytes, not shown"
 
 
 def _value(field: Any, value: Any) -> Any:
