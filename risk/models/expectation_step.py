@@ -2,7 +2,7 @@
 
 Which cells of a clique agree with which record, and which of them meet in a separator, depends on the tree and on what
 is known of the records. Probabilities change from step to step: a step multiplies and sums them by prepared numbers of
-rows, where message passing with `Factor` would join and sort the rows anew.
+rows, where message passing with `Factor` would join and sort the rows again.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ExpectationStep:
             log_likelihood += float(weights[batch] @ np.log(probability))
             for c, rows in enumerate(cells):
                 weighted = given[c] * weights[batch][rows.record]
-                counts[c] += np.bincount(rows.cell, weighted, minlength=len(counts[c]))
+                counts[c] += _sums(rows.cell, weighted, len(counts[c]))
         return counts, log_likelihood
 
     def given(self, values: Sequence[Values]) -> Iterator[tuple[slice, list[AgreeingCells], list[Values], Values]]:
@@ -114,7 +114,8 @@ class ExpectationStep:
             The probability of what is known of each record.
         """
         potentials = [
-            _over(value, np.bincount(above, value)[above]) for value, above in zip(values, self._above, strict=True)
+            _over(value, _sums(above, value, len(value))[above])
+            for value, above in zip(values, self._above, strict=True)
         ]
         for batch, part in self._parts():
             held, probability = part.passed(potentials)
@@ -176,13 +177,18 @@ class _Part:
         held = [value[rows.cell] for value, rows in zip(potentials, self.cells, strict=True)]
         upward = []
         for edge in self.edges:
-            message = np.bincount(edge.below, held[edge.clique], minlength=edge.size)
+            message = _sums(edge.below, held[edge.clique], edge.size)
             held[edge.parent] *= message[edge.above]
             upward.append(message)
         for edge, message in zip(reversed(self.edges), reversed(upward), strict=True):
-            downward = _over(np.bincount(edge.above, held[edge.parent], minlength=edge.size), message)
+            downward = _over(_sums(edge.above, held[edge.parent], edge.size), message)
             held[edge.clique] *= downward[edge.below]
-        return held, np.bincount(self.cells[0].record, held[0], minlength=self.n_records)
+        return held, _sums(self.cells[0].record, held[0], self.n_records)
+
+
+def _sums(number: Numbers, values: Values, size: int) -> Values:
+    """The sum of the values that have each number from 0 to `size` - 1."""
+    return np.bincount(number, values, minlength=size).astype(np.float64, copy=False)
 
 
 def _over(above: Values, below: Values) -> Values:
