@@ -1,9 +1,8 @@
 """``--dry-run``: a command does all that it would do, but for the call that changes something, which is shown instead.
 
 The request is the very one that the command makes; it is withheld at the channel, below everything that makes requests.
-Its signatures are made, and are not shown: whoever had one could hold it up as the decision of its signer. Calls that
-only read are made: so the connection, the certificates and what the command checks first are checked. What is no
-reading method is withheld, also one that a later release adds.
+Its signatures are made, and not shown. Calls that only read are made: so the connection, the certificates and what the
+command checks first are checked. What is no reading method is withheld, also one that a later release adds.
 """
 
 from __future__ import annotations
@@ -17,6 +16,10 @@ from google.protobuf.message import Message
 
 from tryst.common.dry_run_option import end_dry_run
 from tryst.common.rpc.access import READING
+
+SIGNED = ("signature", "approval")
+"""How the names of fields end that hold a signature: whoever saw one could bring it to Carole as a consent that was
+only tried out."""
 
 
 class NotSentError(Exception):
@@ -37,7 +40,7 @@ class NotSentError(Exception):
         super().__init__(f"{method} to {address} was not sent")
 
     def document(self) -> dict[str, Any]:
-        """As plain values; bytes as hexadecimal digits, signatures left out."""
+        """As plain values; bytes as hexadecimal digits, signatures as their length only."""
         return {"method": self.method.lstrip("/"), "to": self.address, "request": _plain(self.request)}
 
     def lines(self) -> Iterator[str]:
@@ -81,18 +84,21 @@ def withheld_shown() -> Iterator[None]:
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    return {field.name: _value(field, value) for field, value in message.ListFields()}
+    return {
+        field.name: _not_shown(value) if field.name.endswith(SIGNED) else _value(field, value)
+        for field, value in message.ListFields()
+    }
 
 
-def _is_signature(name: str) -> bool:
-    return "signature" in name or name == "approval"
+def _not_shown(signature: bytes) -> str:
+    return f"{len(signature)} bytes, not shown"
 
 
 def _value(field: Any, value: Any) -> Any:
     if isinstance(value, Message):
         return _plain(value)
     if isinstance(value, bytes):
-        return f"{len(value)} bytes, not shown" if _is_signature(field.name) else value.hex()
+        return value.hex()
     if isinstance(value, str | bool | float):
         return value
     if isinstance(value, int):
