@@ -170,7 +170,7 @@ def protect(
     from tryst.risk.protection.methods import Levels, Methods
     from tryst.risk.protection.protected_file import protect as protected
     from tryst.risk.protection.reader import write_records, written_as
-    from tryst.risk.protection.request import Request
+    from tryst.risk.protection.request import Request, sampling_fraction
 
     if missing not in ("any", "level"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
@@ -192,7 +192,7 @@ def protect(
     whole = None if population is None else read_records(population, names(keys))
     request = Request(
         tuple(names(keys)),
-        _fraction(fraction, frame.height, None if whole is None else whole.height),
+        sampling_fraction(fraction, frame.height, None if whole is None else whole.height),
         _policy(policy, k, max_correct_matches, max_record_risk, max_suppressed),
         Levels(
             rows={name: (read_hierarchy(path), str(path)) for name, path in files.items()},
@@ -262,21 +262,6 @@ def _policy(path: Path | None, *limits: float | None) -> Policy:
     names = ("k", "max_correct_matches", "max_record_risk", "max_suppressed")
     given = {name: value for name, value in zip(names, limits, strict=True) if value is not None}
     return replace(Policy() if path is None else read_policy(path), **given)  # type: ignore[arg-type]
-
-
-def _fraction(given: float | None, records: int, people: int | None) -> float:
-    """The sampling fraction; with a population that of its size."""
-    if people is None:
-        assert given is not None  # noqa: S101 - the command asked for one of the two
-        return given
-    if given is not None:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "the population says which fraction of it the file is",
-            where="--fraction, --population",
-            remedy="give one of the two",
-        )
-    return min(1.0, records / people) if people else 1.0
 
 
 def _refuse_overwriting(records: Path, written: list[Path]) -> None:
