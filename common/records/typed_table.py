@@ -91,12 +91,9 @@ def read_as(path: Path, csv: CsvOptions = FOUND) -> str:
     if not is_text(path) or not path.is_file():
         return ""
     source = file_source(path, csv)
-    if not (settings := csv_form.settings_of(source)):
+    if not csv_form.settings_of(source):
         return ""
-    return (
-        f"{csv_form.read_as(source)}; to read it otherwise give in its place a YAML file with"
-        f" `csv: {{path: {path.name}, {settings}}}`, changed"
-    )
+    return f"{csv_form.read_as(source)}; --encoding and --separator override"
 
 
 def _kind(path: Path) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -18,12 +20,8 @@ def command(
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
     memory: Annotated[str, typer.Option(help="Memory it may use, such as 3GiB.")] = "3GiB",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 2,
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
-    ] = None,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
 

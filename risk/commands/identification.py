@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.errors import ErrorCode, TrystError
 
 
@@ -32,6 +33,8 @@ def identify(
     values: Annotated[
         str, typer.Option(help="Where a file has labels of values: take the `codes` or the `labels`.")
     ] = "codes",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     max_msu: Annotated[
         int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
@@ -73,6 +76,7 @@ def identify(
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.records.typed_table import chosen_values
     from tryst.risk.commands.identification_lines import result_lines
     from tryst.risk.commands.shown_form import show_form
@@ -91,16 +95,18 @@ def identify(
     if missing not in ("level", "any"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
     values_as = chosen_values(values)
-    show_form(records, population, original)
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(records, population, original, csv=csv)
+    before = None if original is None else FileOfRecords(original, csv=csv)
     found = assess_records(
-        FileOfRecords(records, values_as),
+        FileOfRecords(records, values_as, csv),
         [_names(each) for each in keys],
         fraction,
-        population=None if population is None else FileOfRecords(population, values_as),
+        population=None if population is None else FileOfRecords(population, values_as, csv),
         missing="any" if missing == "any" else "level",
         missing_values=[v.strip() for v in missing_values.split(",")],
         weights=weights,
-        beside=BesideColumns(_names(sensitive), _names(ordinal), unit, _names(unit_keys), _names(numeric), original),
+        beside=BesideColumns(_names(sensitive), _names(ordinal), unit, _names(unit_keys), _names(numeric), before),
         perturbation=Perturbation(_rates(swapped), read_theta(theta or [])),
         max_msu=max_msu,
         models=chosen,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 from tryst.risk.commands.named_values import (
     given,
@@ -25,6 +26,7 @@ from tryst.risk.commands.protection_lines import result_lines
 
 if TYPE_CHECKING:
     from tryst.risk.protection.policy import Policy
+    from tryst.risk.record_table import FileOfRecords
 
 _LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Policy", "Files"
 
@@ -138,6 +140,8 @@ def protect(
         str, typer.Option(help="What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
     ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     numbers: Annotated[str | None, typer.Option(help="Numeric columns to compare before and after.")] = None,
     model: Annotated[
@@ -149,12 +153,14 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from tryst.common.records.typed_table import read_records
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.risk.commands.shown_form import show_form
     from tryst.risk.protection.reader import read_hierarchy
+    from tryst.risk.record_table import FileOfRecords
 
+    csv = CsvOptions(encoding, separator).checked()
     if verify is not None:
-        _verify(records, verify)
+        _verify(FileOfRecords(records, csv=csv), verify)
         return
     known = fraction if population is None else 1.0
     if out is None or not keys or known is None:
@@ -187,9 +193,9 @@ def protect(
     _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
     files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
     redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
-    show_form(records)
-    frame = read_records(records)
-    whole = None if population is None else read_records(population, names(keys))
+    show_form(records, population, csv=csv)
+    frame = FileOfRecords(records, csv=csv).columns()
+    whole = None if population is None else FileOfRecords(population, csv=csv).columns(names(keys))
     request = Request(
         tuple(names(keys)),
         sampling_fraction(fraction, frame.height, None if whole is None else whole.height),
@@ -244,12 +250,11 @@ def protect(
         typer.echo("warning: with --seed, whoever guesses the seed can undo the random changes; publish without it")
 
 
-def _verify(records: Path, log: Path) -> None:
-    from tryst.common.records.typed_table import read_records
+def _verify(records: FileOfRecords, log: Path) -> None:
     from tryst.risk.protection.log import verify
     from tryst.risk.protection.reader import read_log
 
-    found = verify(read_records(records), read_log(log), str(records))
+    found = verify(records.columns(), read_log(log), str(records))
     if found:
         raise TrystErrors(ErrorCode.SOURCE, found, where=f"{records} is not what {log} describes")
     typer.echo(f"{records} is the file that {log} describes")
