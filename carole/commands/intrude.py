@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from tryst.common.records.csv_form import CsvOptions
@@ -38,7 +38,7 @@ def command(
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the random draws.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all results to this file as JSON.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Use the linker to attack a release: link it to people an intruder knows.
 
@@ -53,7 +53,7 @@ def command(
     files = _read(known, release, keys, person, training, csv)
     found = assess(files, minimum=minimum, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
     if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(json_file, found)
     _print(found, minimum)
 
 

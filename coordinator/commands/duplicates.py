@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -22,6 +23,7 @@ def command(
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 2,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
+    as_json: Json = False,
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
 
@@ -60,6 +62,10 @@ def command(
         found = own_duplicates(source, specification, Side(side), resources, progress)
     out.mkdir(parents=True, exist_ok=True)
     write_duplicates(out, file.name, specification, found)
+    if as_json:
+        people, records = found.persons["person"].n_unique(), found.persons.height
+        linkage = found.statistics.linkage.plain()
+        print_json({"people": people, "records": records, "of": found.records, "linkage": linkage})
     expected = found.statistics.linkage.expected
     right = "" if expected is None else f", of which the model expects {expected.precision:.1%} to be right"
     console.print(
