@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, JsonFile, print_json, write_json
 from tryst.common.parties import Party
@@ -378,12 +379,8 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
         json_file: JsonFile = None,
-        encoding: Annotated[
-            str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-        ] = None,
-        separator: Annotated[
-            str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
-        ] = None,
+        encoding: EncodingOption = None,
+        separator: SeparatorOption = None,
         seed: Annotated[
             int, typer.Option(min=0, help="Draws the throw-away keys and blocks; another one shows how figures vary.")
         ] = 1,
