@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +13,8 @@ from pydantic import Field
 
 from tryst.common.documents.document import Document
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Side
+from tryst.common.specification import Specification, encoding_digest, specification_digest
 
 KEY = "tryst"
 """Of the file's metadata that holds it, as JSON."""
@@ -19,6 +24,10 @@ CLASSES = (
     " pairs"
 )
 EXACT = "the chance that the two records are of one person, given both files, to the last digit"
+
+
+LINKED_FILES = {"links": "linked.parquet", "draws": "linked_draws.parquet"}
+"""In a custodian's folder of results: its links, and drawn links, with columns that the other custodian has sent."""
 
 
 class Provenance(Document):
@@ -43,6 +52,32 @@ class Provenance(Document):
     """ISO 8601 with its offset."""
     version: str
     """Of Tryst."""
+
+    @classmethod
+    def of_run(
+        cls,
+        spec: Specification,
+        run: str,
+        table: str,
+        sides: Iterable[Side],
+        *,
+        exact: bool,
+    ) -> Provenance:
+        """Of a table of a project's run, made now."""
+        content = {
+            "project": spec.project,
+            "run": run,
+            "table": table,
+            "sides": [str(side) for side in sides],
+            "specification_digest": specification_digest(spec).hex(),
+            "encoding_digest": encoding_digest(spec).hex(),
+            "assignment": spec.links.assignment,
+            "exact": exact,
+            "probabilities": EXACT if exact else CLASSES,
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "version": version("tryst"),
+        }
+        return cls.of(content, "provenance")
 
     def metadata(self) -> dict[str, str]:
         """What is put into a Parquet file's metadata."""
