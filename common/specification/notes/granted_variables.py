@@ -27,10 +27,14 @@ def granted_variables_notes(spec: Specification) -> Iterator[str]:
 
 
 def assessed_columns(spec: Specification, side: Side) -> frozenset[str]:
-    """The columns of a custodian's file whose values the assessment counts: of key and sensitive variables."""
+    """The columns of a custodian's file whose values the assessment counts: of key and sensitive variables.
+
+    Of a harmonised variable it counts the common categories, and the column as the file has it may be finer.
+    """
     if spec.assessment is None:
         return frozenset()
-    return frozenset(v.column_of(side) for v in spec.variables_of(side) if v.role in ("key", "sensitive"))
+    counted = (v for v in spec.variables_of(side) if v.role in ("key", "sensitive") and not v.categorisation)
+    return frozenset(v.column_of(side) for v in counted)
 
 
 def _receives(spec: Specification, transfer: Transfer) -> str:
@@ -55,7 +59,7 @@ def _unassessed(spec: Specification, transfer: Transfer) -> Iterator[str]:
     why = (
         "there is no assessment"
         if spec.assessment is None
-        else "the assessment counts variables of the roles key and sensitive only"
+        else "the assessment counts variables of the roles key and sensitive, a harmonised one by its common categories"
     )
     verb, them = ("is", "it") if len(names) == 1 else ("are", "them")
     yield (
