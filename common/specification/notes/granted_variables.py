@@ -37,6 +37,19 @@ def assessed_columns(spec: Specification, side: Side) -> frozenset[str]:
     return frozenset(v.column_of(side) for v in counted)
 
 
+def granted_columns(spec: Specification) -> dict[str, list[dict[str, object]]]:
+    """For the report on disclosure risk: of each transfer the columns that are assessed, and those that are not."""
+    found: list[dict[str, object]] = []
+    for transfer in spec.release.transfers:
+        columns, covered = spec.release.granted_columns(transfer), assessed_columns(spec, transfer.sender)
+        parts = {
+            "assessed": [name for name in columns if name in covered],
+            "not_assessed": [name for name in columns if name not in covered],
+        }
+        found.append({"to": transfer.to, "of": str(transfer.sender), **parts})
+    return {"granted": found} if found else {}
+
+
 def _receives(spec: Specification, transfer: Transfer) -> str:
     columns = spec.release.granted_columns(transfer)
     sender, drawn = transfer.sender.title(), spec.release.drawn_to(transfer)

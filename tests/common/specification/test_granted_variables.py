@@ -15,6 +15,7 @@ from tryst.common.specification import (
     specification_notes,
 )
 from tryst.common.specification.model.granted_variables import Transfer
+from tryst.common.specification.notes.granted_variables import granted_columns
 from tryst.coordinator.console.specification_words import specification_shown
 
 HEAD = heading("people", alice="rec_id", bob="number")
@@ -31,7 +32,7 @@ variables:
   - {name: region, holder: alice, column: area, categories: [north, south], role: key, categorisation: [
       {category: north, alice: [n, nn]}, {category: south, alice: [s]}]}
   - {name: illness, holder: bob, categories: ["yes", "no"], role: sensitive}
-assessment: {fractions: {alice: 0.1, bob: 0.1}, limits: {sample_uniques: 0.2}}
+assessment: {fractions: {alice: 0.1, bob: 0.1, combined: 0.02}, limits: {sample_uniques: 0.2}}
 """
 
 
@@ -113,6 +114,15 @@ def test_only_columns_as_the_assessment_counts_them_are_assessed() -> None:
     (note,) = notes
     assert "the columns income and area that Bob receives" in note, "the file's areas are finer than the categories"
     assert "sex" not in note
+
+
+def test_the_report_has_which_columns_are_assessed() -> None:
+    grants = "variables: [{to: bob, alice: [sex, area]}, {to: institute, bob: [illness]}]"
+    assert granted_columns(spec(grants, VARIABLES))["granted"] == [
+        {"to": "bob", "of": "alice", "assessed": ["sex"], "not_assessed": ["area"]},
+        {"to": "institute", "of": "bob", "assessed": ["illness"], "not_assessed": []},
+    ]
+    assert granted_columns(spec("", VARIABLES)) == {}
 
 
 def test_a_column_that_records_are_compared_by_is_named() -> None:
