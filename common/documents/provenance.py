@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +10,6 @@ from pydantic import Field
 
 from tryst.common.documents.document import Document
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.parties import Side
-from tryst.common.specification import Specification, encoding_digest, specification_digest
 
 KEY = "tryst"
 """Of the file's metadata that holds it, as JSON."""
@@ -52,32 +47,6 @@ class Provenance(Document):
     """ISO 8601 with its offset."""
     version: str
     """Of Tryst."""
-
-    @classmethod
-    def of_run(
-        cls,
-        spec: Specification,
-        run: str,
-        table: str,
-        sides: Iterable[Side],
-        *,
-        exact: bool,
-    ) -> Provenance:
-        """Of a table of a project's run, made now."""
-        content = {
-            "project": spec.project,
-            "run": run,
-            "table": table,
-            "sides": [str(side) for side in sides],
-            "specification_digest": specification_digest(spec).hex(),
-            "encoding_digest": encoding_digest(spec).hex(),
-            "assignment": spec.links.assignment,
-            "exact": exact,
-            "probabilities": EXACT if exact else CLASSES,
-            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "version": version("tryst"),
-        }
-        return cls.of(content, "provenance")
 
     def metadata(self) -> dict[str, str]:
         """What is put into a Parquet file's metadata."""

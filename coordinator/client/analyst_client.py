@@ -13,7 +13,8 @@ from pathlib import Path
 
 import polars as pl
 
-from tryst.common.documents.provenance import LINKED_FILES, Provenance
+from tryst.common.custodian.steps.run_provenance import run_provenance
+from tryst.common.documents.provenance import LINKED_FILES
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing_key import SealingKey
@@ -78,7 +79,7 @@ class ReceivedFile:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         paths = []
         for name, table in self.tables.items():
-            provenance = Provenance.of_run(self.spec, self.run, name, Side, exact=False)
+            provenance = run_provenance(self.spec, self.run, name, Side, exact=False)
             paths.append(folder / LINKED_FILES[name])
             with whole_file(paths[-1]) as file:
                 table.write_parquet(file, metadata=provenance.metadata())
@@ -206,6 +207,6 @@ def _linked(project: GrantedProject, name: str, received: Mapping[Side, Mapping[
     shares = {}
     for side, tables in received.items():
         table = tables[name].join(tables[VALUES], left_on=key, right_on=ID, how="left", maintain_order="left")
-        provenance = Provenance.of_run(project.spec, project.run, name, (side,), exact=False)
+        provenance = run_provenance(project.spec, project.run, name, (side,), exact=False)
         shares[side] = JoinedShare(table, provenance, f"what {side.title()} has sent")
     return joined(shares, identifiers=False)

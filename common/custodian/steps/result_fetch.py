@@ -17,12 +17,12 @@ from tryst.common.custodian.steps.coarsened_variables import COARSENING, coarsen
 from tryst.common.custodian.steps.joint_distribution import labelled
 from tryst.common.custodian.steps.lone_fetch import reason_to_go_alone
 from tryst.common.custodian.steps.own_share import own_share
+from tryst.common.custodian.steps.run_provenance import run_provenance
 from tryst.common.custodian.steps.seed_agreement import kept_seed
 from tryst.common.custodian.steps.share import Share, safe_name
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.custodian.steps.witnessing import countersigned_by_both
-from tryst.common.documents.provenance import Provenance
 from tryst.common.durable import sync_folder
 from tryst.common.errors import ErrorCode, code_of, file_error
 from tryst.protos.linkage.v1 import custody_pb2
@@ -93,7 +93,7 @@ def _write(step_context: StepContext, task: Task, folder: Path, share: Share, ta
             for name, table in tables.items():
                 side = step_context.party.side
                 exact = task.spec.release.exact_to(side)
-                metadata = Provenance.of_run(task.spec, task.run, name, (side,), exact=exact).metadata()
+                metadata = run_provenance(task.spec, task.run, name, (side,), exact=exact).metadata()
                 table.write_parquet(temporary / f"{name}.parquet", metadata=metadata)
             if "links" in tables:
                 tables["links"].write_csv(temporary / "links.csv")

@@ -10,10 +10,11 @@ from __future__ import annotations
 import polars as pl
 import structlog
 
+from tryst.common.custodian.steps.run_provenance import run_provenance
 from tryst.common.custodian.steps.share import safe_name
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.variable_sending import acknowledged_share, granted_columns, ids_of
-from tryst.common.documents.provenance import LINKED_FILES, Provenance
+from tryst.common.documents.provenance import LINKED_FILES
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, code_of, file_error
 from tryst.common.parties import Side
@@ -87,7 +88,7 @@ def _fetch(step_context: StepContext, task: Task, sender: Side) -> Fetch:
 def _write(step_context: StepContext, task: Task, name: str, table: pl.DataFrame) -> None:
     path = step_context.configuration.results / task.project / task.run / LINKED_FILES[name]
     exact = task.spec.release.exact_to(step_context.party.side)
-    metadata = Provenance.of_run(task.spec, task.run, name, Side, exact=exact).metadata()
+    metadata = run_provenance(task.spec, task.run, name, Side, exact=exact).metadata()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(path) as file:

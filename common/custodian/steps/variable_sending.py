@@ -55,7 +55,7 @@ def send_variables(step_context: StepContext, task: Task) -> Outcome:
         own = acknowledged_share(step_context, task)
         records = ids_of(own, drawn=task.spec.release.drawn_to(transfer))
         identifier = task.spec.custodians.of(transfer.sender).identifier
-        values = _values(step_context.configuration.source, task.spec, own, transfer, identifier, records)
+        values = granted_values(step_context.configuration.source, task.spec, own, transfer, identifier, records)
         tables = {VALUES: values.select(ID, *columns).sort(ID)}
         if transfer.to_analyst:
             tables |= _own_links(own, drawn=task.spec.release.drawn_to(transfer))
@@ -159,12 +159,25 @@ def _recipient(step_context: StepContext, task: Task, transfer: Transfer) -> Mem
     return found
 
 
-def _values(
+def granted_values(
     source: Source, spec: Specification, own: OwnShare, transfer: Transfer, identifier: str, records: pl.DataFrame
 ) -> pl.DataFrame:
     """The granted columns of some records, by id; coarsened where the result was.
 
     Only the rows of these records are kept of the source.
+
+    Parameters
+    ----------
+    identifier
+        The column of the custodian's identifiers.
+    records
+        Columns identifier and id.
+
+    Raises
+    ------
+    TrystError
+        FIELD_MISSING for a column that the source does not have; PARAMETER if it does not have every record once;
+        SOURCE for a value of a coarsened variable that is none of its categories.
     """
     side, columns = transfer.sender, spec.release.granted_columns(transfer)
     steps = {
