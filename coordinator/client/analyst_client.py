@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -64,6 +65,21 @@ class GrantedProject:
     def missing(self) -> tuple[Side, ...]:
         """The custodians whose columns are not there yet."""
         return tuple(side for side in self.due if side not in self.sent)
+
+    @property
+    def state(self) -> str:
+        """Where it stands, in words."""
+        if not self.run:
+            return "not released"
+        if self.missing:
+            return f"waits for {' and '.join(side.title() for side in self.missing)}"
+        return "received" if self.received >= set(self.due) else "ready to fetch"
+
+    def document(self) -> dict[str, Any]:
+        """The same as plain values, for programs."""
+        sides = {"due": self.due, "sent": sorted(self.sent), "received": sorted(self.received)}
+        plain = {name: [str(side) for side in found] for name, found in sides.items()}
+        return {"project": self.spec.project, "run": self.run or None, "state": self.state, **plain}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tryst.common.json_output import Json, print_json
+
 app = typer.Typer(
     help="Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "
     "by the custodians: one linked file, without identifiers.",
@@ -23,22 +25,19 @@ def analyst() -> None:
 
 
 @app.command("list")
-def list_granted(config: Config = DEFAULT_CONFIG) -> None:
+def list_granted(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Show the projects that grant you columns, and whether the custodians have sent them."""
     from tryst.coordinator.client.analyst_client import connect_analyst
 
     with connect_analyst(config) as connected:
         found = connected.projects()
+    if as_json:
+        print_json([project.document() for project in found])
+        return
     if not found:
         typer.echo("No specification grants you columns.")
     for project in found:
-        if not project.run:
-            state = "not released"
-        elif project.missing:
-            state = f"waits for {' and '.join(side.title() for side in project.missing)}"
-        else:
-            state = "received" if project.received >= set(project.due) else "ready to fetch"
-        typer.echo(f"{project.spec.project}: {state}")
+        typer.echo(f"{project.spec.project}: {project.state}")
 
 
 @app.command()

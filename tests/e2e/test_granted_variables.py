@@ -5,6 +5,7 @@ The values that arrive are compared with the files, for every link: no column is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,8 @@ def test_an_analyst_receives_links_and_columns_and_no_identifier(made: Deploymen
     config = made.client_yaml("institute")
     shown = CliRunner().invoke(app, ["list", "--config", str(config)])
     assert "granted: ready to fetch" in shown.output
+    plain = json.loads(CliRunner().invoke(app, ["list", "--json", "--config", str(config)]).stdout)
+    assert plain[0]["sent"] == ["alice", "bob"]
     fetched = CliRunner().invoke(app, ["fetch", PROJECT, "--config", str(config), "--out", str(tmp_path)])
     assert fetched.exit_code == 0, fetched.output
     linked = pl.read_parquet(tmp_path / "linked.parquet")
