@@ -90,6 +90,7 @@ READING = frozenset(
     {
         *(f"/linkage.v1.Coordination/{method}" for method in ("GetProject", "ListProjects", "GetRun", "WatchRun")),
         "/linkage.v1.Coordination/GetStatistics",
+        *(f"/linkage.v1.Analysis/{method}" for method in ("ListVariables", "FetchVariables")),
         # It countersigns what the caller has seen of the log, as every command does that only shows a state.
         "/linkage.v1.Audit/Witness",
         "/linkage.v1.Restoration/GetRestoration",
