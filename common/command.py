@@ -62,6 +62,11 @@ SUBCOMMANDS = {
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
+    "analyst": Subcommand(
+        "tryst.coordinator.commands.analyst",
+        "Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "
+        "by the custodians: one linked file, without identifiers.",
+    ),
     "join": Subcommand(
         "tryst.coordinator.commands.join",
         "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",

@@ -28,7 +28,7 @@ from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.coordinator.client.terminal import show_ending, show_former_keys
 
-COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward"}
+COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}
 """The group of each party's commands."""
 
 
@@ -81,7 +81,8 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
     Parameters
     ----------
     checked
-        Whether that is verified: not where a project is erased, or a restored log decided on.
+        Whether that is verified: not where a project is erased, or a restored log decided on, nor by an analyst, who
+        reads no log.
     dry_run
         Whether a call that changes something is withheld and shown, which ends the command.
 

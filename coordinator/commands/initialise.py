@@ -22,6 +22,10 @@ def command(
     name: Annotated[
         list[str] | None, typer.Option(help="A further host name or address of Carole's; may be given several times.")
     ] = None,
+    analyst: Annotated[
+        list[str] | None,
+        typer.Option(help="An analyst's name, who may receive columns of linked records; may be given several times."),
+    ] = None,
     cryptography: Annotated[
         Suite, typer.Option(help="The suite of algorithms that the parties' sealing keys are of.")
     ] = Suite.DEFAULT,
@@ -34,8 +38,9 @@ def command(
     from tryst.carole.configuration import template as carole_yaml
     from tryst.common.keys.fingerprint import in_groups
     from tryst.common.observability.settings import local
-    from tryst.common.parties import Side
-    from tryst.common.pki.provisioning import provision
+    from tryst.common.parties import Role, Side
+    from tryst.common.pki.provisioning import PARTIES, provision
+    from tryst.coordinator.client.client_configuration import analyst_template as analyst_yaml
     from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
     from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
@@ -44,7 +49,14 @@ def command(
         out,
         linker_names=dict.fromkeys([host, *(name or ())]),
         suite=cryptography,
+        parties={**PARTIES, **dict.fromkeys(analyst or (), Role.ANALYST)},
         configure={
+            **dict.fromkeys(
+                analyst or (),
+                lambda _folder, members: {
+                    "analyst.yaml": analyst_yaml(address, members_digest=in_groups(members.digest))
+                },
+            ),
             **{str(side): _custodian(side, address) for side in Side},
             "carole": lambda _folder, members: {
                 "carole.yaml": carole_yaml(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tryst.common.message_words import listed
 from tryst.common.parties import Side
 from tryst.common.specification import (
     Specification,
@@ -11,6 +12,7 @@ from tryst.common.specification import (
     specification_digest,
     specification_notes,
 )
+from tryst.common.specification.model.granted_variables import VariableGrant
 from tryst.common.specification.notes.modes import JOINED, SENT
 
 _KINDS = {
@@ -77,5 +79,13 @@ def _field(spec: Specification, place: int) -> dict[str, str]:
 def _receives(spec: Specification) -> list[tuple[str, str]]:
     release = spec.release
     found = [(str(side).capitalize(), _RECEIVES[getattr(release, str(side))]) for side in Side]
+    granted = {grant.to: _granted(grant) for grant in release.variables}
+    found = [(who, f"{what}{granted.pop(who.lower(), '')}") for who, what in found]
     found.append(("The coordinator", _RECEIVES[release.coordinator]))
-    return found
+    return found + [(f"The analyst {to}", f"the links by ids{columns}") for to, columns in granted.items()]
+
+
+def _granted(grant: VariableGrant) -> str:
+    """The columns that a recipient receives, as the end of a sentence."""
+    given = [(side.title(), columns) for side in Side if (columns := grant.columns_of(side))]
+    return "".join(f"; of {side}'s linked records {listed(columns)}" for side, columns in given)

@@ -6,6 +6,7 @@ import datetime
 import filecmp
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -114,6 +115,8 @@ def rehearse_into(
         with _whole(out) as folder:
             links, pairs = links_and_pairs(rehearsed.shares)
             _write_result(folder, rehearsed, links, invented=invented)
+            for recipient, path in rehearsed.linked.items():
+                shutil.copyfile(path, folder / f"linked-{recipient}.parquet")
             evaluation = None
             if persons is not None:
                 narrator.step("evaluate")
@@ -284,7 +287,9 @@ def _whole(out: Path) -> Iterator[Path]:
 
 def _shown(spec: Specification) -> Specification:
     """The specification as it is rehearsed: its player sees all pairs, and decides alone on what is held."""
-    seen = {"alice": "pairs", "bob": "pairs", "coordinator": "statistics", "exact_probabilities": "both"}
+    # An analyst is granted no exact probability, and would receive one from a custodian that has it.
+    exact = "none" if any(transfer.to_analyst for transfer in spec.release.transfers) else "both"
+    seen = {"alice": "pairs", "bob": "pairs", "coordinator": "statistics", "exact_probabilities": exact}
     update: dict[str, Any] = {"release": spec.release.model_copy(update=seen)}
     if spec.assessment is not None:
         update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 1})

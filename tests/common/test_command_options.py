@@ -16,7 +16,7 @@ CHANGES = "changes or sends something; what became of it is the state that anoth
 CEREMONY = "is a step of the ceremony between people, who read its words"
 
 WITHOUT_JSON = {
-    r"demo|rehearse|join|spec draft": WRITES,
+    r"demo|rehearse|join|spec draft|analyst fetch": WRITES,
     r"console|carole (serve|scheduler|worker)|(alice|bob) serve": SERVES,
     r"init|carole (init|cluster-keys)|(alice|bob) (seed new|attach)|risk attribution protect": MAKES,
     r"party (?!status|check).*": CEREMONY,
@@ -43,6 +43,7 @@ SENDS_NOT = {
     r"demo|rehearse": "is itself a trial: nothing leaves this machine",
     r"project (status|watch|results|report)|steward (list|report|log)|audit .*": "reads",
     r"carole (serve|scheduler|worker|check|health|backup|init|cluster-keys)|init": "makes what is new, or serves",
+    r"analyst .*": "reads, and confirms what it has fetched",
     r"console": "requests confirmation on its pages",
     r"party .*": "makes files that people send",
 }

@@ -218,3 +218,13 @@ def test_the_browser_would_report_requests_and_console_errors(tmp_path: Path) ->
     assert len(seen.requested) == 2
     assert any("alas" in entry for entry in seen.console)
     assert any("ReferenceError" in entry for entry in seen.console)
+
+
+def test_columns_that_are_passed_on_without_an_assessment_are_named(within: dict[str, Any]) -> None:
+    granted = [{"to": "institute", "of": "bob", "assessed": ["illness"], "not_assessed": ["income"]}]
+    text = text_of(render_risk_report({**within, "granted": granted}))
+    assert "institute Bob illness income" in text
+    assert "Columns that are passed on" not in text_of(render_risk_report(within))
+    assert "NOT ASSESSED: income of Bob's linked records, which institute receives." in [
+        *verdict_lines({**within, "granted": granted})
+    ]
