@@ -15,13 +15,41 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
-    "The order is: create, approve (the custodians approve too, on their side), start, watch, results.",
+    "`run` does all of it, and waits for the others. Step by step the order is: create, approve (the custodians "
+    "approve too, on their side), start, watch, results.",
     no_args_is_help=True,
 )
 
 Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="TRYST_COORDINATOR")]
 Project = Annotated[str, typer.Argument(help="The project's name, as in its specification.")]
 DEFAULT_CONFIG = Path("coordinator.yaml")
+
+
+@app.command()
+def run(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+    out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+) -> None:
+    """Take a project from its specification to its results: create, approve, start, watch, results.
+
+    Your approval is the coordinator's alone: it waits for both custodians', and for a steward's decision on a result
+    that is held. Ended, it is typed again, and goes on where the project is. It ends with status 4 if the result was
+    refused.
+    """
+    from tryst.carole.engine.specified import refuse_unidentified
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.terminal import show_mode
+    from tryst.coordinator.client.whole_project import carry_through
+
+    spec = read_specification(specification)
+    refuse_unidentified(spec)
+    show_mode(spec)
+    with _coordinator(config) as coordinator:
+        if code := carry_through(coordinator, spec, specification.read_text(encoding="utf-8")):
+            raise typer.Exit(code)
+        if spec.release.coordinator != "nothing":
+            _fetch_results(coordinator, spec.project, out)
 
 
 @app.command()
@@ -207,15 +235,20 @@ def results(
 
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
+    with _coordinator(config) as coordinator:
+        _fetch_results(coordinator, project, out)
+
+
+def _fetch_results(coordinator: Coordinator, project: str, out: Path) -> None:
+    """What is granted to the coordinator of the newest run, as files."""
     from tryst.common.specification import load_specification
     from tryst.coordinator.client.run_progress import pairs_compared
     from tryst.coordinator.client.terminal import console
     from tryst.coordinator.rehearsal.output_folder import report_content
     from tryst.coordinator.reports.linkage import write_report
 
-    with _coordinator(config) as coordinator:
-        found, text = coordinator.get(project)
-        statistics = coordinator.statistics(project, found.run.run)
+    found, text = coordinator.get(project)
+    statistics = coordinator.statistics(project, found.run.run)
     out.mkdir(parents=True, exist_ok=True)
     console.print(pairs_compared(statistics.linkage), highlight=False)
     (out / "model.json").write_bytes(statistics.written())
