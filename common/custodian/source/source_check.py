@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import math
 from pathlib import Path
 
+from tryst.common.cleaning import Profile, clean
 from tryst.common.custodian.source.reading import compared_columns
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -15,15 +17,12 @@ from tryst.common.specification import Specification
 
 _UNMISTAKABLE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32")
 """Encodings that a file shows by itself; one of one byte a letter is only known not to be these."""
+_UNREADABLE = 0.5
+"""Share of the stated values of a date or number that cannot be read from which the field is refused."""
 
 
-def check_source(source: Source, spec: Specification | None = None, side: Side | None = None) -> str:
-    """Read a source once, as its configuration declares it; what was found, in words.
-
-    Parameters
-    ----------
-    spec, side
-        Whose columns are read; without them all columns are, and of a database the first rows.
+def check_source(source: Source) -> str:
+    """Read a source once, as its configuration declares it; what was found, in words. Of a database the first rows.
 
     Raises
     ------
@@ -33,16 +32,61 @@ def check_source(source: Source, spec: Specification | None = None, side: Side |
     check_driver(source)
     if source.csv is not None:
         _check_form(source.csv)
-    columns = None
-    if spec is not None and side is not None:
-        columns = [spec.custodians.of(side).identifier, *compared_columns(spec, side)]
     records, width = 0, 0
-    for table in source_batches(source, columns):
+    for table in source_batches(source, None):
         records, width = records + table.n_rows, table.frame.width
-        if columns is None and source.database is not None:
+        if source.database is not None:
             return f"the query gives {width} columns"
     form = f", {read_as(source)}" if source.csv is not None else f", read as {kind_of(source).name}"
     return f"{records:,} records, {width} columns{form}"
+
+
+Size = tuple[int, int, dict[str, int], int]
+"""Records, bytes of text, different values by field (an upper bound), variables held."""
+
+
+def check_records(source: Source, spec: Specification, side: Side) -> tuple[Size, str]:
+    """Compare a source with a specification: its columns in all records, its cleaning on the first ones.
+
+    Returns
+    -------
+    Size, str
+        What the memory for signing follows from, and what was found, in words.
+
+    Raises
+    ------
+    TrystError
+        As `source_batches`, FIELD_MISSING with every column that is not there; SOURCE if hardly a date or number of a
+        field can be read.
+    """
+    columns = [spec.custodians.of(side).identifier, *compared_columns(spec, side)]
+    records = 0
+    profile: Profile | None = None
+    text = 0
+    for table in source_batches(source, columns):
+        records += table.n_rows
+        if profile is None:
+            cleaned = clean(table.frame, spec, side, table.places)
+            profile = cleaned.profile
+            text = sum(int(column.estimated_size()) for column in cleaned.columns.values())
+    assert profile is not None  # noqa: S101 - a source without records is refused
+    first = profile.rows
+    for field in profile.fields:
+        stated = first - field.blank - field.coded
+        if stated and field.unreadable > _UNREADABLE * stated:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                f"field {field.field} cannot be read as a {field.kind} in most records",
+                where=f"column {field.column!r}",
+                got=f"{field.unreadable:,} of {stated:,} unreadable",
+                remedy="compare the file with the specification: its order of dates, or another column",
+            )
+    factor = records / first
+    distinct = {field.field: math.ceil(field.distinct * factor) for field in profile.fields}
+    size = (records, math.ceil(text * factor), distinct, len(spec.variables_of(side)))
+    missing = [f"{field.field} {field.missing / first:.0%}" for field in profile.fields if field.missing > first // 2]
+    more = f"; missing in more than half of the first {first:,}: {', '.join(missing)}" if missing else ""
+    return size, f"{records:,} records fit {spec.project}{more}"
 
 
 def _check_form(declared: CsvSource) -> None:
