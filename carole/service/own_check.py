@@ -12,7 +12,7 @@ from tryst.carole.cluster.engine_section import DaskEngine
 from tryst.carole.cluster.tls import require_admitted
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.common.check_lines import Checks, Note
-from tryst.common.errors import ErrorCode, TrystError, file_error
+from tryst.common.errors import ErrorCode, file_error
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.sealing_key import SealingKey
 from tryst.common.keys.wrapping_configuration import open_wrapper
@@ -41,6 +41,7 @@ def check_carole(config: Path) -> Checks:
     _check_keys(checks, config, settings)
     checks.run("address", lambda: _listens(settings.listen))
     checks.run("memory", lambda: check_memory(settings.limits.memory_bytes))
+    checks.run("store", lambda: _store(settings))
     checks.run("disk", lambda: check_disks(_folders(settings)))
     if isinstance(settings.engine, DaskEngine):
         engine = settings.engine
@@ -108,20 +109,22 @@ def _listens(listen: str) -> str:
     return f"can listen on {listen}"
 
 
+def _store(settings: CaroleConfiguration) -> str:
+    """Whether there is a file of a database, where it is one; the database itself is opened by serving alone."""
+    url = make_url(settings.store.database)
+    if url.get_backend_name() != "sqlite":
+        return "in a database of its own"
+    if not Path(url.database or "").exists():
+        raise Note(f"{url.database} is not there yet: `tryst carole init` makes it, or mount the volume that it is on")
+    return str(url.database)
+
+
 def _folders(settings: CaroleConfiguration) -> dict[str, Path]:
     """Of what she writes on this machine."""
     url, blobs = make_url(settings.store.database), settings.store.place
     found = {}
     if url.get_backend_name() == "sqlite":
-        path = Path(url.database or "")
-        if not path.exists():
-            raise TrystError(
-                ErrorCode.DATABASE,
-                "there is no store yet",
-                where=str(path),
-                remedy="make it by `tryst carole init`, or mount the volume that it is on",
-            )
-        found["the database"] = path.parent
+        found["the database"] = Path(url.database or "").parent
     if isinstance(blobs, Path):
         found["the blobs"] = blobs
     return found

@@ -181,7 +181,6 @@ def _check_records(
 def _duration(seconds: float) -> str:
     """In the largest unit that it fills."""
     for length, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= length:
-            count = round(seconds / length, 1)
+        if (count := round(seconds / length, 1)) >= 1:
             return f"{count:g} {unit}{'' if count == 1 else 's'}"
     return f"{seconds:.0f} seconds"

@@ -183,10 +183,10 @@ def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -
             check_health(tmp_path / "carole.yaml")
     check = ["carole", "check", "--json", "--config", str(parties / "carole/carole.yaml")]
     result = CliRunner().invoke(app, check)
-    assert result.exit_code == 1
-    assert [line["what"] for line in json.loads(result.stdout) if line["finding"] == "failed"] == [
-        "there is no store yet"
-    ]
+    assert result.exit_code == 0, result.output
+    notes = {line["check"]: line["what"] for line in json.loads(result.stdout) if line["finding"] == "note"}
+    assert "`tryst carole init` makes it" in notes.pop("store")
+    assert set(notes) <= {"address"}  # which another service of this machine may have
     assert CliRunner().invoke(app, ["carole", "init", "--config", check[-1]]).exit_code == 0
     result = CliRunner().invoke(app, check)
     assert result.exit_code == 0, result.output
