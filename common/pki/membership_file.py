@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from tryst.common.configuration import Address, Configuration, parse_configuration
+from tryst.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.pki.authentication_string import authentication_string
 from tryst.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
@@ -99,7 +99,10 @@ class Membership:
 
 def load_membership(path: Path) -> Membership:
     """Read the file; errors as `Membership.parse`, and CONFIGURATION if it cannot be read."""
-    text = read_public(path, "the file that the coordinator sent").decode("utf-8", errors="replace")
+    content = read_public(path, "the file that the coordinator sent")
+    if len(content) > MAX_BYTES:
+        raise _another(f"{len(content):,} bytes, and it has at most {MAX_BYTES:,}", str(path))
+    text = content.decode("utf-8", errors="replace")
     return Membership.parse(text, str(path))
 
 

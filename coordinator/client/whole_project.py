@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.status import passes
 from tryst.common.specification import Specification, specification_digest
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.custodian_conditions import condition_lines
@@ -99,7 +100,13 @@ def _awaited(
     """The project once it is ready; meanwhile each change of it is shown, once."""
     shown: list[object] = []
     while True:
-        status, _ = coordinator.get(name)
+        try:
+            status, _ = coordinator.get(name)
+        except TrystError as error:
+            if not passes(error.code):
+                raise
+            time.sleep(POLL_SECONDS)  # Carole is away for a while, or has too many callers
+            continue
         if ready(status):
             return status
         lines = [STATE_WORDS[status.state], *condition_lines(status), status.blocking_error]
