@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +10,7 @@ from typing import Any
 import typer
 
 from tryst.common.errors import TrystError
+from tryst.common.json_output import print_json
 from tryst.common.missing_module import missing_module
 
 
@@ -106,10 +106,6 @@ class Checks:
         """The names of those that have failed, in words; empty if none has."""
         return ", ".join(line.check for line in self.lines if line.finding is Finding.FAILED)
 
-    def as_json(self) -> str:
-        """All lines, for programs."""
-        return json.dumps([line.as_dict() for line in self.lines], indent=2)
-
     def text(self) -> str:
         """All lines, for people."""
         width = max(len(line.check) for line in self.lines)
@@ -122,7 +118,10 @@ class Checks:
 
 def report(checks: Checks, *, as_json: bool) -> None:
     """Print all lines; end with status 1 if one has failed."""
-    typer.echo(checks.as_json() if as_json else checks.text())
+    if as_json:
+        print_json([line.as_dict() for line in checks.lines])
+    else:
+        typer.echo(checks.text())
     if checks.failed:
         typer.echo(f"Error: not well: {checks.failed}", err=True)
         raise typer.Exit(1)

@@ -17,6 +17,11 @@ def test_another_specification_of_the_same_project_is_refused(
 ) -> None:
     made = deploy(specification("births"))
     made.start_carole()
+    given = tmp_path / "first.yaml"
+    given.write_text(specification("births"))
+    dry = CliRunner().invoke(app, ["project", "run", "--dry-run", str(given), "--config", str(made.coordinator_yaml)])
+    assert dry.exit_code == 0, dry.output
+    assert made.coordinator.projects() == []
     made.create(specification("births"), approve=False)
     path = tmp_path / "linkage.yaml"
     path.write_text(specification("births", bits=512))
