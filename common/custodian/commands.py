@@ -64,21 +64,25 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
 
 def _check(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
     @app.command()
-    def check(config: Config = default) -> None:
-        """Check configuration, keys, membership list and installation, and report every error; nothing is started.
+    def check(
+        config: Config = default,
+        specification: Annotated[
+            Path | None,
+            typer.Option(help="Compare the records with this one; by default with those that wait for your approval."),
+        ] = None,
+        as_json: Json = False,
+    ) -> None:
+        """Check everything that a project will need, a line each; nothing is started.
 
-        A package that only some projects need, such as a database's driver, is named if it is missing.
+        Configuration, certificate, membership list and keys; whether Carole answers at her address, shows the
+        certificate of the list and admits this party; this machine's clock against hers; the records as they are
+        declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
+        one has failed. Records are read here and counted; Carole is called once.
         """
-        from tryst.common.custodian.configuration import load_custodian
-        from tryst.common.custodian.state.keyring import Keyring
-        from tryst.common.records.registry import check_driver
+        from tryst.common.check_lines import report
+        from tryst.common.custodian.operator.own_check import check_custodian
 
-        configuration = load_custodian(config)
-        Keyring.load(configuration, party)
-        check_driver(configuration.source)
-        if load_gate is not None:
-            load_gate()
-        typer.echo(f"{config}: valid; {party.title} would call Carole at {configuration.carole.address}.")
+        report(check_custodian(party, config, specification, load_gate), as_json=as_json)
 
 
 def _serve(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:

@@ -23,12 +23,11 @@ WITHOUT_JSON = {
     r"spec (similar|known|schema)|steward log|audit (show|export)|keyvars export .*": LINES,
     r"keyvars (add|edit) .*|carole (backup|restore|upgrade|declare-restored|confirm-clock|try-notify)": CHANGES,
     r"(alice|bob) (approve|decline|override|fetch-alone|stop)|(alice|bob|project|steward) accept-restore": CHANGES,
-    r"(alice|bob) check": CEREMONY,
 }
 """By what the whole name of a command matches: why it prints no document."""
 
 SENDS = {
-    r"project (create|amend|approve|new-epoch|hand-over|take-over|start|erase|accept-restore)",
+    r"project (run|create|amend|approve|new-epoch|hand-over|take-over|start|erase|accept-restore)",
     r"steward (release|refuse|hand-over|accept-restore)",
     r"(alice|bob) (approve|decline|override|fetch-alone|accept-restore)",
     r"carole (upgrade|restore|declare-restored|confirm-clock|try-notify)",
