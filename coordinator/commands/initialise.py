@@ -38,15 +38,10 @@ def command(
     from tryst.carole.configuration import template as carole_yaml
     from tryst.common.keys.fingerprint import in_groups
     from tryst.common.observability.settings import local
-<<<<<<< HEAD
     from tryst.common.parties import Role, Side
+    from tryst.common.pki.addresses import host_of, listening
     from tryst.common.pki.provisioning import PARTIES, provision
     from tryst.coordinator.client.client_configuration import analyst_template as analyst_yaml
-=======
-    from tryst.common.parties import Side
-    from tryst.common.pki.addresses import host_of, listening
-    from tryst.common.pki.provisioning import provision
->>>>>>> ceremony
     from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
     from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
