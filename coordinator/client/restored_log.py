@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from tryst.common.parties import Role
-from tryst.common.witnessing.wording import decided_line, restored_lines
+from tryst.common.witnessing.wording import decided_line, released_lines, restored_lines
 from tryst.coordinator.client.connection import client
 from tryst.coordinator.client.terminal import console
 
@@ -23,8 +23,7 @@ def decide_restored(config: Path, role: Role, project: str, *, refuse: bool, rea
     with client(config, role, checked=False) as found:
         restored = found.log.restored()
         runs = found.memory.released(project)
-        known = (f"run {run} released{', and its share fetched' if root else ''}" for run, root in sorted(runs.items()))
-        for line in restored_lines(restored, known):
+        for line in restored_lines(restored, released_lines(runs)):
             console.print(line, highlight=False, markup=False)
         if not yes:
             word = "Refuse" if refuse else "Accept"

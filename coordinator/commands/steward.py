@@ -85,7 +85,7 @@ def hand_over(
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.ownership_dialogue import hand_over
     from tryst.coordinator.client.terminal import show_projects
 
     if not yes:
