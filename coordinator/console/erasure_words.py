@@ -34,7 +34,7 @@ def erasure_lost(status: project_pb2.ProjectStatus) -> list[str]:
     if status.state == S.PROJECT_STATE_RELEASED:
         found.append(f"the released result{links} at Carole, and the reports on it")
         if late := [NAMES[side.side] for side in status.sides if not side.result_acknowledged]:
-            found.append(f"the share of {listed(late)}, who has not fetched it yet and could then no longer")
+            found.append(f"what was released to {listed(late)} and is not fetched yet")
     return found
 
 

@@ -118,20 +118,24 @@ def test_a_project_is_erased_by_its_name_and_by_no_other(deployment: Deployment,
     assert deployment.store.projects.get("trial").state is State.ERASED
 
 
-def held(deployment: Deployment, uploads: dict[Side, Upload]) -> str:
-    """A result that two stewards must sign; Alice has stated what she measured, above the limit, and why."""
+def contributed(deployment: Deployment, uploads: dict[Side, Upload], *sides: Side) -> None:
+    """These have sent their records; Alice has stated what she measured, above the limit, and why."""
     statement = contribution_pb2.LeakageStatement(worst=0.083, limit=0.05, overridden=True, reason=OVERRIDE)
-    for side in Side:
+    for side in sides:
         upload, custodian = uploads[side], deployment.custodian(side)
         request = contribution_pb2.BeginUploadRequest(
             manifest=upload.manifest, upload=upload.name, leakage=statement if side is Side.ALICE else None
         )
         custodian.call(custodian.stub.BeginUpload, request)
         custodian.contribute(upload)
+
+
+def held(deployment: Deployment) -> None:
+    """A result that two stewards must sign."""
     database = Database(f"sqlite:///{deployment.root / 'store' / 'carole.db'}")
     database.holder = deployment.store.holder
     with database.write() as connection:
-        connection.execute(update(projects).values(policy="hold", signatures=2))
+        connection.execute(update(projects).where(projects.c.name == "trial").values(policy="hold", signatures=2))
     database.close()
     run = deployment.coordinator().start("trial").run
     lease = deployment.store.runs.take("worker")
@@ -141,13 +145,13 @@ def held(deployment: Deployment, uploads: dict[Side, Upload]) -> str:
     judged = PolicyDecision({"correct_matches": 0.4}, ("correct_matches",), hashlib.sha256(document).digest())
     shares = {str(Role.CUSTODIAN_A): [b"share"], str(Role.COORDINATOR): [b"{}"], REPORT: [document]}
     deployment.store.runs.finish(lease, 3, shares, judged)
-    return run
 
 
 def test_the_second_steward_reads_who_has_signed_and_why_and_what_was_measured(
     deployment: Deployment, uploads: dict[Side, Upload]
 ) -> None:
-    held(deployment, uploads)
+    contributed(deployment, uploads, *Side)
+    held(deployment)
     with served_to(deployment, "steward") as first, served_to(deployment, "second") as second:
         page = first.client.get(PROJECT).text
         assert "known attacks recovered 8.3 %, where the specification allows 5.0 %: <b>that is above its limit" in page
