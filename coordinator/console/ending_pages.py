@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
+from collections.abc import Iterable
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -39,6 +43,7 @@ class EndingPages:
     def epoch(self, request: Request) -> Response:
         """What a new epoch is for and destroys, and the form that opens it."""
         status, _ = self._found(self._member.coordinator(), request, Act.NEW_EPOCH)
+        lost = list(uploads_lost(status))
         return self._pages.page(
             "new_epoch.html.j2",
             request,
@@ -46,7 +51,8 @@ class EndingPages:
             epoch=status.epoch + 1,
             epochs=MAX_EPOCHS,
             blocking_error=status.blocking_error,
-            lost=list(uploads_lost(status)),
+            lost=lost,
+            read=_digest(lost),
             limits=(MIN_REASON, MAX_REASON),
         )
 
@@ -62,6 +68,7 @@ class EndingPages:
                 got=f"epoch {status.epoch}",
                 remedy="look at the project again: the next epoch may be open already",
             )
+        _require_read(list(uploads_lost(status)), form, status)
         coordinator.open_epoch(status.project, status.epoch + 1, encoding_digest(spec), form.get("reason", ""))
         return done(request, status.project, "The new epoch is open. Both custodians' operators read your reason.")
 
@@ -69,19 +76,21 @@ class EndingPages:
         """What an erasure destroys and what it leaves, and the form that erases."""
         # Also where the log is no longer what was seen: what it is about can then still be taken away.
         status, spec = self._found(self._member.unchecked_coordinator(), request, Act.ERASE)
+        lost, kept = erasure_lost(status), erasure_kept(status, spec)
         return self._pages.page(
             "erase.html.j2",
             request,
             project=status.project,
             state=state_words(status),
-            lost=erasure_lost(status),
-            kept=erasure_kept(status, spec),
+            lost=lost,
+            kept=kept,
+            read=_digest(lost + kept),
         )
 
     def erase(self, request: Request, form: Form) -> Response:
         """Erase the project whose name was typed."""
         coordinator = self._member.unchecked_coordinator()
-        status, _ = self._found(coordinator, request, Act.ERASE)
+        status, spec = self._found(coordinator, request, Act.ERASE)
         if form.get("name", "").strip() != status.project:
             raise TrystError(
                 ErrorCode.PARAMETER,
@@ -89,6 +98,7 @@ class EndingPages:
                 where=status.project,
                 remedy="open the page again, and type the name as it stands there",
             )
+        _require_read(erasure_lost(status) + erasure_kept(status, spec), form, status)
         coordinator.erase(status.project)
         return done(request, status.project, "The project is erased: the keys of all that Carole had of it are gone.")
 
@@ -98,3 +108,19 @@ class EndingPages:
         status, text = coordinator.get(project_name(request))
         require_act(act, acts_of_coordinator(status, self._member.name), status)
         return status, load_specification(text, f"{status.project} at Carole")
+
+
+def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatus) -> None:
+    """Refuse to destroy more, or other things, than the page named that was read."""
+    if not secrets.compare_digest(_digest(words).encode(), form.get("read", "").encode()):
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "what would be erased is no longer what you read, and nothing was erased",
+            where=status.project,
+            got=f"the project is now: {state_words(status)}",
+            remedy="open the page again, and read what is erased",
+        )
+
+
+def _digest(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()

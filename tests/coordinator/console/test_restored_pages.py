@@ -71,11 +71,11 @@ def test_a_project_is_erased_before_a_log_that_is_not_believed(rolled_back: Depl
     declare(rolled_back)
     with served(configured(rolled_back, "coordinator")) as console:
         console.client.get(console.links[-1])
-        assert console.client.get("/projects/trial/erase").status_code == 200
+        read = console.read("/projects/trial/erase")
         token = console.token("/restored")
         refused = {"csrf": token, "decision": "refuse", "read": console.read(RESTORED)}
         refused["reason"] = "the backup is older than our agreement allows"
         assert console.post(RESTORED, **refused)[0] == 303
         assert "Refused. trial does not go on" in console.client.get("/restored").text
-        assert console.post("/projects/trial/erase", csrf=token, name="trial")[0] == 303
+        assert console.post("/projects/trial/erase", csrf=token, name="trial", read=read)[0] == 303
     assert [each.action for each in rolled_back.store.audit.entries("trial")][-2:] == ["refuse-restore", "erase"]

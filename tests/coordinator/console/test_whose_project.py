@@ -88,11 +88,16 @@ def test_a_new_epoch_is_opened_once_with_what_it_erases_shown(
         page = console.client.get(f"{PROJECT}/new-epoch").text
         assert "What Alice has sent: the signatures of 300 rows." in page
         assert "Epoch 2 of trial?" in page
-        status, page = console.post(f"{PROJECT}/new-epoch", csrf=console.token(), epoch="2", reason="no")
+        sent = {"csrf": console.token(), "reason": REASON, "read": console.read(f"{PROJECT}/new-epoch"), "epoch": "2"}
+        status, page = console.post(f"{PROJECT}/new-epoch", **{**sent, "reason": "no"})
         assert (status, "a decision needs a reason" in page) == (400, True)
+        deployment.custodian(Side.BOB).begin(uploads[Side.BOB])
+        deployment.custodian(Side.BOB).put(uploads[Side.BOB], 0)
+        status, page = console.post(f"{PROJECT}/new-epoch", **sent)
+        assert (status, "no longer what you read" in page) == (409, True)
+        sent["read"] = console.read(f"{PROJECT}/new-epoch")
         for epoch, answer in (("1", 409), ("2", 303), ("2", 409)):
-            status, _ = console.post(f"{PROJECT}/new-epoch", csrf=console.token(), epoch=epoch, reason=REASON)
-            assert status == answer
+            assert console.post(f"{PROJECT}/new-epoch", **{**sent, "epoch": epoch})[0] == answer
     project = deployment.store.projects.get("trial")
     assert (project.state, project.epoch, dict(project.uploads)) == (State.DRAFT, 2, {})
 
@@ -103,10 +108,15 @@ def test_a_project_is_erased_by_its_name_and_by_no_other(deployment: Deployment,
         page = console.client.get(f"{PROJECT}/erase").text
         assert "What Alice has sent: the signatures of 300 rows." in page
         assert "The audit log, with all approvals, decisions and reasons." in page
+        sent = {"csrf": console.token(), "read": console.read(f"{PROJECT}/erase")}
         for name in ("", "Trial", "births"):
-            assert console.post(f"{PROJECT}/erase", csrf=console.token(), name=name)[0] == 400
-        assert deployment.store.projects.get("trial").state is State.KEYED
-        assert console.post(f"{PROJECT}/erase", csrf=console.token(), name="trial")[0] == 303
+            assert console.post(f"{PROJECT}/erase", **sent, name=name)[0] == 400
+        deployment.custodian(Side.BOB).contribute(uploads[Side.BOB])
+        status, page = console.post(f"{PROJECT}/erase", **sent, name="trial")
+        assert (status, "no longer what you read, and nothing was erased" in page) == (409, True)
+        assert deployment.store.projects.get("trial").state is State.CONTRIBUTED
+        sent["read"] = console.read(f"{PROJECT}/erase")
+        assert console.post(f"{PROJECT}/erase", **sent, name="trial")[0] == 303
         page = console.client.get(PROJECT).text
         assert "The project is erased" in page
         assert forms(page) == set()
