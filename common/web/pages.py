@@ -22,6 +22,7 @@ _STATUS = {
     ErrorCode.NOT_ADMITTED: 403,
     ErrorCode.NOT_FOUND: 404,
     ErrorCode.WRONG_STATE: 409,
+    ErrorCode.AUDIT: 409,
     ErrorCode.RUN_ACTIVE: 409,
     ErrorCode.EXISTS: 409,
     ErrorCode.UNAVAILABLE: 503,

@@ -2,7 +2,7 @@
 by clicks, a held result decided by two, every page at three widths in light and dark.
 
 Custodians approve by the policies in their configurations. `CONSOLE_SCREENSHOTS=docs` writes the pictures of
-docs/console.md, and of a page of docs/console-pages.md.
+docs/console.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from tests.e2e.console_browser import WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
-from tests.e2e.console_views import pictures_from
 from tests.e2e.deployment import STATE, Deployment, people
 from tests.e2e.test_block_keyed import BLOCKING
 from tests.e2e.test_disclosure import judged_by, specification
@@ -219,8 +218,6 @@ def test_every_page_is_accessible_at_every_width_in_light_and_dark(
                 issues = serious(person.page, axe.axe_script, colours=scheme == "dark")
                 found += [f"{width} {scheme}: {each}" for each in issues]
             found += [f"{width}: {each}" for each in [overflow(person.page)] if each]
-    consoles.coordinator.go(f"/projects/{held}/results")
-    pictures_from(consoles.coordinator, "linkage-results", "html")
     consoles.coordinator.go(f"/projects/{held}")
     consoles.coordinator.picture("console-phone", width=390, height=780)
     assert found == []

@@ -32,6 +32,6 @@ def test_clicks_lead_from_the_error_to_the_decision(rolled_back: Deployment, tmp
             person.go("/")
             assert "alice: accept or refuse Carole's restored audit log" in person.text()
             assert found == []
-            assert all("the server responded with a status of 500" in each for each in person.errors)
+            assert all("the server responded with a status of 409" in each for each in person.errors)
     finally:
         console.stop()
