@@ -35,7 +35,7 @@ from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compar
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, ended_in_order, make_store
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 POLL_SECONDS = 0.1
@@ -116,7 +116,7 @@ def rehearse(
     """
     folder = Path(tempfile.mkdtemp(prefix="tryst-rehearsal-"))
     try:
-        with ended_in_order(), Services(folder) as services:
+        with Services(folder) as services:
             _Rehearsal(spec, text, sources, narrator, resources, folder, services, known).run(collect)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
