@@ -36,7 +36,7 @@ SENDS = {
 """The commands by which something is sent to another party, or is changed or destroyed at Carole."""
 
 SENDS_NOT = {
-    r"(alice|bob) (serve|stop|status|profile|specification|checkpoints)": "shows a state of, or ends, one's own service",
+    r"(alice|bob) (serve|stop|status|profile|specification|checkpoints)": "shows a state of, or ends, its own service",
     r"(alice|bob) (check|attach|leakage|seed new)|join|duplicates|draws .*|spec .*|keyvars .*|intrude|risk .*": (
         "works on this machine alone"
     ),
