@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tryst.common.configuration import load_configuration
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
@@ -57,6 +57,25 @@ class Client:
     members: Members
     memory: FileMemory
     log: LogReader
+
+    @property
+    def name(self) -> str:
+        """The party's name in the membership list.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the list does not have it.
+        """
+        for member in self.members:
+            if member.identity.hex == self.identity.public.hex:
+                return member.name
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the membership list does not have this folder's identity",
+            where=str(self.folder.members),
+            remedy="get the current membership list from the linkage unit",
+        )
 
     @property
     def released(self) -> ReleasedRuns:

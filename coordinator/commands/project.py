@@ -185,7 +185,7 @@ def hand_over(
     Another offer takes the place of this one; one to yourself withdraws it.
     """
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.ownership_dialogue import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Offer {project} to {successor}?", abort=True)
@@ -205,7 +205,7 @@ def take_over(
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.
     """
-    from tryst.coordinator.client.ownership import take_over
+    from tryst.coordinator.client.ownership_dialogue import take_over
 
     _show([take_over(config, project, yes=yes, dry_run=dry_run)], as_json)
 

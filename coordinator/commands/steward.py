@@ -113,7 +113,7 @@ def hand_over(
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.ownership_dialogue import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
