@@ -45,8 +45,8 @@ def run(
     """
     from tryst.carole.engine.specified import refuse_unidentified
     from tryst.common.specification import read_specification
-    from tryst.coordinator.client.terminal import show_mode
     from tryst.coordinator.client.status_document import status_document
+    from tryst.coordinator.client.terminal import show_mode
     from tryst.coordinator.client.whole_project import carry_through
 
     spec = read_specification(specification)
