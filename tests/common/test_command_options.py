@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
@@ -26,12 +27,12 @@ WITHOUT_JSON = {
 }
 """By what the whole name of a command matches: why it prints no document."""
 
-SENDS = {
+SENDS = (
     r"project (run|create|amend|approve|new-epoch|hand-over|take-over|start|erase|accept-restore)",
     r"steward (release|refuse|hand-over|accept-restore)",
     r"(alice|bob) (approve|decline|override|fetch-alone|accept-restore)",
     r"carole (upgrade|restore|declare-restored|confirm-clock|try-notify)",
-}
+)
 """The commands by which something is sent to another party, or is changed or destroyed at Carole."""
 
 SENDS_NOT = {
@@ -48,7 +49,7 @@ SENDS_NOT = {
 }
 
 
-def matching(name: str, patterns: dict[str, str] | set[str]) -> list[str]:
+def matching(name: str, patterns: Iterable[str]) -> list[str]:
     return [pattern for pattern in patterns if re.fullmatch(pattern, name)]
 
 
