@@ -7,12 +7,10 @@ from collections.abc import Callable
 from starlette.types import ASGIApp
 
 from tryst.common.parties import Role
-from tryst.common.web.application import console_application
-from tryst.common.web.console_configuration import ConsoleConfiguration
-from tryst.common.web.entrance import Entrance
+from tryst.common.web.console_configuration import ConsoleConfiguration, Right
 from tryst.common.web.guard import GuardRules
+from tryst.common.web.opening import opened
 from tryst.common.web.pages import Pages
-from tryst.common.web.sessions import Sessions
 from tryst.coordinator.console import coordinator_pages, steward_pages
 from tryst.coordinator.console.audit_pages import AuditPages
 from tryst.coordinator.console.coordinator_pages import CoordinatorPages
@@ -30,32 +28,11 @@ def console_of(
     rules: GuardRules,
     shown: Callable[[str], None],
 ) -> ASGIApp:
-    """The console of a coordinator or a steward.
-
-    Parameters
-    ----------
-    member
-        Whose it is.
-    settings
-        Of the console.
-    base
-        Its address, as browsers know it.
-    rules
-        What its guard lets through.
-    shown
-        Shows a one-time link to whoever has started it; not called where people sign on.
-    """
+    """The console of a coordinator or a steward; parameters as `opened` takes them."""
     is_steward = member.role is Role.STEWARD
     links = steward_pages.LINKS if is_steward else coordinator_pages.LINKS
     pages = Pages(f"console of the {member.role}", links, (_TEMPLATES,))
     parts = (StewardPages, AuditPages) if is_steward else (CoordinatorPages, ProposalPages)
     routes = [route for part in parts for route in part(member, pages).routes()]
-    sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
-    if settings.sign_on is None:
-        entrance = Entrance(base, shown)
-        entrance.show()
-        return console_application(routes, pages, rules, sessions, user=member.name, entered_by=entrance)
-    from tryst.common.web.sign_on import SignOn
-
-    sign_on = SignOn(settings.sign_on, base, str(member.role))
-    return console_application(routes, pages, rules, sessions, user=member.name, entered_by=sign_on)
+    right: Right = "steward" if is_steward else "coordinator"
+    return opened(routes, pages, settings, base, rules, shown, user=member.name, right=right)

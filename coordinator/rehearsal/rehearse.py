@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from tryst.common.documents.statistics_document import StatisticsDocument
+from tryst.common.ended_in_order import ended_in_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
@@ -35,7 +36,7 @@ from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compar
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, ended_in_order, make_store
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 POLL_SECONDS = 0.1
