@@ -55,6 +55,7 @@ _OPERATOR = (
     "Specification",
     "Approve",
     "Decline",
+    "Leakage",
     "Override",
     "ListCheckpoints",
     "ShowRestored",
