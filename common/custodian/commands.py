@@ -409,10 +409,14 @@ def _console(app: typer.Typer, party: Party, default: Path, load_gate: Callable[
         from tryst.common.custodian.console.application import console_of
         from tryst.common.custodian.console.custodian import Custodian
         from tryst.common.ended_in_order import ended_in_order
+        from tryst.common.rpc.tls import channel_credentials
         from tryst.common.web.serving import Place, listening, show_link
 
         custodian = Custodian(party, config.absolute(), load_gate)
-        settings = listening(load_custodian(config).console, listen)
+        configuration = load_custodian(config)
+        # Keys that are another party's are named now, and not on each page.
+        channel_credentials(configuration.keys, party.role, party.role)
+        settings = listening(configuration.console, listen)
         place = Place(settings)
         typer.echo(f"Console of {party.title} at {place.base}. Ctrl-C ends it.")
         app = console_of(custodian, settings, place.base, place.rules, show_link)

@@ -26,6 +26,7 @@ from tryst.common.leakage_report import Gate, LeakageReport
 from tryst.common.missing_module import missing_module
 from tryst.common.parties import Side
 from tryst.common.specification import load_specification
+from tryst.common.witnessing.wording import when
 
 SEED = 1
 """As the command's default: the same file has the same figures."""
@@ -43,6 +44,8 @@ class Measurement:
         Of the specification that it is under.
     process
         That makes it.
+    at
+        When it was begun, in words.
     began, ended
         On the monotonic clock; `ended` is None while it is under way.
     stage
@@ -53,6 +56,7 @@ class Measurement:
 
     digest: bytes
     process: BaseProcess
+    at: str = field(default_factory=lambda: when(round(1000 * time.time())))
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
     stage: str = "starting"

@@ -20,7 +20,7 @@ from tryst.common.custodian.console.leaving import in_units, messages
 from tryst.common.custodian.console.project_words import described, rows
 from tryst.common.custodian.console.shares import seen_share
 from tryst.common.custodian.service import CustodianService
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Party, Side
 from tryst.common.specification import load_specification, specification_digest
 from tryst.common.web.listing import listed
@@ -279,8 +279,11 @@ def test_a_share_is_shown_in_counts(tmp_path) -> None:
         seen_share(tmp_path / "none")
 
 
-def test_it_listens_on_loopback_only(make_world) -> None:
+def test_it_listens_on_loopback_only_and_with_the_own_keys(make_world) -> None:
     world = make_world(approve=False)
+    result = CliRunner().invoke(alice_app, ["console", "--config", str(world.bob.config)])
+    assert isinstance(result.exception, TrystError)
+    assert result.exception.code is ErrorCode.CERTIFICATE
     typed = ["console", "--config", str(world.alice.config), "--listen", "0.0.0.0:0"]
     result = CliRunner().invoke(alice_app, typed)
     assert isinstance(result.exception, TrystError)
