@@ -55,7 +55,12 @@ def messages(spec: Specification, side: Side, records: int, sent: int) -> list[M
     largest = expected_layout(bounded_counts(records, spec), spec, side).total_bytes
     coded = "; each row's categories of variables as keyed codes" if spec.variables_of(side) else ""
     found = [
-        Message("you approve", "your signature; the number of records; `origin` of your configuration", "", _SMALL),
+        Message(
+            "you approve",
+            "your signature; the number of records, and in a line where they come from, if you have configured that",
+            "",
+            _SMALL,
+        ),
         Message(
             "the seed is agreed",
             "public keys, and digests of the signatures of public test records, so that keys that differ are found",

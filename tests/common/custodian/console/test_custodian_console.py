@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -46,6 +47,9 @@ READING = (
     f"{PROJECT}/leakage/live",
 )
 FORMS = ("approve", "decline", "override", "fetch-alone", "accept-restore", "leakage", "leakage/end")
+NO_PAGES = ("/static/{name}", "/enter", "/live", "/projects/PROJECT/live", "/projects/PROJECT/leakage/live")
+"""What pages load, the one-time link, and what changes by itself; all else is in `DOCUMENT`."""
+DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "console.md"
 DIGEST = specification_digest(load_specification(SPECIFICATION, "test")).hex()
 
 
@@ -115,8 +119,11 @@ def test_what_comes_without_session_token_or_from_elsewhere_changes_nothing(make
         for form in FORMS:
             for sent, origin in (({}, BASE), ({"csrf": token[::-1]}, BASE), ({"csrf": token}, "https://evil.example")):
                 assert console.post(f"{PROJECT}/{form}", origin, **fields, **sent)[0] == 403
-        posting = {route.path for route in console.client.app._app.routes if "POST" in route.methods}
+        routes = console.client.app._app.routes
+        posting = {route.path for route in routes if "POST" in route.methods}
         assert posting == {"/sign-out", "/new-link", *(f"/projects/{{project}}/{form}" for form in FORMS)}
+        known = {route.path.replace("{project}", "PROJECT") for route in routes if "GET" in route.methods}
+        assert [path for path in sorted(known - set(NO_PAGES)) if f"`{path}`" not in DOCUMENT.read_text()] == []
         for path in ("/projects/..%2f..%2fnew", "/projects/%2e%2e", "/projects/none-such", f"/projects/{SCRIPT}"):
             answer = console.client.get(path)
             assert answer.status_code == 404
