@@ -76,7 +76,7 @@ pythons: .venv/dev
 .venv-3.%/made: pyproject.toml constraints.txt
 	$(FOUND) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
-	    --editable '.[report,test]'
+	    --editable '.[console,report,test]'
 	touch $@
 
 # The packages of each party's installation, with versions from constraints.txt and the hashes of their files.

@@ -1,4 +1,4 @@
-"""A block of a command that SIGTERM and SIGHUP end as Ctrl-C does."""
+"""Signals that end a program, as exceptions: what was begun is undone, and a person reads why it ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+WORDS = {
+    128 + signal.SIGINT: "Stopped by Ctrl-C.",
+    128 + signal.SIGTERM: "Ended by SIGTERM.",
+    128 + signal.SIGHUP: "Ended: the terminal was closed.",
+}
+"""By exit code, what a person reads."""
+
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does: everything that was started is stopped."""
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does: everything that was begun is undone.
+
+    Raises
+    ------
+    SystemExit
+        With 128 more than the signal's number.
+    """
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -18,7 +31,9 @@ def ended_in_order() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         yield
         return
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # A hang-up that the starter ignores, as `nohup` does, is ignored.
+    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from tryst.common.json_output import JsonFile, write_json
 
 KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV or Parquet, one row per person.")]
 ReleaseFile = Annotated[Path, typer.Argument(help="The file to be released: CSV or Parquet, one row per person.")]
@@ -31,7 +32,7 @@ def command(
     ] = None,
     kind: Annotated[str, typer.Option(help="Kind of dummy records: twins, model or independent.")] = "twins",
     seed: Annotated[int, typer.Option(help="Seed of the random draws.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all results to this file as JSON.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Use the linker to attack a release: link it to people an intruder knows.
 
@@ -44,7 +45,7 @@ def command(
     files = _read(known, release, keys, person, training)
     found = assess(files, minimum=minimum, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
     if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(json_file, found)
     _print(found, minimum)
 
 

@@ -80,3 +80,18 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     }
 )
 """Full method name to the roles that may call it."""
+
+READING = frozenset(
+    {
+        *(f"/linkage.v1.Coordination/{method}" for method in ("GetProject", "ListProjects", "GetRun", "WatchRun")),
+        "/linkage.v1.Coordination/GetStatistics",
+        # It countersigns what the caller has seen of the log, as every command does that only shows a state.
+        "/linkage.v1.Audit/Witness",
+        "/linkage.v1.Restoration/GetRestoration",
+        *(f"/linkage.v1.Stewardship/{method}" for method in ("ListAssessed", "GetReport", "ListEntries")),
+        *(f"/linkage.v1.Operator/{method}" for method in ("Status", "Profile", "Specification", "ListCheckpoints")),
+        *(f"/linkage.v1.Operator/{method}" for method in ("Leakage", "ShowRestored")),
+        *(f"/grpc.health.v1.Health/{method}" for method in ("Check", "Watch", "List")),
+    }
+)
+"""Full names of the methods by which a dry run may call: they show a state and change none."""

@@ -18,6 +18,7 @@ from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.members import Members
 from tryst.common.pki.reader import Reader
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.dry_run import withheld_shown
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.trust import LOOK_SECONDS, Trust
 from tryst.common.witnessing.log_memory import FileMemory
@@ -64,15 +65,15 @@ class Client:
 
 
 @contextmanager
-def connect(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
+def connect(config: Path, *, checked: bool = True, dry_run: bool = False) -> Iterator[Coordinator]:
     """A coordinator connected to the Carole of its configuration; parameters and errors as `client`."""
-    with client(config, Role.COORDINATOR, checked=checked) as found:
+    with client(config, Role.COORDINATOR, checked=checked, dry_run=dry_run) as found:
         reader = Reader.load(found.folder, Role.COORDINATOR, found.members)
         yield Coordinator(found.connection, found.identity, reader, found.released)
 
 
 @contextmanager
-def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client]:
+def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = False) -> Iterator[Client]:
     """A connection to the Carole of a configuration, whose audit log continues what the party has seen of it.
 
     A certificate that ends soon is named on standard error.
@@ -81,6 +82,8 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     ----------
     checked
         Whether that is verified: not where a project is erased, or a restored log decided on.
+    dry_run
+        Whether a call that changes something is withheld and shown, which ends the command.
 
     Raises
     ------
@@ -95,7 +98,10 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     show_former_keys(members)
     share, address = settings.observability.share_request_ids, settings.carole.address
     with (
-        connection_of(address, settings.keys, role, share_request_ids=share, members=members) as connection,
+        withheld_shown(),
+        connection_of(
+            address, settings.keys, role, share_request_ids=share, members=members, dry_run=dry_run
+        ) as connection,
         _renewed(connection, settings.keys, role, pin),
     ):
         identity = open_identity(settings.identity, folder.identity)
@@ -134,8 +140,9 @@ def connection_of(
     *,
     share_request_ids: bool = False,
     members: Members | None = None,
+    dry_run: bool = False,
 ) -> Connection:
     """A connection to the Carole at `address`, with the certificate in the folder `keys`, and its list unless given."""
     credentials = channel_credentials(keys, role)
     linker = (members or Members.load(PartyFolder(keys).members)).in_role(Role.LINKER)
-    return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids)
+    return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids, dry_run=dry_run)

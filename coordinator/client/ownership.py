@@ -31,7 +31,7 @@ _ATTEMPTS = 3
 
 
 def hand_over(
-    config: Path, role: Role, project: str, successor: str, reason: str, *, former: str = ""
+    config: Path, role: Role, project: str, successor: str, reason: str, *, former: str = "", dry_run: bool = False
 ) -> project_pb2.ProjectStatus:
     """Sign an offer of a project and send it; the project's status after it.
 
@@ -41,6 +41,8 @@ def hand_over(
         Of the signer: coordinator, or steward.
     former
         The owner, where a steward signs.
+    dry_run
+        Show what would be sent, and send nothing.
 
     Raises
     ------
@@ -48,7 +50,7 @@ def hand_over(
         PARAMETER for no reason, or a successor that is no coordinator; what Carole refuses with.
     """
     text = normalized_reason(reason)
-    with client(config, role) as found:
+    with client(config, role, dry_run=dry_run) as found:
         owner = former or _own_name(found)
         statement = HandOver(project, owner, successor, _seen(found), text)
         size, signature = statement.seen.size, statement.sign(found.identity)
@@ -70,7 +72,7 @@ def hand_over(
     return status
 
 
-def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectStatus:
+def take_over(config: Path, project: str, *, yes: bool, dry_run: bool = False) -> project_pb2.ProjectStatus:
     """Show what is taken over, sign that and a consent to the project's specification, and send both.
 
     Raises
@@ -78,7 +80,7 @@ def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectSt
     TrystError
         SIGNATURE or AUDIT for an offer that its signer has not signed; NOT_ADMITTED: Carole's.
     """
-    with client(config, Role.COORDINATOR) as found:
+    with client(config, Role.COORDINATOR, dry_run=dry_run) as found:
         stub = found.connection.stub(coordination_pb2_grpc.CoordinationStub)
         shown = found.connection.call(
             stub.GetProject, coordination_pb2.GetProjectRequest(project=project), attempts=_ATTEMPTS
@@ -99,7 +101,7 @@ def take_over(config: Path, project: str, *, yes: bool) -> project_pb2.ProjectSt
                 highlight=False,
                 markup=False,
             )
-        if not yes:
+        if not yes and not dry_run:
             typer.confirm(f"Take {project} over?", abort=True)
         offered = shown.hand_over.signature
         statement = TakeOver(project, shown.status.owner, _own_name(found), _seen(found), offered)

@@ -29,7 +29,6 @@ def command(
     one, the configuration names its single sign-on. Ctrl-C ends it.
     """
     from tryst.common.configuration import load_configuration
-    from tryst.common.ended_in_order import ended_in_order
     from tryst.common.web.serving import Place, listening, show_link
     from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
     from tryst.coordinator.console.application import console_of
@@ -40,5 +39,4 @@ def command(
         place = Place(settings)
         typer.echo(f"Console of the {member.role} {member.name} at {place.base}. Ctrl-C ends it.")
         app = console_of(member, settings, place.base, place.rules, show_link)
-        with ended_in_order():
-            place.serve(app)
+        place.serve(app)

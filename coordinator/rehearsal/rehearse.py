@@ -19,7 +19,6 @@ from typing import Any
 import yaml
 
 from tryst.common.documents.statistics_document import StatisticsDocument
-from tryst.common.ended_in_order import ended_in_order
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role, Side
@@ -117,7 +116,7 @@ def rehearse(
     """
     folder = Path(tempfile.mkdtemp(prefix="tryst-rehearsal-"))
     try:
-        with ended_in_order(), Services(folder) as services:
+        with Services(folder) as services:
             _Rehearsal(spec, text, sources, narrator, resources, folder, services, known).run(collect)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from tryst.common.durable import write_text
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.json_output import JsonFile, write_json
 
 
 def identify(
@@ -24,7 +25,7 @@ def identify(
     ] = None,
     population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    json_file: JsonFile = None,
     missing: Annotated[
         str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
@@ -147,15 +148,14 @@ def identify(
             )
         )
     found = assessments[0] if len(assessments) == 1 else compared(assessments)
-    if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = [] if json_file is None or not write_json(json_file, found) else [json_file]
     if out is not None:
-        out.write_text(render(found), encoding="utf-8")
+        write_text(out, render(found))
+        written.insert(0, out)
     for line in result_lines(found):
         typer.echo(line)
-    for path in (out, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
+    for path in written:
+        typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
 
 
 def _names(text: str | None) -> list[str]:

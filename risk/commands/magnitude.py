@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tryst.common.durable import write_text
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from tryst.risk.magnitude.rules import Rule
@@ -62,7 +63,7 @@ def magnitude(
     signed: Annotated[bool, typer.Option("--signed", help="Without records: values may be negative.")] = False,
     table: Annotated[Path | None, typer.Option(help="Where to write the protected table as CSV.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Magnitude tables: primary rules, secondary suppression, and an audit of what attackers get back.
 
@@ -110,13 +111,12 @@ def magnitude(
         )
         result |= {"records": read.records, "value": value, "unit": unit, "weights": weights}
     _print_results(result)
-    if json_file is not None:
-        json_file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = [] if json_file is None or not write_json(json_file, result) else [json_file]
     if out is not None:
-        out.write_text(render(result), encoding="utf-8")
-    for path in (out, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}" + (", as confidential as the records" if records is not None else ""))
+        write_text(out, render(result))
+        written.insert(0, out)
+    for path in written:
+        typer.echo(f"wrote {path}" + (", as confidential as the records" if records is not None else ""))
     if result.get("breaches") or result.get("published_primary"):
         raise typer.Exit(1)
     if table is not None and records is not None:

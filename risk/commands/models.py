@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from tryst.common.durable import write_text
+from tryst.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from tryst.risk.attribution.inference import Beliefs
@@ -36,7 +38,7 @@ def models(
             help="Of a gamma prior on the models' total prior precision, e.g. 1,1; without it the precision is 1.",
         ),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
@@ -102,8 +104,8 @@ def models(
         _write(graph, draw_result(found))
     if tree is not None:
         _write(tree, draw_junction_tree(found.best.graph))
-    if json_file is not None:
-        _write(json_file, json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    if json_file is not None and write_json(json_file, figures):
+        typer.echo(f"wrote {json_file}")
 
 
 def _gamma_prior(text: str) -> GammaPrior:
@@ -125,7 +127,7 @@ def _gamma_prior(text: str) -> GammaPrior:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     typer.echo(f"wrote {path}")
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
 from tryst.risk.commands.named_values import (
     given,
     listed,
@@ -49,9 +49,7 @@ def protect(
         typer.Option(help="Where to write the log: by default beside --out, .log.json.", rich_help_panel=_FILES),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Where to write the report.", rich_help_panel=_FILES)] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Where to write the report as JSON.", rich_help_panel=_FILES)
-    ] = None,
+    json_file: JsonFile = None,
     verify: Annotated[
         Path | None,
         typer.Option(help="Check a protected file against this log, and do nothing else.", rich_help_panel=_FILES),
@@ -155,6 +153,8 @@ def protect(
 
     if verify is not None:
         _verify(records, verify)
+        if json_file is not None:
+            write_json(json_file, {"records": str(records), "log": str(verify), "verified": True})
         return
     known = fraction if population is None else 1.0
     if out is None or not keys or known is None:
@@ -184,7 +184,7 @@ def protect(
             remedy=f"end its name with {' or '.join(endings)}",
         )
     log = out.with_suffix(".log.json") if log is None else log
-    _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
+    _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None and p != STANDARD_OUTPUT])
     files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
     redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
     show_form(records)
@@ -226,20 +226,19 @@ def protect(
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     made = protected(frame, request, generator, population=whole, frontier=frontier, progress=stages_on_terminal())
     write_records(out, made.frame)
-    _write_json(log, made.log)
-    if json_file is not None:
-        _write_json(json_file, made.report)
+    write_json(log, made.log)
+    described = [] if json_file is None or not write_json(json_file, made.report) else [json_file]
     if report is not None:
         from tryst.risk.report import write_page
 
         write_page(report, render(made.report))
+        described.insert(0, report)
     for line in result_lines(made.report):
         typer.echo(line)
     typer.echo(f"wrote {out}")
     typer.echo(f"wrote {log}, which may go with it")
-    for path in (report, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}, which describes the original too: not for publication")
+    for path in described:
+        typer.echo(f"wrote {path}, which describes the original too: not for publication")
     if seed is not None and any(c["method"] in ("PRAM", "swapping", "correlated noise") for c in made.log["changes"]):
         typer.echo("warning: with --seed, whoever guesses the seed can undo the random changes; publish without it")
 
@@ -288,7 +287,3 @@ def _refuse_overwriting(records: Path, written: list[Path]) -> None:
             where="--out, --log, --report, --json",
             remedy="give each a name of its own",
         )
-
-
-def _write_json(path: Path, document: dict[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

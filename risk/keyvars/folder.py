@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tryst.common.durable import sync_folder, whole_file
+from tryst.common.durable import sync_folder, write_text
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
 from tryst.risk.keyvars.environment import Environment
@@ -184,5 +184,4 @@ def _finish(folder: Path) -> None:
 def replace_file(path: Path, text: str) -> None:
     """Write a file so that a crash leaves the old one or the new."""
     path.parent.mkdir(exist_ok=True)
-    with whole_file(path, mode=0o666) as file:
-        file.write(text.encode())
+    write_text(path, text)
