@@ -86,7 +86,8 @@ LOCK := .venv-locks/bin/uv pip compile --quiet --universal --python-version 3.11
 locks: .venv-locks
 	$(LOCK) deploy/requirements/custodian.txt --output-file deploy/requirements/custodian.lock
 	$(LOCK) deploy/requirements/carole.txt --output-file deploy/requirements/carole.lock
-	$(LOCK) --extra records --extra report pyproject.toml --output-file deploy/requirements/coordinator.lock
+	$(LOCK) --extra console --extra records --extra report pyproject.toml \
+	    --output-file deploy/requirements/coordinator.lock
 
 # Helm's own engine and the schemas of Kubernetes and of compose files, for tests/deploy; it skips what needs them where
 # this has not been made. Of check-jsonschema only a file is read.

@@ -62,6 +62,11 @@ SUBCOMMANDS = {
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
+    "analyst": Subcommand(
+        "tryst.coordinator.commands.analyst",
+        "Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "
+        "by the custodians: one linked file, without identifiers.",
+    ),
     "join": Subcommand(
         "tryst.coordinator.commands.join",
         "Put the linked file together: the ids and probabilities of links, with variables of the custodians' files.",
@@ -214,6 +219,8 @@ def _end(code: int | str | None) -> NoReturn:
     """End with an exit code; one of a signal in words."""
     if code in WORDS:
         typer.echo(WORDS[code], err=True)
+        # What was interrupted may complain when it is cleared away: llvmlite does of a half compiled function.
+        sys.unraisablehook = lambda _: None
     sys.exit(code)
 
 

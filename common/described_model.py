@@ -46,9 +46,8 @@ def attribute_docstrings(model: type[BaseModel]) -> Mapping[str, str]:
             source = inspect.getsource(base)
         except OSError:  # made by `create_model`, or a generic model's with its parameters: no class in the source
             continue
-        definition = ast.parse(textwrap.dedent(source)).body[0]
-        assert isinstance(definition, ast.ClassDef)  # noqa: S101 (the source of a class)
-        for attribute, below in pairwise(definition.body):
+        definition = next(ast.iter_child_nodes(ast.parse(textwrap.dedent(source))))
+        for attribute, below in pairwise(ast.iter_child_nodes(definition)):
             match attribute, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                     found[name] = inspect.cleandoc(text)

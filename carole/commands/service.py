@@ -177,40 +177,16 @@ def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
 
 @app.command()
 def check(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
-    """Check configuration, certificates and membership list, and report every error; nothing is started.
+    """Check everything that serving will need, a line each; nothing is started.
 
-    With `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other. The files of
-    `notify` are read and nothing is sent; `tryst carole try-notify` does.
+    Configuration, certificate, membership list and keys, the address to listen on, memory and disks. With
+    `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other. The files of
+    `notify` are read and nothing is sent; `tryst carole try-notify` does. It ends with status 1 if one has failed.
     """
-    from tryst.carole.cluster.engine_section import DaskEngine
-    from tryst.carole.cluster.tls import require_admitted
-    from tryst.carole.configuration import load_carole
-    from tryst.common.keys.identity_configuration import open_identity
-    from tryst.common.keys.wrapping_configuration import open_wrapper
-    from tryst.common.parties import Role
-    from tryst.common.pki.folders import PartyFolder
-    from tryst.common.pki.list_pin import ListPin
-    from tryst.common.pki.own_keys import check_own
-    from tryst.common.rpc.trust import Trust
+    from tryst.carole.service.own_check import check_carole
+    from tryst.common.check_lines import report
 
-    configuration = load_carole(config)
-    folder = PartyFolder(configuration.keys)
-    trust = Trust(folder.path, Role.LINKER, members=configuration.members, pin=ListPin(config.absolute()))
-    open_wrapper(configuration.wrapping, folder.wrapping)
-    if isinstance(configuration.engine, DaskEngine):
-        require_admitted(configuration.engine.address, configuration.engine)
-    for way in configuration.notify:
-        way.check()
-    identity = open_identity(configuration.identity, folder.identity)
-    check_own(trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
-    soon = trust.ending()
-    if as_json:
-        certificate = "" if soon is None else str(soon)
-        print_json({"listen": configuration.listen, "members": len(trust.members), "certificate": certificate})
-        return
-    typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
-    if soon is not None:
-        typer.echo(f"{folder.certificate}: {soon}")
+    report(check_carole(config), as_json=as_json)
 
 
 @app.command("try-notify")

@@ -204,7 +204,7 @@ def _opened(
 
 @contextmanager
 def new_place(url: str) -> Iterator[None]:
-    """The place of a new file of SQLite, which is removed again after an error."""
+    """The place of a new file of SQLite, which is removed again where the block does not end well."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         yield
@@ -218,7 +218,7 @@ def new_place(url: str) -> Iterator[None]:
         raise file_error(ErrorCode.CONFIGURATION, what, path.parent, error) from None
     try:
         yield
-    except TrystError:
+    except BaseException:  # a signal that ends the program, too
         if not existed:
             for part in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
                 part.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from tryst.common.cleaning.profile import FieldProfile, Profile
+from tryst.common.fitting_table import FittingTable
 
 WORDS = ("field", "column", "kind")
 COUNTS = ("blank", "coded missing", "unreadable", "emptied", "distinct", "tokens (min, median, max)")
@@ -16,7 +17,7 @@ HEADINGS = (*WORDS, *COUNTS, CHANGED)
 
 def profile_table(profile: Profile, title: str = "What was read and cleaned") -> Table:
     """A table of a profile, one row per field and variable."""
-    table = Table(title=f"{title}: {profile.rows:,} rows", title_justify="left")
+    table = FittingTable(title=f"{title}: {profile.rows:,} rows", title_justify="left")
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in COUNTS else "left")
     for row in profile_rows(profile):

@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, JsonFile, print_json, write_json
 from tryst.common.parties import Party
+from tryst.common.project_names import project_names
 
 if TYPE_CHECKING:
     from tryst.common.leakage_report import Gate
 
-Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
+Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
 Config = Annotated[
     Path,
     typer.Option("--config", "-c", help="The configuration file. Its default can be set as TRYST_ALICE or TRYST_BOB."),
 ]
 OptionalProject = Annotated[
-    str | None, typer.Argument(help="The project's name; may be left out while there is only one.")
+    str | None,
+    typer.Argument(help="The project's name; may be left out while there is only one.", autocompletion=project_names),
 ]
 
 
@@ -62,21 +65,25 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
 
 def _check(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
     @app.command()
-    def check(config: Config = default) -> None:
-        """Check configuration, keys, membership list and installation, and report every error; nothing is started.
+    def check(
+        config: Config = default,
+        specification: Annotated[
+            Path | None,
+            typer.Option(help="Compare the records with this one; by default with those that wait for your approval."),
+        ] = None,
+        as_json: Json = False,
+    ) -> None:
+        """Check everything that a project will need, a line each; nothing is started.
 
-        A package that only some projects need, such as a database's driver, is named if it is missing.
+        Configuration, certificate, membership list and keys; whether Carole answers at her address, shows the
+        certificate of the list and admits this party; this machine's clock against hers; the records as they are
+        declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
+        one has failed. Records are read here and counted; Carole is called once.
         """
-        from tryst.common.custodian.configuration import load_custodian
-        from tryst.common.custodian.state.keyring import Keyring
-        from tryst.common.records.registry import check_driver
+        from tryst.common.check_lines import report
+        from tryst.common.custodian.operator.own_check import check_custodian
 
-        configuration = load_custodian(config)
-        Keyring.load(configuration, party)
-        check_driver(configuration.source)
-        if load_gate is not None:
-            load_gate()
-        typer.echo(f"{config}: valid; {party.title} would call Carole at {configuration.carole.address}.")
+        report(check_custodian(party, config, specification, load_gate), as_json=as_json)
 
 
 def _serve(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
@@ -243,7 +250,7 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
         selected = [name.strip() for name in columns.split(",") if name.strip()]
         source = load_custodian(config).source
         count = attach_values(links, source, identifier, selected, out, keep_identifier=keep_identifier)
-        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False)
+        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False, soft_wrap=True)
 
 
 def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
@@ -377,12 +384,8 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
         json_file: JsonFile = None,
-        encoding: Annotated[
-            str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-        ] = None,
-        separator: Annotated[
-            str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
-        ] = None,
+        encoding: EncodingOption = None,
+        separator: SeparatorOption = None,
         seed: Annotated[
             int, typer.Option(min=0, help="Draws the throw-away keys and blocks; another one shows how figures vary.")
         ] = 1,
@@ -468,7 +471,9 @@ def _seed(party: Party) -> typer.Typer:
 
         seed = new_seed_file(file, project)
         other = party.side.other.title()
-        console.print(f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False)
+        console.print(
+            f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False, soft_wrap=True
+        )
         console.print(f"Give {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
 
     return app

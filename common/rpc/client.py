@@ -83,6 +83,11 @@ class Connection:
         """The id that the service received with the newest call, for a word with its operators; empty for none."""
         return self._calls.shared
 
+    @property
+    def seconds_ahead(self) -> float | None:
+        """How far this machine's clock was ahead of the service's at its newest answer; None where it sends no time."""
+        return self._calls.ahead
+
     def __enter__(self) -> Connection:
         return self
 

@@ -1,8 +1,8 @@
 """``--dry-run``: a command does all that it would do, but for the call that changes something, which is shown instead.
 
-The request is the very one that the command makes, signatures too; it is withheld at the channel, below everything that
-makes requests. Calls that only read are made: so the connection, the certificates and what the command checks first are
-checked. What is no reading method is withheld, also one that a later release adds.
+The request is the very one that the command makes; it is withheld at the channel, below everything that makes requests.
+Its signatures are made, and not shown. Calls that only read are made: so the connection, the certificates and what the
+command checks first are checked. What is no reading method is withheld, also one that a later release adds.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tryst.common.configuration import load_configuration
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
@@ -28,7 +28,7 @@ from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.coordinator.client.terminal import show_ending, show_former_keys
 
-COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward"}
+COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}
 """The group of each party's commands."""
 
 
@@ -59,6 +59,25 @@ class Client:
     log: LogReader
 
     @property
+    def name(self) -> str:
+        """The party's name in the membership list.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the list does not have it.
+        """
+        for member in self.members:
+            if member.identity.hex == self.identity.public.hex:
+                return member.name
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the membership list does not have this folder's identity",
+            where=str(self.folder.members),
+            remedy="get the current membership list from the linkage unit",
+        )
+
+    @property
     def released(self) -> ReleasedRuns:
         """What it keeps of released runs."""
         return ReleasedRuns(self.memory, self.log)
@@ -81,7 +100,8 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
     Parameters
     ----------
     checked
-        Whether that is verified: not where a project is erased, or a restored log decided on.
+        Whether that is verified: not where a project is erased, or a restored log decided on, nor by an analyst, who
+        reads no log.
     dry_run
         Whether a call that changes something is withheld and shown, which ends the command.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from tryst.common.parties import Role
-from tryst.common.witnessing.wording import decided_line, restored_lines
+from tryst.common.witnessing.wording import decided_line, released_lines, restored_lines
 from tryst.coordinator.client.connection import client
 from tryst.coordinator.client.terminal import console
 
@@ -25,8 +25,7 @@ def decide_restored(
     with client(config, role, checked=False, dry_run=dry_run) as found:
         restored = found.log.restored()
         runs = found.memory.released(project)
-        known = (f"run {run} released{', and its share fetched' if root else ''}" for run, root in sorted(runs.items()))
-        for line in restored_lines(restored, known):
+        for line in restored_lines(restored, released_lines(runs)):
             console.print(line, highlight=False, markup=False)
         if not yes and not dry_run:
             word = "Refuse" if refuse else "Accept"

@@ -41,6 +41,15 @@ def status_document(status: project_pb2.ProjectStatus) -> dict[str, Any]:
         "encoding_digest": status.encoding_digest.hex(),
         "sides": {_word(project_pb2.Side, side.side, "SIDE_"): _side(side) for side in status.sides},
         "run": newest if run.run else None,
+        "transfers": [
+            {
+                "sender": _word(project_pb2.Side, each.sender, "SIDE_"),
+                "recipient": each.recipient,
+                "sent": each.sent,
+                "received": each.received,
+            }
+            for each in status.transfers
+        ],
         "blocking_error": status.blocking_error,
         "waits": list(condition_lines(status)),
         "restore_awaits": list(status.restore_awaits),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
@@ -20,12 +21,8 @@ def command(
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
     memory: Annotated[str, typer.Option(help="Memory it may use, such as 3GiB.")] = "3GiB",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 2,
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
-    ] = None,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     as_json: Json = False,
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.

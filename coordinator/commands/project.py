@@ -12,6 +12,7 @@ import typer
 
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, print_json
+from tryst.common.project_names import project_names
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.coordinator_client import Coordinator
@@ -19,13 +20,49 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
-    "The order is: create, approve (the custodians approve too, on their side), start, watch, results.",
+    "`run` does all of it, and waits for the others. Step by step the order is: create, approve (the custodians "
+    "approve too, on their side), start, watch, results.",
     no_args_is_help=True,
 )
 
 Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="TRYST_COORDINATOR")]
-Project = Annotated[str, typer.Argument(help="The project's name, as in its specification.")]
+Project = Annotated[
+    str, typer.Argument(help="The project's name, as in its specification.", autocompletion=project_names)
+]
 DEFAULT_CONFIG = Path("coordinator.yaml")
+
+
+@app.command()
+def run(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+    out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Take a project from its specification to its results: create, approve, start, watch, results.
+
+    Your approval is the coordinator's alone: it waits for both custodians', and for a steward's decision on a result
+    that is held. Ended, it is typed again, and goes on where the project is. It ends with status 4 if the result was
+    refused.
+    """
+    from tryst.carole.engine.specified import refuse_unidentified
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.status_document import status_document
+    from tryst.coordinator.client.terminal import show_mode
+    from tryst.coordinator.client.whole_project import carry_through
+
+    spec = read_specification(specification)
+    refuse_unidentified(spec)
+    show_mode(spec)
+    with _coordinator(config, dry_run=dry_run) as coordinator:
+        code = carry_through(coordinator, spec, specification.read_text(encoding="utf-8"))
+        if as_json:
+            print_json(status_document(coordinator.get(spec.project)[0]))
+        if code:
+            raise typer.Exit(code)
+        if spec.release.coordinator != "nothing":
+            _fetch_results(coordinator, spec.project, out)
 
 
 @app.command()
@@ -94,7 +131,7 @@ def approve(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun =
         found, text = coordinator.get(project)
         # The digest is computed here, from the text that is there: not taken on trust from the other side.
         digest = specification_digest(load_specification(text, f"{project} at Carole"))
-        console.print(f"Approving specification {digest.hex()}", highlight=False)
+        console.print(f"Approving specification {digest.hex()}", highlight=False, soft_wrap=True)
         _show([coordinator.approve(project, digest, found.epoch)], as_json)
     console.print("Next: each custodian runs `tryst alice approve` (or bob); then `tryst project start`.")
 
@@ -148,7 +185,7 @@ def hand_over(
     Another offer takes the place of this one; one to yourself withdraws it.
     """
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.ownership_dialogue import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Offer {project} to {successor}?", abort=True)
@@ -168,14 +205,16 @@ def take_over(
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.
     """
-    from tryst.coordinator.client.ownership import take_over
+    from tryst.coordinator.client.ownership_dialogue import take_over
 
     _show([take_over(config, project, yes=yes, dry_run=dry_run)], as_json)
 
 
 @app.command()
 def status(
-    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    project: Annotated[
+        str | None, typer.Argument(help="One project; all, if not given.", autocompletion=project_names)
+    ] = None,
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
 ) -> None:
@@ -234,15 +273,20 @@ def results(
 
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
+    with _coordinator(config) as coordinator:
+        _fetch_results(coordinator, project, out, as_json=as_json)
+
+
+def _fetch_results(coordinator: Coordinator, project: str, out: Path, *, as_json: bool = False) -> None:
+    """What is granted to the coordinator of the newest run, as files."""
     from tryst.common.specification import load_specification
     from tryst.coordinator.client.run_progress import pairs_compared
     from tryst.coordinator.client.terminal import console
     from tryst.coordinator.rehearsal.output_folder import report_content
     from tryst.coordinator.reports.linkage import write_report
 
-    with _coordinator(config) as coordinator:
-        found, text = coordinator.get(project)
-        statistics = coordinator.statistics(project, found.run.run)
+    found, text = coordinator.get(project)
+    statistics = coordinator.statistics(project, found.run.run)
     if as_json:
         print_json(json.loads(statistics.written()))
     out.mkdir(parents=True, exist_ok=True)

@@ -90,8 +90,8 @@ def check(
     if members is not None:
         notes += _lacking(spec, Members.load(members))
     show_notes(notes)
-    console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
-    console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
+    console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False, soft_wrap=True)
+    console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False, soft_wrap=True)
     limits = CaroleLimits(memory, max_upload, max_rows)
     estimate = None
     if alice is not None or bob is not None:

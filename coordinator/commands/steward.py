@@ -11,6 +11,7 @@ import typer
 
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, print_json
+from tryst.common.project_names import project_names
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.steward_client import Steward
@@ -23,7 +24,7 @@ app = typer.Typer(
 )
 
 Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="TRYST_STEWARD")]
-Project = Annotated[str, typer.Argument(help="The project's name.")]
+Project = Annotated[str, typer.Argument(help="The project's name.", autocompletion=project_names)]
 Reason = Annotated[
     str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
 ]
@@ -112,7 +113,7 @@ def hand_over(
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
+    from tryst.coordinator.client.ownership_dialogue import hand_over
 
     if not yes and not dry_run:
         typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
@@ -121,7 +122,9 @@ def hand_over(
 
 @app.command()
 def log(
-    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    project: Annotated[
+        str | None, typer.Argument(help="One project; all, if not given.", autocompletion=project_names)
+    ] = None,
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Print the audit log, a JSON object a line; each entry is proven to be in the log that Carole has signed."""

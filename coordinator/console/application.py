@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
+from tryst.common.errors import ErrorCode
 from tryst.common.parties import Role
 from tryst.common.web.console_configuration import ConsoleConfiguration, Right
 from tryst.common.web.guard import GuardRules
@@ -14,11 +15,16 @@ from tryst.common.web.pages import Pages
 from tryst.coordinator.console import coordinator_pages, steward_pages
 from tryst.coordinator.console.audit_pages import AuditPages
 from tryst.coordinator.console.coordinator_pages import CoordinatorPages
+from tryst.coordinator.console.ending_pages import EndingPages
 from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.ownership_pages import OwnershipPages, StewardOwnershipPages
 from tryst.coordinator.console.proposal_pages import ProposalPages
+from tryst.coordinator.console.restored_pages import HELPS, RestoredPages
 from tryst.coordinator.console.steward_pages import StewardPages
 
 _TEMPLATES = "tryst.coordinator.console.templates"
+_STEWARDS = (StewardPages, AuditPages, StewardOwnershipPages, RestoredPages)
+_COORDINATORS = (CoordinatorPages, ProposalPages, EndingPages, OwnershipPages, RestoredPages)
 
 
 def console_of(
@@ -31,8 +37,14 @@ def console_of(
     """The console of a coordinator or a steward; parameters as `opened` takes them."""
     is_steward = member.role is Role.STEWARD
     links = steward_pages.LINKS if is_steward else coordinator_pages.LINKS
-    pages = Pages(f"console of the {member.role}", links, (_TEMPLATES,))
-    parts = (StewardPages, AuditPages) if is_steward else (CoordinatorPages, ProposalPages)
+    pages = Pages(
+        f"console of the {member.role}",
+        links,
+        (_TEMPLATES,),
+        acting=steward_pages.ACTING if is_steward else coordinator_pages.ACTING,
+        remedies={ErrorCode.AUDIT: HELPS},
+    )
+    parts = _STEWARDS if is_steward else _COORDINATORS
     routes = [route for part in parts for route in part(member, pages).routes()]
     right: Right = "steward" if is_steward else "coordinator"
     return opened(routes, pages, settings, base, rules, shown, user=member.name, right=right)

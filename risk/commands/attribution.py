@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.durable import write_text
 from tryst.common.json_output import JsonFile, write_json
 
@@ -110,17 +111,21 @@ def microdata(
     labels: Annotated[
         str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
     ] = "codes",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     json_file: JsonFile = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.records.typed_table import chosen_values
     from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from tryst.risk.attribution.reader import read_columns
     from tryst.risk.commands.shown_form import show_form
 
     names = [k.strip() for k in keys.split(",")]
-    show_form(records)
-    codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels)))
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(records, csv=csv)
+    codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels), csv))
     groups = classes(codes[:, :-1], codes[:, -1], len(levels[-1]))
     found = attributions(groups, threshold)
     figures = {

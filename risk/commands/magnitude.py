@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.durable import write_text
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.json_output import JsonFile, write_json
@@ -61,6 +62,8 @@ def magnitude(
     ] = None,
     rounding: Annotated[float, typer.Option(help="What its values were rounded to a multiple of.")] = 0.0,
     signed: Annotated[bool, typer.Option("--signed", help="Without records: values may be negative.")] = False,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     table: Annotated[Path | None, typer.Option(help="Where to write the protected table as CSV.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
     json_file: JsonFile = None,
@@ -70,6 +73,7 @@ def magnitude(
     Exit status 1 where an attack succeeds against the result.
     """
     from tryst.common.progress import stages_on_terminal
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.risk.commands.shown_form import show_form
     from tryst.risk.magnitude.assessment import Choice, assess
     from tryst.risk.magnitude.published import assess_published
@@ -98,8 +102,9 @@ def magnitude(
     else:
         if value is None:
             raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
-        show_form(records)
-        read = read_records(records, named, value, unit=unit, weights=weights, parents=parents)
+        csv = CsvOptions(encoding, separator).checked()
+        show_form(records, csv=csv)
+        read = read_records(records, named, value, unit=unit, weights=weights, parents=parents, csv=csv)
         within = float("inf") if known_within is None else known_within / 100
         result = assess(
             read.tables,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.durable import write_text
 from tryst.common.json_output import JsonFile, write_json
 
@@ -31,6 +32,8 @@ def models(
     labels: Annotated[
         str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
     ] = "codes",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     precision_prior: Annotated[
         str | None,
         typer.Option(
@@ -44,6 +47,7 @@ def models(
     import numpy as np
 
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.records.typed_table import chosen_values
     from tryst.risk.attribution.inference import beliefs
     from tryst.risk.attribution.microdata import encode
@@ -68,8 +72,9 @@ def models(
             got=sensitive,
             remedy=f"name one of {', '.join(names)}",
         )
-    show_form(records)
-    codes, levels = encode(read_columns(records, names, chosen_values(labels)))
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(records, csv=csv)
+    codes, levels = encode(read_columns(records, names, chosen_values(labels), csv))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
     rng = np.random.default_rng(seed)
     if precision_prior is None:

@@ -115,7 +115,7 @@ def _texts(folder: Path) -> dict[str, str]:
     return {name: read_text(folder / name) for name in FILES if name == FILES[0] or (folder / name).exists()}
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file.
 
     Raises
@@ -126,11 +126,11 @@ def read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise TrystError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
-        return path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         raise TrystError(
             ErrorCode.TEXT_ENCODING,
-            "it is no UTF-8 text",
+            f"it is no {encoding.upper()} text",
             where=str(path),
             got=f"another encoding at byte {error.start}",
             remedy="save it as UTF-8",

@@ -1,7 +1,7 @@
 """The manuals of coordinator, custodian, steward and linkage unit: every command block is typed, in a live linkage.
 
 One linkage, `births`, of three services as processes, in the order in which such a thing happens: drafted, rehearsed,
-created, declined and approved, begun anew in another epoch, linked, refused, linked again, released, fetched by a
+created, declined and approved, begun again in another epoch, linked, refused, linked again, released, fetched by a
 custodian alone, handed over, erased. Each party types at a desk of its own, a folder with its configuration. What
 differs from the pages: Carole's place, /etc/tryst/carole, is the deployment's.
 
@@ -45,6 +45,7 @@ ELSEWHERE = {
     "tryst carole init": "tests/deploy/test_recipe.py",
     "tryst carole serve": "tests/deploy/test_recipe.py",
     "tryst steward hand-over": "tests/carole/service/test_ownership.py",
+    "tryst project run": "tests/docs/test_live_linkage.py",
     "tryst alice override": "tests/e2e/test_leakage_override.py",
 }
 """How lines begin that another scene types, and the test that has it."""

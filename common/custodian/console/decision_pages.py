@@ -12,14 +12,14 @@ import secrets
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
 from tryst.common.custodian.console.custodian import PROJECT, Custodian, project_of
 from tryst.common.custodian.console.project_pages import ProjectPages, profile_shown
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.leakage_report import LeakageReport
-from tryst.common.web.forms import Form, posting, session_of
+from tryst.common.web.forms import Form, form_page, posting, session_of
 from tryst.common.web.pages import Pages
 from tryst.common.witnessing.wording import decided_line
 
@@ -36,15 +36,15 @@ class DecisionPages:
     def routes(self) -> list[BaseRoute]:
         """By address."""
         return [
-            Route(f"{PROJECT}/approve", self.approval),
+            form_page(f"{PROJECT}/approve", self.approval),
             posting(f"{PROJECT}/approve", self.approve),
-            Route(f"{PROJECT}/decline", self.refusal),
+            form_page(f"{PROJECT}/decline", self.refusal),
             posting(f"{PROJECT}/decline", self.decline),
-            Route(f"{PROJECT}/override", self.limit),
+            form_page(f"{PROJECT}/override", self.limit),
             posting(f"{PROJECT}/override", self.override),
-            Route(f"{PROJECT}/fetch-alone", self.waiting_share),
+            form_page(f"{PROJECT}/fetch-alone", self.waiting_share),
             posting(f"{PROJECT}/fetch-alone", self.fetch_alone),
-            Route(f"{PROJECT}/accept-restore", self.restored),
+            form_page(f"{PROJECT}/accept-restore", self.restored),
             posting(f"{PROJECT}/accept-restore", self.decide_restored),
         ]
 

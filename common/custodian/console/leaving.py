@@ -1,4 +1,4 @@
-"""What would leave a custodian under a specification: each message, what is in it, of which columns, and how large."""
+"""What would leave a custodian under a specification: each message to Carole, what is in it, of which columns, how large."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTENT = {
 
 @dataclass(frozen=True)
 class Message:
-    """One kind of message to Carole.
+    """One kind of message, which goes to Carole.
 
     Attributes
     ----------
@@ -96,6 +96,10 @@ def messages(spec: Specification, side: Side, records: int, sent: int) -> list[M
                 "some bytes for each row",
             )
         )
+    for transfer in (each for each in spec.release.transfers if each.sender is side):
+        columns = listed(spec.release.granted_columns(transfer))
+        what = f"the values of these columns of linked records, sealed to {transfer.recipient}"
+        found.append(Message("the result is released", what, columns, "by the number of links"))
     found.append(
         Message("at each step", "your countersignature of her audit log, and the kind of what blocks you", "", _SMALL)
     )

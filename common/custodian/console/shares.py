@@ -18,6 +18,8 @@ TABLES = {
     "links": "your identifiers of linked records, each link's id and probability",
     "pairs": "every pair that came near to a link",
     "draws": "drawn linkages",
+    "linked": "your identifiers of linked records, with the other custodian's columns that are granted to you",
+    "linked_draws": "the same of each drawn linkage",
     "copies": "records of yours that count as one person",
     "entities": "records of yours by person",
 }
