@@ -1,4 +1,4 @@
-"""What would leave a custodian under a specification: each message to Carole, what is in it, of which columns, how large."""
+"""What would leave a custodian under a specification: each message to Carole, its content, its columns and its size."""
 
 from __future__ import annotations
 
