@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import altair as alt
 import numpy as np
@@ -18,6 +19,9 @@ from . import wording
 from .content import ReportContent
 
 FULL_WIDTH = 860
+
+LINES = "split(datum.label, '\\n')"
+"""Expression of an axis whose labels have several lines."""
 
 Panel = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -34,6 +38,11 @@ class Chart:
 
     drawing: alt.TopLevelMixin
     alt_text: str
+
+
+def wrapped(label: str, letters: int) -> str:
+    """A label in lines of so many letters at most."""
+    return "\n".join(wrap(label, letters, break_long_words=False, break_on_hyphens=False))
 
 
 def weights_chart(fields: Sequence[FieldParameters]) -> Chart:

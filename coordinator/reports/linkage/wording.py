@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tryst.common.language import decimals
 from tryst.common.specification.model import schemes
 
 from .content import MISSING, ReportContent, RunDescription
@@ -83,7 +84,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 def count(number: float) -> str:
     """Write a whole number with separators: ``12,345``."""
-    return f"{round(number):,}"
+    return decimals(f"{round(number):,}")
 
 
 def share(value: float, minimum: int = 1) -> str:
@@ -94,7 +95,7 @@ def share(value: float, minimum: int = 1) -> str:
     if 0.0 < value < 1.0:
         gap = min(value, 1.0 - value) * 100.0
         digits = min(max(minimum, math.ceil(-math.log10(2.0 * gap))), 8)
-    return f"{value * 100.0:.{digits}f}\u00a0%"
+    return decimals(f"{value * 100.0:.{digits}f}\u00a0%")
 
 
 def quantity(value: float) -> str:
@@ -102,19 +103,19 @@ def quantity(value: float) -> str:
     if value == 0.0 or not math.isfinite(value):
         return "0" if value == 0.0 else "–"
     if abs(value) >= 1000.0:
-        return f"{value:,.0f}"
+        return decimals(f"{value:,.0f}")
     mantissa, exponent = f"{value:.2e}".split("e")
     if int(exponent) >= -3:
-        return f"{float(f'{value:.2e}'):.{2 - int(exponent)}f}"
-    return f"{float(mantissa):.1f}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}"
+        return decimals(f"{float(f'{value:.2e}'):.{2 - int(exponent)}f}")
+    return decimals(f"{float(mantissa):.1f}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}")
 
 
 def probability(value: float) -> str:
     """Write a probability, never rounding it to a 1 or a 0 that it is not: ``0.5``, ``0.99987``."""
     if not 0.0 < value < 1.0:
-        return f"{value:g}"
+        return decimals(f"{value:g}")
     digits = max(2, math.ceil(-math.log10(min(value, 1.0 - value))) + 1)
-    return f"{value:.{min(digits, 12)}f}".rstrip("0") if digits <= 12 else f"{value:.3g}"
+    return decimals(f"{value:.{min(digits, 12)}f}".rstrip("0") if digits <= 12 else f"{value:.3g}")
 
 
 def score(value: float) -> str:
@@ -122,22 +123,22 @@ def score(value: float) -> str:
     digits = 4
     while digits < 8 and value < 1.0 <= float(f"{value:.{digits}f}"):
         digits += 1
-    return f"{value:.{digits}f}"
+    return decimals(f"{value:.{digits}f}")
 
 
 def signed(value: float) -> str:
     """Write a match weight: ``+8.1``, ``−3.0``, ``0.0``."""
     if abs(value) < 0.05:
-        return "0.0"
-    return f"{'−' if value < 0 else '+'}{abs(value):.1f}"
+        return decimals("0.0")
+    return decimals(f"{'−' if value < 0 else '+'}{abs(value):.1f}")
 
 
 def duration(seconds: float) -> str:
     """Write a time in words: ``0.04 s``, ``12.3 s``, ``4 min 10 s``."""
     if seconds < 9.995:
-        return f"{seconds:.2f} s"
+        return decimals(f"{seconds:.2f} s")
     if seconds < 59.95:
-        return f"{seconds:.1f} s"
+        return decimals(f"{seconds:.1f} s")
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
@@ -145,7 +146,7 @@ def duration(seconds: float) -> str:
 def memory(n_bytes: float) -> str:
     """Write an amount of memory: ``412 MiB``, ``3.2 GiB``."""
     mebibytes = n_bytes / 2**20
-    return f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB"
+    return decimals(f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB")
 
 
 def bound(value: float) -> str:
