@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.coordinator.commands.report_language import ReportLanguage
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -24,6 +26,7 @@ def command(
     separator: Annotated[
         str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
     ] = None,
+    language: ReportLanguage = "en",
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
 
@@ -61,7 +64,7 @@ def command(
 
         found = own_duplicates(source, specification, Side(side), resources, progress)
     out.mkdir(parents=True, exist_ok=True)
-    write_duplicates(out, file.name, specification, found)
+    write_duplicates(out, file.name, specification, found, language)
     expected = found.statistics.linkage.expected
     right = "" if expected is None else f", of which the model expects {expected.precision:.1%} to be right"
     console.print(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.coordinator.commands.report_language import ConfiguredLanguage
+
 if TYPE_CHECKING:
     from tryst.coordinator.client.coordinator_client import Coordinator
     from tryst.protos.linkage.v1 import project_pb2
@@ -202,12 +204,14 @@ def results(
     project: Project,
     out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch what the specification grants the coordinator: the model, aggregate statistics, a report.
 
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
     from tryst.common.specification import load_specification
+    from tryst.coordinator.client.client_configuration import report_language
     from tryst.coordinator.client.run_progress import pairs_compared
     from tryst.coordinator.client.terminal import console
     from tryst.coordinator.rehearsal.output_folder import report_content
@@ -219,7 +223,8 @@ def results(
     out.mkdir(parents=True, exist_ok=True)
     console.print(pairs_compared(statistics.linkage), highlight=False)
     (out / "model.json").write_bytes(statistics.written())
-    write_report(out / "report.html", report_content(load_specification(text, project), statistics, None))
+    content = report_content(load_specification(text, project), statistics, None)
+    write_report(out / "report.html", content, report_language(config, language))
     console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")
 
 
@@ -228,9 +233,11 @@ def report(
     project: Project,
     out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on the newest run's disclosure risk, which the steward judges by, released or not."""
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.coordinator.client.client_configuration import report_language
     from tryst.coordinator.client.risk_reports import show_report
 
     with _coordinator(config) as coordinator:
@@ -246,7 +253,7 @@ def report(
                 where=project,
                 remedy="see `tryst project status`: a run is assessed at its end, where the specification requests it",
             ) from None
-    show_report(fetched, out)
+    show_report(fetched, out, report_language(config, language))
 
 
 @app.command()

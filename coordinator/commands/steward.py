@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.coordinator.commands.report_language import ConfiguredLanguage
+
 if TYPE_CHECKING:
     from tryst.coordinator.client.steward_client import Steward
 
@@ -52,14 +54,16 @@ def report(
     project: Project,
     out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
+    from tryst.coordinator.client.client_configuration import report_language
     from tryst.coordinator.client.risk_reports import show_report
     from tryst.coordinator.client.steward_client import connect_steward
 
     with connect_steward(config) as connected:
         fetched = connected.report(project, _judged(connected, project))
-    show_report(fetched, out)
+    show_report(fetched, out, report_language(config, language))
 
 
 @app.command()

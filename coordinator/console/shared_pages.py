@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tryst.common.language import LanguageCode
 from tryst.common.pki.certificates import load_certificate, read_certificates, read_public
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import Urgency, urgency
@@ -63,8 +64,10 @@ def risk_shown(report: Report, project: str) -> dict[str, Any]:
     }
 
 
-def risk_report(reports: RenderedReports, report: Report) -> Response:
+def risk_report(reports: RenderedReports, report: Report, language: LanguageCode) -> Response:
     """The report on disclosure risk, for a frame or by itself."""
     from tryst.coordinator.reports.disclosure import render_risk_report
 
-    return reports.answer(report.text, lambda: render_risk_report(report.document, sha256=report.sha256))
+    return reports.answer(
+        report.text, lambda: render_risk_report(report.document, sha256=report.sha256, language=language)
+    )

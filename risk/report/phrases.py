@@ -30,6 +30,8 @@ _PHRASES = frozenset(
 )
 """Placeholders that stand for a phrase. Others stand for numbers and for names, which are the same in all languages."""
 _LISTS = frozenset({"fields", "names", "parameters", "variables"})
+_SEVERAL = _PHRASES | {"levels", "names"}
+"""Placeholders whose text may have several clauses."""
 
 _FIGURES = (
     "{name} {value:.2f} (believed {belief:.2f})",
@@ -116,7 +118,7 @@ class _Form:
             if end <= at:
                 return None
             value = text[at:end]
-            if name not in _PHRASES and "; " in value:
+            if name not in _SEVERAL and "; " in value:
                 return None
             if (numeric and not _NUMBER.fullmatch(value)) or found.get(name, value) != value:
                 return None

@@ -19,7 +19,8 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from tryst.common.disclosure_measures import MEASURES, QUESTIONS
-from tryst.coordinator.reports.disclosure.assessment_phrases import PHRASES
+from tryst.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
+from tryst.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "common/language"
@@ -67,7 +68,7 @@ def _all() -> Iterator[tuple[Message, str]]:
         yield question.explanation, "common/disclosure_measures.py"
     for measure in MEASURES.values():
         yield measure.title, "common/disclosure_measures.py"
-    for template in PHRASES.templates:
+    for template in (*ASSESSMENT.templates, *STATISTICS.templates):
         yield template, "common/documents"
 
 

@@ -68,4 +68,6 @@ def unmarked(page: str, names: set[str]) -> set[str]:
                 outside.append(character)
         outside.append("\n")
     assert depth == 0, "a message was cut"
-    return set(re.findall(r"[^\W\d_][\w'-]+", "".join(outside))) - names
+    # A power of ten and a unit are written the same in all languages.
+    figures = re.sub(r"[\d.,]+e-?\d+|\d+\s(?:min|[GM]iB|s)\b", "", "".join(outside))
+    return set(re.findall(r"[^\W\d_][\w'-]+", figures)) - names
