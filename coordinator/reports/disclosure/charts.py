@@ -16,7 +16,7 @@ from . import wording
 
 _LABELS = 250
 _WIDTH = FULL_WIDTH - _LABELS - 60
-_LETTERS, _ACTION_LETTERS = 38, 54
+_LETTERS, _ACTION_LETTERS = 43, 57
 """Of a label's line, so that none is cut off."""
 _STEP = 34
 # Beside the bar, or beside its limit where the limit would be in the way.
