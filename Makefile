@@ -76,7 +76,7 @@ pythons: .venv/dev
 .venv-3.%/made: pyproject.toml constraints.txt
 	$(FOUND) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
-	    --editable '.[report,test]'
+	    --editable '.[console,report,test]'
 	touch $@
 
 # The packages of each party's installation, with versions from constraints.txt and the hashes of their files.
@@ -86,7 +86,8 @@ LOCK := .venv-locks/bin/uv pip compile --quiet --universal --python-version 3.11
 locks: .venv-locks
 	$(LOCK) deploy/requirements/custodian.txt --output-file deploy/requirements/custodian.lock
 	$(LOCK) deploy/requirements/carole.txt --output-file deploy/requirements/carole.lock
-	$(LOCK) --extra records --extra report pyproject.toml --output-file deploy/requirements/coordinator.lock
+	$(LOCK) --extra console --extra records --extra report pyproject.toml \
+	    --output-file deploy/requirements/coordinator.lock
 
 # Helm's own engine and the schemas of Kubernetes and of compose files, for tests/deploy; it skips what needs them where
 # this has not been made. Of check-jsonschema only a file is read.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple, NoReturn
@@ -16,7 +17,9 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tryst.common.errors import TrystError
+from tryst.common.ended_in_order import WORDS, ended_in_order
+from tryst.common.errors import ErrorCode, TrystError, code_of
+from tryst.common.json_output import error_document, json_awaited, print_json
 from tryst.common.missing_module import EXTRAS, missing_module
 from tryst.common.versions import CLEANING_EDITION, CUSTODIAN_STATE, PROTOCOL, STORE, WIRE
 
@@ -58,6 +61,11 @@ SUBCOMMANDS = {
         "tryst.coordinator.commands.steward",
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
+    ),
+    "analyst": Subcommand(
+        "tryst.coordinator.commands.analyst",
+        "Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "
+        "by the custodians: one linked file, without identifiers.",
     ),
     "join": Subcommand(
         "tryst.coordinator.commands.join",
@@ -182,27 +190,45 @@ def subcommand(name: str) -> TyperCommand | TyperGroup:
 
 
 def main() -> NoReturn:
-    """Run ``tryst``: an error a person can act on is printed without a traceback, and ends with status 1."""
+    """Run ``tryst``: an error a person can act on is printed without a traceback, and ends with status 1.
+
+    With ``--json`` it is a document on standard output too. A signal that ends the program is named, and what was begun
+    is undone; the exit codes are in docs/commands.md.
+    """
     try:
-        app()
+        with ended_in_order():
+            app()
     except TrystError as error:
-        _fail(str(error))
+        _fail(error)
     except OSError as error:
         # Errors of files to be written: those that are read have errors of their own.
-        where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{(error.strerror or type(error).__name__).lower()}")
+        what = (error.strerror or type(error).__name__).lower()
+        _fail(TrystError(code_of(error, ErrorCode.CONFIGURATION), what, where=str(error.filename or "")))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in (*EXTRAS, "tryst"):
             raise
-        _fail(str(missing_module(error)))
+        _fail(missing_module(error))
     except KeyboardInterrupt:
-        sys.exit(130)
+        _end(128 + signal.SIGINT)
+    except SystemExit as ended:
+        _end(ended.code)
     sys.exit(0)
 
 
-def _fail(text: str) -> NoReturn:
+def _end(code: int | str | None) -> NoReturn:
+    """End with an exit code; one of a signal in words."""
+    if code in WORDS:
+        typer.echo(WORDS[code], err=True)
+        # What was interrupted may complain when it is cleared away: llvmlite does of a half compiled function.
+        sys.unraisablehook = lambda _: None
+    sys.exit(code)
+
+
+def _fail(error: TrystError) -> NoReturn:
     """End with an error, in red on a terminal unless NO_COLOR is set."""
-    typer.secho(f"Error: {text}", fg=None if os.environ.get("NO_COLOR") else typer.colors.RED, err=True)
+    if json_awaited():
+        print_json(error_document(error))
+    typer.secho(f"Error: {error}", fg=None if os.environ.get("NO_COLOR") else typer.colors.RED, err=True)
     sys.exit(1)
 
 

@@ -78,6 +78,19 @@ def _listen(text: str) -> str:
 Listen = Annotated[str, AfterValidator(_listen)]
 """Where a service listens."""
 
+
+def host_and_port(text: str) -> str:
+    """Where a service is called, itself; ValueError for what is no host:port."""
+    if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):[0-9]{1,5}", text):
+        raise ValueError("expected host:port, such as carole.example.org:7443")
+    if int(text.rpartition(":")[2]) > 65535:
+        raise ValueError("a port is at most 65535")
+    return text
+
+
+Address = Annotated[str, AfterValidator(host_and_port)]
+"""Where a service is called."""
+
 Size = Annotated[str, AfterValidator(_size)]
 
 

@@ -45,6 +45,16 @@ def whole_file(path: Path, *, mode: int = 0o600, replace: bool = True) -> Iterat
     sync_folder(path.parent)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file that a command was requested to write, whole or not at all: a signal leaves no half of it."""
+    path = path.resolve()  # what a link names is written, and the link stays
+    if path.exists() and not path.is_file():  # a device or a pipe
+        path.write_text(text, encoding="utf-8")
+        return
+    with whole_file(path, mode=0o666) as file:
+        file.write(text.encode())
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder last through a crash."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

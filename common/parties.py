@@ -14,6 +14,7 @@ class Role(StrEnum):
     LINKER = "linker"
     COORDINATOR = "coordinator"
     STEWARD = "steward"
+    ANALYST = "analyst"
 
 
 class Side(StrEnum):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.ceremony.commands import convene, join
 from tryst.common.parties import Role
 from tryst.common.suite import Suite
 
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
     from tryst.common.pki.members import Members
 
 app = typer.Typer(
-    help="Become a member of a linkage between organisations that do not share a machine. In order: `enrol` (each on "
-    "its own machine), `certify` (whoever issues certificates), `assemble` (the coordinator), `accept` (each again). "
-    "No private key ever leaves the machine it was made on.",
+    help="Become a member of a linkage between organisations that do not share a machine. One command each: `join`, "
+    "and the coordinator's `convene`. Step by step, for identities on a token or an organisation's own PKI: `enrol`, "
+    "`certify`, `assemble`, `accept`. No private key ever leaves the machine it was made on.",
     no_args_is_help=True,
 )
 
@@ -26,6 +27,9 @@ Config = Annotated[
     Path | None,
     typer.Option(help="The party's configuration, if that says that its identity is on a token or in a vault."),
 ]
+
+app.command()(join)
+app.command()(convene)
 
 
 @app.command()

@@ -11,9 +11,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 
@@ -27,6 +24,13 @@ def run_steps(
     record
         Called after each step with the version that it has made, to write it down in the same transaction.
     """
+    if version == target:
+        return
+    # Alembic is needed once in a database's life, and takes a third of a second to import.
+    from alembic.operations import Operations
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
     steps = ScriptDirectory(str(folder))
     first = "base" if version is None else str(version)
     pending = [step for step in steps.iterate_revisions(str(target), first) if step.revision != first]

@@ -13,30 +13,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tryst.risk.library import ProtectedFile as ProtectedFile
-    from tryst.risk.library import RiskAssessment as RiskAssessment
-    from tryst.risk.library import dis as dis
-    from tryst.risk.library import identify as identify
-    from tryst.risk.library import individual as individual
-    from tryst.risk.library import key_file as key_file
-    from tryst.risk.library import log_linear as log_linear
-    from tryst.risk.library import magnitude_tables as magnitude_tables
-    from tryst.risk.library import protect as protect
-    from tryst.risk.library import suda as suda
-    from tryst.risk.library import tables as tables
+    from tryst.risk.library.identification import dis as dis
+    from tryst.risk.library.identification import identify as identify
+    from tryst.risk.library.identification import individual as individual
+    from tryst.risk.library.identification import key_file as key_file
+    from tryst.risk.library.identification import log_linear as log_linear
+    from tryst.risk.library.identification import suda as suda
+    from tryst.risk.library.protection import protect as protect
+    from tryst.risk.library.results import ProtectedFile as ProtectedFile
+    from tryst.risk.library.results import RiskAssessment as RiskAssessment
+    from tryst.risk.library.tables import magnitude_tables as magnitude_tables
+    from tryst.risk.library.tables import tables as tables
     from tryst.risk.protection.methods import Levels as Levels
     from tryst.risk.protection.methods import Methods as Methods
     from tryst.risk.protection.policy import Policy as Policy
 
 PUBLIC = {
+    **dict.fromkeys(("ProtectedFile", "RiskAssessment"), "tryst.risk.library.results"),
     **dict.fromkeys(
-        ("ProtectedFile", "RiskAssessment", "dis", "identify", "individual", "key_file", "log_linear", "protect"),
-        "tryst.risk.library",
+        ("dis", "identify", "individual", "key_file", "log_linear", "suda"), "tryst.risk.library.identification"
     ),
-    **dict.fromkeys(("magnitude_tables", "suda", "tables"), "tryst.risk.library"),
+    **dict.fromkeys(("magnitude_tables", "tables"), "tryst.risk.library.tables"),
     "Levels": "tryst.risk.protection.methods",
     "Methods": "tryst.risk.protection.methods",
     "Policy": "tryst.risk.protection.policy",
+    "protect": "tryst.risk.library.protection",
 }
 """The functions of the library, and the module that each is imported from when it is first used."""
 

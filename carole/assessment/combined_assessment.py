@@ -36,6 +36,7 @@ from tryst.common.documents.result_warning import ResultWarning, by_severity, re
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification, specification_digest
+from tryst.common.specification.notes.granted_variables import granted_columns
 from tryst.risk.models import JointDistribution
 
 DEFAULT_SEARCH = Resources(3 << 30, 1)
@@ -198,6 +199,7 @@ def assess(
         "earlier_releases": before.releases,
         "differences": differ.document,
         "former_projects": {"projects": former[0], "links": former[1]},
+        **granted_columns(spec),
         "warnings": by_severity(
             [
                 *_former(former),

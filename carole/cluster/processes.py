@@ -48,6 +48,7 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
     """
     configuration = load_configuration(path, SchedulerConfiguration)
     use_dask()
+    import dask
     from distributed import Scheduler
 
     begin_log("scheduler", configuration.log_level)
@@ -60,7 +61,9 @@ def serve_scheduler(path: Path, ready_file: Path | None = None) -> None:
             dashboard=False, dashboard_address=NO_PAGE, preload=[], preload_argv=[],
         )  # fmt: skip
 
-    _serve(made, ready_file, configuration.listen)
+    # Dask makes a folder, and writes nothing into it.
+    with tempfile.TemporaryDirectory(prefix="tryst-scheduler-") as folder, dask.config.set(temporary_directory=folder):
+        _serve(made, ready_file, configuration.listen)
 
 
 def serve_worker(path: Path, ready_file: Path | None = None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from tryst.carole.store.database import Database
@@ -59,6 +60,7 @@ def verify(
         list[Path] | None,
         typer.Option(help="A file of checkpoints kept by another party, one after another; may be repeated."),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Check every entry, the tree over them, every signed checkpoint, and the checkpoints kept by other parties.
 
@@ -78,6 +80,10 @@ def verify(
             got=f"{found.size} readable entries",
             remedy="stop Carole, keep the database and every kept checkpoint unchanged, and inform the custodians",
         )
+    if as_json:
+        at = None if found.checkpoint is None else _time(found.checkpoint.at)
+        print_json({"intact": True, "entries": found.size, "signed_at": at, "kept_compared": found.compared})
+        return
     reported = f"Intact: {found.size} entries, signed by Carole"
     if found.checkpoint is not None:
         reported += f" at {_time(found.checkpoint.at)}"
@@ -96,6 +102,7 @@ def checkpoint(
     witness: Annotated[
         str | None, typer.Option(help="A custodian: the newest checkpoint that it has cosigned, with its cosignature.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Print the newest checkpoint: the log's size and root, signed, as a signed note that other programs verify too.
 
@@ -116,7 +123,10 @@ def checkpoint(
             where="audit log",
             remedy="name a custodian as the membership list does; its service countersigns before every step",
         )
-    typer.echo(found.rstrip("\n"))
+    if as_json:
+        print_json({"checkpoint": found})
+    else:
+        typer.echo(found.rstrip("\n"))
 
 
 @app.command()

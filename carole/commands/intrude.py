@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV or Parquet, one row per person.")]
-ReleaseFile = Annotated[Path, typer.Argument(help="The file to be released: CSV or Parquet, one row per person.")]
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.json_output import JsonFile, write_json
+
+if TYPE_CHECKING:
+    from tryst.common.records.csv_form import CsvOptions
+
+KnownFile = Annotated[Path, typer.Argument(help="People an intruder may know: CSV, Parquet, ..., one row per person.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="The file to be released: CSV, Parquet, ..., one row per person.")]
 
 
 def command(
@@ -30,8 +35,10 @@ def command(
         str | None, typer.Option(help="Try dummy records, as shares of the release, separated by commas: .05,.1,.2")
     ] = None,
     kind: Annotated[str, typer.Option(help="Kind of dummy records: twins, model or independent.")] = "twins",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     seed: Annotated[int, typer.Option(help="Seed of the random draws.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all results to this file as JSON.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Use the linker to attack a release: link it to people an intruder knows.
 
@@ -40,20 +47,28 @@ def command(
     Nothing is sent anywhere, and the output contains no record.
     """
     from tryst.carole.intruder.attack_assessment import assess
+    from tryst.common.records.csv_form import CsvOptions
 
-    files = _read(known, release, keys, person, training)
+    csv = CsvOptions(encoding, separator).checked()
+    files = _read(known, release, keys, person, training, csv)
     found = assess(files, minimum=minimum, dummies=_shares(dummies), kind=kind, seed=seed)  # type: ignore[arg-type]
     if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(json_file, found)
     _print(found, minimum)
 
 
-def _read(known: Path, release: Path, keys: str | None, person: str | None, training: Path | None) -> Any:
+def _read(
+    known: Path, release: Path, keys: str | None, person: str | None, training: Path | None, csv: CsvOptions
+) -> Any:
     from tryst.carole.intruder.files import AttackedFiles
     from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.records.registry import read_table
+    from tryst.common.records.typed_table import read_as
 
-    people, records = read_table(known), read_table(release)
+    for path in (known, release, training):
+        if path is not None and (line := read_as(path, csv)):
+            typer.echo(line, err=True)
+    people, records = read_table(known, csv), read_table(release, csv)
     ids = None
     if person is not None:
         for path, table in ((known, people), (release, records)):
@@ -62,7 +77,7 @@ def _read(known: Path, release: Path, keys: str | None, person: str | None, trai
         ids = (people[person].to_list(), records[person].to_list())
         people, records = people.drop(person), records.drop(person)
     chosen = None if keys is None else [name.strip() for name in keys.split(",") if name.strip()]
-    others = None if training is None else read_table(training).to_dict()
+    others = None if training is None else read_table(training, csv).to_dict()
     return AttackedFiles.from_columns(people.to_dict(), records.to_dict(), chosen, ids=ids, training=others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tryst.carole.commands.cluster import cluster_keys, scheduler, worker
+from tryst.common.dry_run_option import DryRun, end_dry_run
+from tryst.common.json_output import Json, print_json
 
 if TYPE_CHECKING:
     from tryst.carole.configuration import StoreConfiguration
@@ -61,13 +64,16 @@ def init(config: Config = Path("carole.yaml")) -> None:
 
 
 @app.command()
-def upgrade(config: Config = Path("carole.yaml")) -> None:
+def upgrade(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> None:
     """Bring the store of an older version of Tryst to this one, with its open projects. Stop her and back up first."""
     from tryst.carole.store.provision import upgrade as bring
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    before, after = bring(places.database, places.place, identity, milliseconds)
+    before, after = bring(places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    if dry_run:
+        line = f"Dry run: the database has version {before} and can become {after}; nothing was changed."
+        end_dry_run([line], {"from": before, "to": after})
     if before == after:
         typer.echo(f"The database has version {after} already; nothing was changed.")
     else:
@@ -75,7 +81,7 @@ def upgrade(config: Config = Path("carole.yaml")) -> None:
 
 
 @app.command(name="confirm-clock")
-def confirm_clock(config: Config = Path("carole.yaml")) -> None:
+def confirm_clock(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> None:
     """Confirm that the clock of this machine is right, after it has moved by days. Stop her first.
 
     Until then nothing is erased by retention. What the specifications' days have made due is erased after her start.
@@ -84,8 +90,10 @@ def confirm_clock(config: Config = Path("carole.yaml")) -> None:
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    days = confirm(places.database, places.place, identity, milliseconds)
+    days = confirm(places.database, places.place, identity, milliseconds, dry_run=dry_run)
     when = "near to" if not days else f"{abs(days)} days {'after' if days > 0 else 'before'}"
+    if dry_run:
+        end_dry_run([f"Dry run: the clock is {when} the store's last use; nothing was changed."], {"days": days})
     typer.echo(f"The clock is {when} the store's last use, and believed. The audit log has an entry about it.")
 
 
@@ -109,6 +117,7 @@ def backup(
 def restore(
     source: Annotated[Path, typer.Argument(help="A folder that `tryst carole backup` wrote.")],
     config: Config = Path("carole.yaml"),
+    dry_run: DryRun = False,
 ) -> None:
     """Put a backup back, into an empty database and an empty folder of blobs; the audit log gets an entry about it.
 
@@ -120,7 +129,11 @@ def restore(
     from tryst.common.versions import STORE
 
     places, identity = _store(config)
-    made, version = put_back(source, places.database, places.place, identity, milliseconds)
+    made, version = put_back(source, places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    if dry_run:
+        found = {"store": made.store, "version": version, "entries": made.entries, "files": made.files}
+        line = f"the store {made.store} can be restored, with {made.entries} entries of its log and {made.files} files"
+        end_dry_run([f"Dry run: {line}; nothing was changed."], found)
     typer.echo(f"The store {made.store} is restored, with {made.entries} entries of its log and {made.files} files.")
     if version < STORE:
         typer.echo(f"The backup has version {version}; the database has version {STORE}, as after 'upgrade'.")
@@ -128,7 +141,7 @@ def restore(
 
 
 @app.command("declare-restored")
-def declare_restored(config: Config = Path("carole.yaml")) -> None:
+def declare_restored(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> None:
     """Record that the store was put back by other means than `restore`: by a copy of its files, or `pg_dump`.
 
     Stop her first. The audit log gets the entry that `restore` makes, and every party of an open project has to accept
@@ -138,7 +151,10 @@ def declare_restored(config: Config = Path("carole.yaml")) -> None:
     from tryst.carole.store.store import milliseconds
 
     places, identity = _store(config)
-    entries = declare(places.database, places.place, identity, milliseconds)
+    entries = declare(places.database, places.place, identity, milliseconds, dry_run=dry_run)
+    if dry_run:
+        line = f"Dry run: a restoration with {entries} entries of the log would be recorded; nothing was changed."
+        end_dry_run([line], {"entries": entries})
     typer.echo(f"Recorded: the store was put back with {entries} entries of its log.")
     typer.echo(_NEXT)
 
@@ -160,40 +176,21 @@ def _store(config: Path) -> tuple[StoreConfiguration, Identity]:
 
 
 @app.command()
-def check(config: Config = Path("carole.yaml")) -> None:
-    """Check configuration, certificates and membership list, and report every error; nothing is started.
+def check(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
+    """Check everything that serving will need, a line each; nothing is started.
 
-    With `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other. The files of
-    `notify` are read and nothing is sent; `tryst carole try-notify` does.
+    Configuration, certificate, membership list and keys, the address to listen on, memory and disks. With
+    `engine: {kind: dask}` the scheduler is called too, which shows whether each admits the other. The files of
+    `notify` are read and nothing is sent; `tryst carole try-notify` does. It ends with status 1 if one has failed.
     """
-    from tryst.carole.cluster.engine_section import DaskEngine
-    from tryst.carole.cluster.tls import require_admitted
-    from tryst.carole.configuration import load_carole
-    from tryst.common.keys.identity_configuration import open_identity
-    from tryst.common.keys.wrapping_configuration import open_wrapper
-    from tryst.common.parties import Role
-    from tryst.common.pki.folders import PartyFolder
-    from tryst.common.pki.list_pin import ListPin
-    from tryst.common.pki.own_keys import check_own
-    from tryst.common.rpc.trust import Trust
+    from tryst.carole.service.own_check import check_carole
+    from tryst.common.check_lines import report
 
-    configuration = load_carole(config)
-    folder = PartyFolder(configuration.keys)
-    trust = Trust(folder.path, Role.LINKER, members=configuration.members, pin=ListPin(config.absolute()))
-    open_wrapper(configuration.wrapping, folder.wrapping)
-    if isinstance(configuration.engine, DaskEngine):
-        require_admitted(configuration.engine.address, configuration.engine)
-    for way in configuration.notify:
-        way.check()
-    identity = open_identity(configuration.identity, folder.identity)
-    check_own(trust.members.in_role(Role.LINKER), {"identity": (identity.public,)}, str(folder.path))
-    typer.echo(f"{config}: valid; Carole would listen on {configuration.listen} for {len(trust.members)} members.")
-    if (soon := trust.ending()) is not None:
-        typer.echo(f"{folder.certificate}: {soon}")
+    report(check_carole(config), as_json=as_json)
 
 
 @app.command("try-notify")
-def try_notify(config: Config = Path("carole.yaml")) -> None:
+def try_notify(config: Config = Path("carole.yaml"), dry_run: DryRun = False) -> None:
     """Send a trial message to every receiver that `notify` names; ends with status 1 if one does not take it.
 
     Carole may serve meanwhile: nothing of the store is read.
@@ -212,10 +209,17 @@ def try_notify(config: Config = Path("carole.yaml")) -> None:
     if not ways:
         typer.echo(f"{config}: `notify` names no receiver.")
         return
+    trial = Message(secrets.token_hex(16), Event.TRIAL, milliseconds())
+    if dry_run:
+        for way in ways:
+            way.check()
+        receivers = [f"notify {place}, {way.way}" for place, way in enumerate(ways, 1)]
+        lines = [f"Dry run: nothing was sent. To {', '.join(receivers)}:", trial.dump()]
+        end_dry_run(lines, {"to": receivers, "message": json.loads(trial.dump())})
     failed = False
     for place, way in enumerate(ways, 1):
         try:
-            send(way, Message(secrets.token_hex(16), Event.TRIAL, milliseconds()), threading.Event())
+            send(way, trial, threading.Event())
             typer.echo(f"notify {place}, {way.way}: sent.")
         except (DeliveryError, TrystError) as error:
             failed = True
@@ -225,8 +229,12 @@ def try_notify(config: Config = Path("carole.yaml")) -> None:
 
 
 @app.command()
-def health(config: Config = Path("carole.yaml")) -> None:
+def health(config: Config = Path("carole.yaml"), as_json: Json = False) -> None:
     """Check that Carole is ready on this machine, database and disks included; ends with status 1 if not."""
     from tryst.carole.service.health import check_health
 
-    typer.echo(f"Carole is serving on {check_health(config)}.")
+    address = check_health(config)
+    if as_json:
+        print_json({"serving": address})
+    else:
+        typer.echo(f"Carole is serving on {address}.")

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from tryst.carole.extended_latent.bayes_factor import ValueModel
 from tryst.carole.extended_latent.compiled import BayesFactors
@@ -168,11 +167,14 @@ def calibrated(
     number = valid.sum(axis=1)
     share = np.where(valid, (g / np.maximum(number, 1))[:, None], 0.0)
     share /= share.sum()
+    log_other, weight = others[valid], share[valid]
+    with np.errstate(divide="ignore"):
+        log_g, log_not_g = np.log(g), np.log1p(-g)
     best = -np.inf
     for power in POWERS:
-        log_mean = logsumexp(power * others[valid], b=share[valid])
-        with np.errstate(divide="ignore"):
-            mixture = np.logaddexp(np.log1p(-g), np.log(g) + power * log_factor - log_mean)
+        largest = float((power * log_other).max())
+        log_mean = largest + np.log(np.exp(power * log_other - largest) @ weight)
+        mixture = np.logaddexp(log_not_g, log_g + power * log_factor - log_mean)
         best = max(best, float(mixture.sum()))
     return best
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from tryst.carole.projects.state import Grant, MessageKind, Policy, RunState, State
 from tryst.common.audit.hand_over import HandOver
 from tryst.common.parties import Role, Side
+from tryst.common.specification.model.granted_variables import Transfer
 
 
 @dataclass(frozen=True)
@@ -224,6 +225,10 @@ class Project:
         Oldest first.
     acknowledged
         Sides that have confirmed that they hold their share of the newest released run.
+    transfers
+        Whose columns the specification grants to whom, in its order.
+    sent, received
+        Those of the newest released run that have been sent, and of these those that have been received.
     policy
         What the specification requires before a release.
     restoration
@@ -249,6 +254,9 @@ class Project:
     pending: Mapping[Side, Upload] = field(default_factory=lambda: MappingProxyType({}))
     runs: tuple[Run, ...] = ()
     acknowledged: frozenset[Side] = frozenset()
+    transfers: tuple[Transfer, ...] = ()
+    sent: frozenset[Transfer] = frozenset()
+    received: frozenset[Transfer] = frozenset()
     policy: Policy = Policy.NONE
     signatures: int = 1
     release_signatures: tuple[ReleaseSignature, ...] = ()

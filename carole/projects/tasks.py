@@ -26,15 +26,18 @@ class TaskKind(IntEnum):
     CONTRIBUTE = 4
     FETCH = 5
     HANDLES = 6
+    SEND_VARIABLES = 7
+    FETCH_VARIABLES = 8
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a custodian in one project; `run` is given for FETCH and HANDLES."""
+    """One task of a custodian in one project; `run` is given from FETCH on, `recipient` for SEND_VARIABLES."""
 
     kind: TaskKind
     project: str
     run: str = ""
+    recipient: str = ""
 
 
 def next_task(project: Project, side: Side) -> Task | None:
@@ -55,6 +58,13 @@ def next_task(project: Project, side: Side) -> Task | None:
             run = project.released_run
             if run is not None and project.grant(side.role) is not Grant.NOTHING:
                 return Task(TaskKind.FETCH, project.name, run.run)
+        case State.RELEASED if (run := project.released_run) is not None:
+            for transfer in project.transfers:
+                if transfer.sender is side and transfer not in project.sent:
+                    return Task(TaskKind.SEND_VARIABLES, project.name, run.run, transfer.to)
+            for transfer in project.transfers:
+                if transfer.to == side and transfer in project.sent - project.received:
+                    return Task(TaskKind.FETCH_VARIABLES, project.name, run.run)
     return None
 
 

@@ -54,6 +54,8 @@ class Action(StrEnum):
     OVERRIDE = "override"
     RELEASE = "release"
     ACKNOWLEDGE = "acknowledge-result"
+    SEND_VARIABLES = "send-variables"
+    RECEIVE_VARIABLES = "receive-variables"
     EXPIRE_UPLOAD = "expire-upload"
     EXPIRE_RESULT = "expire-result"
     ERASE = "erase"
@@ -142,6 +144,7 @@ _CUSTODIANS: frozenset[Actor] = frozenset(CUSTODIANS)
 _COORDINATOR: frozenset[Actor] = frozenset({Role.COORDINATOR})
 _OWNER: frozenset[Actor] = frozenset({OWNER})
 _STEWARD: frozenset[Actor] = frozenset({Role.STEWARD})
+_ANALYST: frozenset[Actor] = frozenset({Role.ANALYST})
 _SYSTEM: frozenset[Actor] = frozenset({SYSTEM})
 _EVERYONE = _CUSTODIANS | _OWNER | _STEWARD
 _UNERASED = frozenset(State) - {State.ERASED}
@@ -267,6 +270,20 @@ TRANSITIONS: tuple[Transition, ...] = (
     # From RUN only where the approved specification requests no assessment; `finish_run` ensures it.
     _row(Action.RELEASE, _SYSTEM, {State.RUN, State.ASSESSED, State.HELD}, State.RELEASED, "released the result"),
     _row(Action.ACKNOWLEDGE, _CUSTODIANS, {State.RELEASED}, None, "confirmed that it holds its share"),
+    _row(
+        Action.SEND_VARIABLES,
+        _CUSTODIANS,
+        {State.RELEASED},
+        None,
+        "sent granted columns of its linked records, sealed to a recipient",
+    ),
+    _row(
+        Action.RECEIVE_VARIABLES,
+        _CUSTODIANS | _ANALYST,
+        {State.RELEASED},
+        None,
+        "confirmed that it holds the columns that a custodian has sent",
+    ),
     # A contribution that has expired before its release must be made again.
     _row(
         Action.EXPIRE_UPLOAD,

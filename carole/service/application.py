@@ -24,6 +24,7 @@ from tryst.carole.service.observation import observe
 from tryst.carole.service.restoration import Restoration
 from tryst.carole.service.stewardship import Stewardship
 from tryst.carole.service.supervisor import Supervisor, log_swept
+from tryst.carole.service.variables import Analysis
 from tryst.carole.store import Store
 from tryst.carole.store.quota import Quota
 from tryst.carole.store.tenure import Standing
@@ -47,6 +48,7 @@ from tryst.protos.linkage.v1 import (
     custody_pb2_grpc,
     restoration_pb2_grpc,
     stewardship_pb2_grpc,
+    variables_pb2_grpc,
 )
 
 GRACE_SECONDS = 8.0
@@ -171,6 +173,7 @@ class Application:
             (audit_pb2_grpc.add_AuditServicer_to_server, Auditing(service, trust, self._identity)),
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
+            (variables_pb2_grpc.add_AnalysisServicer_to_server, Analysis(service)),
             (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
         ]
 

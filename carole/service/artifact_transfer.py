@@ -53,18 +53,18 @@ def put_artifact(
     """
     name, run = project_name(request.project), known_id(request.run)
     chunk = Chunk.of(request.chunk)
-    done: Callable[[Project], Outcome]
+    done: Callable[[Project, int], Outcome]
     if side is not None and request.artifact == resolution_pb2.RUN_ARTIFACT_HANDLES:
         artifact, giver = handles_of(side), side
 
-        def done(project: Project) -> Outcome:
+        def done(project: Project, total_bytes: int) -> Outcome:
             return operations.submit_row_handles(project, giver, member.name, run)
 
     elif side is None and request.artifact == resolution_pb2.RUN_ARTIFACT_RESOLUTION_RESULT:
         artifact = RESOLUTION_RESULT
         verify_result(member.identity, request.signature, name, run, chunk.root)
 
-        def done(project: Project) -> Outcome:
+        def done(project: Project, total_bytes: int) -> Outcome:
             return operations.resolve_run(project, member.name, run, chunk.root.hex(), request.signature.hex())
 
     else:

@@ -17,6 +17,7 @@ from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
 from tryst.carole.service.stewards import require_stewards, steward_names
+from tryst.carole.service.variables import require_analysts
 from tryst.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
 from tryst.carole.store.former_projects import FormerProjects
 from tryst.carole.store.registry import NewProject
@@ -210,6 +211,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         spec = _read(text)
         new = new_project(text, spec)
         require_stewards(new.signatures, self._trust.members)
+        require_analysts(new.transfers, self._trust)
         require_sealing_keys(spec, self._trust.members, f"specification of {spec.project}")
         return new
 
@@ -242,5 +244,6 @@ def new_project(text: str, spec: Specification) -> NewProject:
         uploads_days=spec.retention.uploads_days,
         results_days=spec.retention.results_days,
         releases_days=spec.retention.releases_days,
+        transfers=spec.release.transfers,
         signatures=1 if spec.assessment is None else spec.assessment.signatures,
     )

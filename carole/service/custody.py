@@ -11,6 +11,7 @@ from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
 from tryst.carole.service.stated_files import check_stated, file_details
+from tryst.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
 from tryst.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
 from tryst.common.audit.custodian_decline import verify_decline
 from tryst.common.audit.reason import normalized_reason
@@ -24,7 +25,7 @@ from tryst.common.rpc.trust import Trust
 from tryst.common.wire.chunks import CHUNK_BYTES, Chunk
 from tryst.common.wire.manifest import manifest_from_wire
 from tryst.common.wire.sides import side_to_wire
-from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2
+from tryst.protos.linkage.v1 import contribution_pb2, custody_pb2, custody_pb2_grpc, resolution_pb2, variables_pb2
 
 MAX_WAIT_MS = 5000
 MAX_WAITING = 1000
@@ -35,6 +36,8 @@ _KINDS = {
     TaskKind.CONTRIBUTE: custody_pb2.TASK_KIND_CONTRIBUTE,
     TaskKind.FETCH: custody_pb2.TASK_KIND_FETCH,
     TaskKind.HANDLES: custody_pb2.TASK_KIND_HANDLES,
+    TaskKind.SEND_VARIABLES: custody_pb2.TASK_KIND_SEND_VARIABLES,
+    TaskKind.FETCH_VARIABLES: custody_pb2.TASK_KIND_FETCH_VARIABLES,
 }
 
 
@@ -77,7 +80,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             response.status.CopyFrom(status_to_wire(project))
             response.specification = self._service.store.projects.specification(task.project)
             response.messages.extend(messages_to_wire(project))
-            response.run = task.run
+            response.run, response.recipient = task.run, task.recipient
             if task.run and (own := project.uploads.get(side)) is not None:
                 response.upload = own.upload
             if project.new_epoch is not None:
@@ -239,6 +242,24 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         alone = normalized_reason(request.alone) if request.alone else ""
         self._service.store.results.acknowledge(name, side, member.name, run, request.root, alone)
         return custody_pb2.AcknowledgeResultResponse()
+
+    def PutVariables(  # noqa: N802
+        self, request: variables_pb2.PutVariablesRequest, context: grpc.ServicerContext
+    ) -> variables_pb2.PutVariablesResponse:
+        """Take a chunk of granted columns, sealed to a recipient."""
+        return put_variables(self._service, request, caller(context))
+
+    def FetchVariables(  # noqa: N802
+        self, request: variables_pb2.FetchVariablesRequest, context: grpc.ServicerContext
+    ) -> variables_pb2.FetchVariablesResponse:
+        """A chunk of the columns that the other custodian has sent."""
+        return fetch_variables(self._service, request, caller(context))
+
+    def AcknowledgeVariables(  # noqa: N802
+        self, request: variables_pb2.AcknowledgeVariablesRequest, context: grpc.ServicerContext
+    ) -> variables_pb2.AcknowledgeVariablesResponse:
+        """The caller confirms that it holds these columns."""
+        return acknowledge_variables(self._service, request, caller(context))
 
 
 def _custodian(context: grpc.ServicerContext) -> tuple[Member, Side]:

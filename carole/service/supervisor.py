@@ -7,6 +7,7 @@ a dead worker is freed at once, since its parent knows; the lease's time is for 
 from __future__ import annotations
 
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -109,14 +110,19 @@ class Supervisor:
             if self._stopping.is_set():
                 return
             self._owner = secrets.token_hex(8)
-            self._process = subprocess.Popen(
-                [
-                    *self._program,
-                    *("--config", str(self._configuration), "--owner", self._owner, "--holder", self._store.holder),
-                ],
-                stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
-                stdout=subprocess.DEVNULL,
-            )
+            # Ctrl-C at a terminal reaches the worker too, which inherits this: its parent ends it in order.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                self._process = subprocess.Popen(
+                    [
+                        *self._program,
+                        *("--config", str(self._configuration), "--owner", self._owner, "--holder", self._store.holder),
+                    ],
+                    stdin=subprocess.PIPE,  # its end signals to the worker that this process has ended
+                    stdout=subprocess.DEVNULL,
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
             self._starts += 1
         log.info("worker started", pid=self._process.pid)
 

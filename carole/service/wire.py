@@ -70,6 +70,15 @@ def status_to_wire(
             if not upload.expired
         ],
         blocking_error=blocking_error(project),
+        transfers=[
+            project_pb2.GrantedTransfer(
+                sender=side_to_wire(transfer.sender),
+                recipient=transfer.to,
+                sent=transfer in project.sent,
+                received=transfer in project.received,
+            )
+            for transfer in project.transfers
+        ],
         restore_awaits=[name_of(role) for role in awaited(project)],
         owner=project.owner,
         successor="" if project.hand_over is None else project.hand_over.statement.successor,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import signal
 import sys
 import threading
 import time
@@ -229,8 +228,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--owner", required=True)
     parser.add_argument("--holder", required=True)
     given = parser.parse_args(arguments)
-    # An interrupt at the terminal reaches the whole group; the parent then ends this process in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent(lambda: os._exit(0))
     os.umask(0o077)
     try:

@@ -1,13 +1,15 @@
 """Artifacts of a run in mode block_keyed: the data exchanged between Carole, the custodians and the resolver.
 
 Carole writes the custodians' rows and the resolution request; a custodian submits its handles, sealed to the resolver,
-and the resolver its result. Every artifact is encrypted here like an upload, and erased when its run ends.
+and the resolver its result. Every artifact is encrypted here like an upload, and erased when its run ends. Granted
+columns of the linked records are kept in the same way after it (`granted_variables`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
@@ -24,6 +26,9 @@ from tryst.carole.store.view import not_found, read_project
 from tryst.carole.store.writing import Owned, writing
 from tryst.common.parties import Side
 from tryst.common.wire.chunks import Chunk
+
+Allowed = Callable[[Project], object]
+"""Raises where the project does not let an artifact be exchanged now."""
 
 RESOLUTION_REQUEST = "question"
 RESOLUTION_RESULT = "response"
@@ -63,18 +68,23 @@ class Artifacts:
 
             yield write
 
-    def fetch(self, name: str, run: str, artifact: str, index: int) -> Chunk:
+    def fetch(self, name: str, run: str, artifact: str, index: int, allowed: Allowed | None = None) -> Chunk:
         """One chunk of a complete artifact.
+
+        Parameters
+        ----------
+        allowed
+            By default the run must wait.
 
         Raises
         ------
         TrystError
-            NOT_FOUND if there is no such artifact; WRONG_STATE if the run does not wait; PARAMETER for an index past
-            the end.
+            NOT_FOUND if there is no such artifact; errors of `allowed`: WRONG_STATE if the run does not wait;
+            PARAMETER for an index past the end.
         """
         with self._database.read() as connection:
-            _waiting(read_project(connection, name).project, run)
-            row = _row(connection, run, artifact)
+            (allowed or partial(_waiting, run))(read_project(connection, name).project)
+            row = row_of(connection, run, artifact)
             if row is None or not row.complete:
                 raise not_found()
             return self._payloads.fetch(connection, row.payload, index, name)
@@ -82,7 +92,7 @@ class Artifacts:
     def read(self, run: str, artifact: str) -> memoryview | None:
         """The whole of a complete artifact; None if there is none."""
         with self._database.read() as connection:
-            row = _row(connection, run, artifact)
+            row = row_of(connection, run, artifact)
             if row is None or not row.complete:
                 return None
             chunks = self._payloads.chunks(connection, row.payload)
@@ -97,35 +107,49 @@ class Artifacts:
         artifact: str,
         chunk: Chunk,
         max_bytes: int,
-        complete: Callable[[Project], Outcome],
+        complete: Callable[[Project, int], Outcome],
+        allowed: Allowed | None = None,
+        begin: Callable[[Change], None] = lambda change: None,
     ) -> None:
-        """Take a chunk of an artifact; the last one makes it complete and applies `complete` to the project.
+        """Take a chunk of an artifact; the last one makes it complete and applies `complete` to the project
+        and the artifact's length in bytes.
 
         The first chunk of other content restarts an incomplete artifact.
+
+        Parameters
+        ----------
+        allowed
+            By default the run must wait.
+        begin
+            Called before an artifact is begun, or begun again.
 
         Raises
         ------
         TrystError
-            NOT_FOUND, WRONG_STATE; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as `Chunk.check`; CHUNK_CONFLICT for a
-            chunk of other content, or another one under an index that has one; UPLOAD_CORRUPT if the content does not
-            match its root digest.
+            NOT_FOUND, WRONG_STATE; errors of `allowed` and `begin`; PARAMETER, UPLOAD_LIMIT and UPLOAD_CORRUPT as
+            `Chunk.check`; CHUNK_CONFLICT for a chunk of other content, or another one under an index that has one;
+            UPLOAD_CORRUPT if the content does not match its root digest.
         """
         where = f"{name}, run {run}, {artifact}, chunk {chunk.index}"
         chunk.check(max_bytes, where)
+        require = allowed or partial(_waiting, run)
         with self._changes.of(name) as change:
-            row = _row(change.connection, run, artifact)
+            row = row_of(change.connection, run, artifact)
             if row is not None and row.complete and row.root == chunk.root:
                 return
-            _waiting(change.project, run)
+            require(change.project)
+            if row is None or row.root not in (None, chunk.root):
+                begin(change)
             payload = self._begun(change, run, artifact, row, chunk, where)
         receiving = self._payloads.receiving(self._database, payload, chunk, where, randomised=True)
         with receiving as name_chunk, self._changes.of(name) as change:
-            _waiting(change.project, run)
-            row = _row(change.connection, run, artifact)
+            require(change.project)
+            row = row_of(change.connection, run, artifact)
             if row is None or row.payload != payload:
                 raise chunk_conflict("the artifact was started again", where)
             if name_chunk(change.connection):
-                change.apply(complete(change.project))
+                total_bytes = sum(stored.size for stored in self._payloads.chunks(change.connection, payload))
+                change.apply(complete(change.project, total_bytes))
 
     def _begun(self, change: Change, run: str, artifact: str, row: Row[Any] | None, chunk: Chunk, where: str) -> str:
         """The payload that the chunk belongs to."""
@@ -140,12 +164,13 @@ class Artifacts:
         return payload
 
 
-def _row(connection: Connection, run: str, artifact: str) -> Row[Any] | None:
+def row_of(connection: Connection, run: str, artifact: str) -> Row[Any] | None:
+    """An artifact with the root of its payload and whether it is complete; None if there is none."""
     query = select(artifacts, payloads.c.root, payloads.c.complete).join(payloads, payloads.c.id == artifacts.c.payload)
     return connection.execute(query.where(artifacts.c.run == run, artifacts.c.name == artifact)).first()
 
 
-def _waiting(project: Project, name: str) -> Run:
+def _waiting(name: str, project: Project) -> Run:
     run = project.run(name)
     if run is None:
         raise not_found()

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection, MetaData, select, text
+from sqlalchemy.engine import make_url
 
 from tryst.carole.bucket import Bucket
 from tryst.carole.store import audit, audit_check
@@ -106,8 +107,12 @@ def back_up(url: str, place: Path | Bucket, target: Path, clock: Clock) -> Manif
     return manifest
 
 
-def restore(source: Path, url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[Manifest, int]:
+def restore(
+    source: Path, url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False
+) -> tuple[Manifest, int]:
     """Put a backup back into an empty database and an empty folder of blobs; its manifest, and its schema's version.
+
+    A dry run checks the backup and the place, and puts nothing back.
 
     Raises
     ------
@@ -145,6 +150,12 @@ def restore(source: Path, url: str, place: Path | Bucket, identity: Identity, cl
                 record_upgrade(written, version, clock())
 
         blobs = Blobs(place)
+        if dry_run:
+            _refuse_missing(source / BLOBS, files)
+            require_unused(blobs, "store.database", {payload for payload, _ in files})
+            if not _is_absent(url):
+                Database(url, prepare=prepare, dry_run=True).close()
+            return manifest, version
         blobs.create()
         with claimed(blobs), new_place(url):
             _refuse_missing(source / BLOBS, files)
@@ -154,6 +165,12 @@ def restore(source: Path, url: str, place: Path | Bucket, identity: Identity, cl
             Database(url, seal, prepare=prepare, create=True).close()
             blobs.identify(manifest.store)
     return manifest, version
+
+
+def _is_absent(url: str) -> bool:
+    """Whether it is a file of SQLite that does not exist yet."""
+    parsed = make_url(url)
+    return parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").exists()
 
 
 @contextmanager

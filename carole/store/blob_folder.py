@@ -76,6 +76,8 @@ class BlobFolder:
 
     def payloads(self, after: str) -> Iterator[str]:
         """Every payload that has a folder: these are few, and those of former releases have no order."""
+        if not self._folder.exists():
+            return iter(())
         return (path.name for path in self._folder.iterdir() if path.is_dir())
 
     def files(self, payload: str) -> set[str]:

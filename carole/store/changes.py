@@ -132,6 +132,9 @@ class Change:
                 # What a run has made of these uploads, and no party has received.
                 made = select(results.c.payload).join(runs, runs.c.run == results.c.run).where(runs.c.released == 0)
                 self.erase(payloads.c.id.in_(made.where(runs.c.project == self.id)))
+            if before.state is State.RELEASED and after.state is State.DRAFT and before.released_run is not None:
+                # Sent under grants that no longer hold.
+                self.erase_artifacts(artifacts.c.run == before.released_run.run)
             if after.state is State.ERASED and before.state is not State.ERASED:
                 self.erase(~released_counts())
                 expired = uploads.c.project == self.id, uploads.c.ended == "expired"
@@ -249,6 +252,7 @@ def project_columns(project: Project) -> dict[str, Any]:
         "policy": str(project.policy),
         "owner": project.owner or None,
         "signatures": project.signatures if project.signatures > 1 else None,
+        "transfers": json.dumps(project.transfers) if project.transfers else None,
     }
 
 

@@ -90,6 +90,8 @@ class Database:
         Called with the database at the opening, in a writing transaction: it refuses, makes or changes the schema.
     create
         Whether a missing file of SQLite is made.
+    dry_run
+        Whether what `prepare` writes is taken back.
 
     Attributes
     ----------
@@ -111,6 +113,7 @@ class Database:
         *,
         prepare: Prepare = newest_schema,
         create: bool = False,
+        dry_run: bool = False,
     ) -> None:
         parsed = _parse(url)
         self._seal = seal
@@ -128,6 +131,8 @@ class Database:
             prepare(connection, self.where)
             if seal is not None:
                 seal(connection)
+            if dry_run:
+                connection.rollback()
 
     def close(self, *, release: bool = False) -> None:
         """Close every connection; with `release` end the tenure first."""

@@ -95,10 +95,12 @@ def require_unused(blobs: Blobs, where: str, ours: Collection[str] = ()) -> None
         )
 
 
-def upgrade(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> tuple[int, int]:
+def upgrade(
+    url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False
+) -> tuple[int, int]:
     """Bring a store to the newest version of the schema, or leave it as it was; the versions before and after.
 
-    A store made before stores had an identity gets one.
+    A store made before stores had an identity gets one. A dry run upgrades it, and takes that back.
 
     Raises
     ------
@@ -122,7 +124,9 @@ def upgrade(url: str, place: Path | Bucket, identity: Identity, clock: Clock) ->
         record_upgrade(connection, before, clock())
         tenure.release(connection, holder)
 
-    with claimed(blobs), _opened(url, prepare, identity, clock) as database:
+    with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run) as database:
+        if dry_run:
+            return before, STORE
         with database.read() as connection:
             store = audit.log_name(connection)
             if blobs.identity() is None:
@@ -138,8 +142,10 @@ def record_upgrade(connection: Connection, before: int, at: int) -> None:
     audit.append(connection, at, "", [Entry(SYSTEM, Action.UPGRADE, details)])
 
 
-def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> int:
+def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
     """Believe the machine's clock, which had moved far; the days by which it had, as `clock_guard.confirm`.
+
+    A dry run takes that back.
 
     Raises
     ------
@@ -153,7 +159,7 @@ def confirm_clock(url: str, place: Path | Bucket, identity: Identity, clock: Clo
         newest_schema(connection, where)
         days = clock_guard.confirm(connection, blobs.place, where, clock())
 
-    with claimed(blobs), _opened(url, prepare, identity, clock):
+    with claimed(blobs), _opened(url, prepare, identity, clock, dry_run=dry_run):
         return days
 
 
@@ -186,10 +192,10 @@ def claimed(blobs: Blobs) -> Iterator[None]:
 
 @contextmanager
 def _opened(
-    url: str, prepare: Prepare, identity: Identity, clock: Clock, *, create: bool = False
+    url: str, prepare: Prepare, identity: Identity, clock: Clock, *, create: bool = False, dry_run: bool = False
 ) -> Iterator[Database]:
     seal = partial(audit.seal, identity=identity, clock=clock)
-    database = Database(url, seal, prepare=prepare, create=create)
+    database = Database(url, seal, prepare=prepare, create=create, dry_run=dry_run)
     try:
         yield database
     finally:
@@ -198,7 +204,7 @@ def _opened(
 
 @contextmanager
 def new_place(url: str) -> Iterator[None]:
-    """The place of a new file of SQLite, which is removed again after an error."""
+    """The place of a new file of SQLite, which is removed again where the block does not end well."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         yield
@@ -212,7 +218,7 @@ def new_place(url: str) -> Iterator[None]:
         raise file_error(ErrorCode.CONFIGURATION, what, path.parent, error) from None
     try:
         yield
-    except TrystError:
+    except BaseException:  # a signal that ends the program, too
         if not existed:
             for part in (path, *(path.with_name(f"{path.name}-{suffix}") for suffix in ("wal", "shm"))):
                 part.unlink(missing_ok=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, not_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, not_, select
 
-from tryst.carole.store.tables import uploads
+from tryst.carole.store.tables import artifacts, chunks, uploads
+from tryst.carole.store.view import sent_by
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 
@@ -20,7 +21,7 @@ class Quota:
     Attributes
     ----------
     max_stored_bytes
-        Of all its contributions in all projects.
+        Of all its contributions in all projects, and of the granted columns that it has sent.
     new_uploads
         In one project in 24 hours: each one that begins writes to the audit log, which is kept for ever.
     """
@@ -56,8 +57,26 @@ class Quota:
             )
         # The one in progress to the same project is dropped by the new one.
         dropped = and_(uploads.c.project == project, uploads.c.committed_at.is_(None))
-        stored = select(func.sum(uploads.c.total_bytes)).where(mine, uploads.c.ended.is_(None), not_(dropped))
-        used = int(connection.scalar(stored) or 0)
+        self._check_stored(connection, side, total_bytes, not_(dropped))
+
+    def check_transfer(self, connection: Connection, side: Side, total_bytes: int) -> None:
+        """Refuse granted columns, of about so many bytes, above the quota.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_LIMIT.
+        """
+        self._check_stored(connection, side, total_bytes)
+
+    def _check_stored(
+        self, connection: Connection, side: Side, total_bytes: int, *counted: ColumnElement[bool]
+    ) -> None:
+        mine = uploads.c.side == str(side)
+        contributed = select(func.sum(uploads.c.total_bytes)).where(mine, uploads.c.ended.is_(None), *counted)
+        sent = select(func.sum(chunks.c.size)).join(artifacts, artifacts.c.payload == chunks.c.payload)
+        used = int(connection.scalar(contributed) or 0)
+        used += int(connection.scalar(sent.where(artifacts.c.name.like(f"{sent_by(side)}%"))) or 0)
         if used + total_bytes > self.max_stored_bytes:
             raise TrystError(
                 ErrorCode.UPLOAD_LIMIT,

@@ -35,6 +35,7 @@ from tryst.carole.store.view import read_project
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 from tryst.common.specification.model.content import RELEASES_DAYS
+from tryst.common.specification.model.granted_variables import Transfer
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class NewProject:
     results_days: int
     signatures: int = 1
     releases_days: int = RELEASES_DAYS
+    transfers: tuple[Transfer, ...] = ()
 
 
 class Registry:
@@ -109,6 +111,7 @@ class Registry:
                 new.grants,
                 new.policy,
                 new.signatures,
+                new.transfers,
             )
             change.apply(outcome)
             if outcome.changed:
@@ -222,6 +225,7 @@ class Registry:
             new.grants,
             policy=new.policy,
             signatures=new.signatures,
+            transfers=new.transfers,
             state=State.DRAFT,
             owner=member,
         )

@@ -57,10 +57,10 @@ def record_restoration(connection: Connection, made_at: int, at: int) -> int:
     return was.size
 
 
-def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: Clock) -> int:
+def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: Clock, *, dry_run: bool = False) -> int:
     """Record that a store in place is one put back by other means than `backup.restore`: a copy of files, `pg_dump`.
 
-    Returns the number of entries of its log.
+    Returns the number of entries of its log. A dry run takes the record back.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def declare_restored(url: str, place: Path | Bucket, identity: Identity, clock: 
         tenure.release(connection, holder)
 
     with claimed(blobs):
-        Database(url, partial(audit.seal, identity=identity, clock=clock), prepare=prepare).close()
+        Database(url, partial(audit.seal, identity=identity, clock=clock), prepare=prepare, dry_run=dry_run).close()
     return size
 
 

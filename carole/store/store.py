@@ -17,6 +17,7 @@ from tryst.carole.store.changes import Changes
 from tryst.carole.store.clock_guard import ClockGuard
 from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock, EncryptedPayloads, newest
+from tryst.carole.store.granted_variables import GrantedVariables
 from tryst.carole.store.monitoring import Monitoring
 from tryst.carole.store.outbox import Outbox
 from tryst.carole.store.ownership import Ownership
@@ -59,8 +60,8 @@ class Store:
 
     Attributes
     ----------
-    projects, ownership, uploads, runs, results, releases, artifacts, retention, clock_guard, audit, restorations,
-    outbox, monitoring
+    projects, ownership, uploads, runs, results, releases, artifacts, variables, retention, clock_guard, audit,
+    restorations, outbox, monitoring
         The parts.
     sweep
         Destroys keys and removes files that nothing reaches; also while others write.
@@ -91,6 +92,7 @@ class Store:
         self.results = Results(self._database, self._payloads, changes)
         self.releases = Releases(self._database, self._payloads)
         self.artifacts = Artifacts(self._database, self._payloads, changes)
+        self.variables = GrantedVariables(self._database, self.artifacts, changes)
         self.runs = Runs(self._database, changes, self.results, self.artifacts, clock)
         self.projects = Registry(self._database, changes, clock)
         self.ownership = Ownership(self._database, changes)

@@ -61,9 +61,10 @@ projects = Table(
     Column("owner", String(64)),
     Column("signatures", Integer),
     Column("releases_days", Integer),
+    Column("transfers", Text),
 )
 """`owner` is null where it is not known which coordinator created a project; `signatures` where one steward decides;
-`releases_days` where the default holds."""
+`releases_days` where the default holds; `transfers`, JSON, where no columns are granted."""
 
 hand_overs = Table(
     "hand_overs",
@@ -265,8 +266,10 @@ artifacts = Table(
     Column("run", ForeignKey("runs.run"), primary_key=True),
     Column("name", String(16), primary_key=True),
     Column("payload", ForeignKey("payloads.id"), nullable=False, unique=True),
+    Column("acknowledged_at", BigInteger),
 )
-"""The artifacts of a run of mode block_keyed (see `artifacts`)."""
+"""What is exchanged during a run of mode block_keyed (see `artifacts`), and the granted columns that custodians send
+after its release (see `granted_variables`), which alone are acknowledged."""
 
 notices = Table(
     "notices",

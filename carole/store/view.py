@@ -50,6 +50,7 @@ from tryst.common.audit import Checkpoint
 from tryst.common.audit.hand_over import HandOver
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import SIDE_OF_ROLE, Role, Side
+from tryst.common.specification.model.granted_variables import Transfer
 
 RESTORED = "restored"
 """The row of `meta` with the sequence number of the newest restoration's entry; none if nothing was restored."""
@@ -101,6 +102,25 @@ _HANDLES = (
     .join(runs, runs.c.run == artifacts.c.run)
     .join(payloads, payloads.c.id == artifacts.c.payload)
     .where(runs.c.project.in_(_IDS), payloads.c.complete == 1, artifacts.c.name.in_(_SIDE_OF_HANDLES))
+)
+
+
+def sent_by(side: Side) -> str:
+    """How the names of artifacts begin in which a custodian sends granted columns."""
+    return f"{side}-to-"
+
+
+def transfer_names(transfers: Sequence[Transfer]) -> dict[Transfer, str]:
+    """The names of the artifacts of transfers, by their places in the specification."""
+    return {transfer: f"{sent_by(transfer.sender)}{place}" for place, transfer in enumerate(transfers)}
+
+
+_SENT = (
+    select(runs.c.project, artifacts.c.name, artifacts.c.acknowledged_at)
+    .join(artifacts, artifacts.c.run == runs.c.run)
+    .join(payloads, payloads.c.id == artifacts.c.payload)
+    .join(_RELEASED_LAST, (_RELEASED_LAST.c.project == runs.c.project) & (_RELEASED_LAST.c.sequence == runs.c.sequence))
+    .where(payloads.c.complete == 1, projects.c.id == runs.c.project, projects.c.state == int(State.RELEASED))
 )
 
 _NEWEST_RESTORATION = select(meta.c.value).where(meta.c.key == RESTORED)
@@ -196,6 +216,7 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
     attempts = of(_RUNS)
     signed = of(_SIGNATURES)
     acknowledged = _acknowledged(connection, ids)
+    sent = of(_SENT)
     handles_received_from = _handles_received_from(connection, ids)
     restorations, decisions = _restored(connection, {row.name: row.owner or "" for row in rows})
     return [
@@ -238,6 +259,9 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
                 pending=_pending(contributions[row.id], received),
                 runs=tuple(run_of(run, frozenset(handles_received_from[run.run])) for run in attempts[row.id]),
                 acknowledged=frozenset(acknowledged[row.id]),
+                transfers=transfers_of(row.transfers),
+                sent=_transferred(row.transfers, sent[row.id]),
+                received=_transferred(row.transfers, [one for one in sent[row.id] if one.acknowledged_at is not None]),
                 signatures=row.signatures or 1,
                 release_signatures=tuple(
                     ReleaseSignature(one.run, one.member, one.identity, one.report, one.signature, one.at)
@@ -250,6 +274,16 @@ def _assemble(connection: Connection, rows: Sequence[Row[Any]]) -> list[Held]:
         )
         for row in rows
     ]
+
+
+def transfers_of(text: str | None) -> tuple[Transfer, ...]:
+    """The transfers in a project's row."""
+    return tuple(Transfer(Side(sender), to) for sender, to in json.loads(text or "[]"))
+
+
+def _transferred(text: str | None, rows: Sequence[Row[Any]]) -> frozenset[Transfer]:
+    by_name = {name: transfer for transfer, name in transfer_names(transfers_of(text)).items()}
+    return frozenset(by_name[row.name] for row in rows if row.name in by_name)
 
 
 def newest_restoration(connection: Connection) -> int:

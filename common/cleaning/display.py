@@ -5,11 +5,12 @@ from __future__ import annotations
 from rich.table import Table
 
 from tryst.common.cleaning.profile import FieldProfile, Profile
+from tryst.common.fitting_table import FittingTable
 
 
 def profile_table(profile: Profile, title: str = "What was read and cleaned") -> Table:
     """A table of a profile, one row per field and variable."""
-    table = Table(title=f"{title}: {profile.rows:,} rows", title_justify="left")
+    table = FittingTable(title=f"{title}: {profile.rows:,} rows", title_justify="left")
     table.add_column("field")
     table.add_column("column")
     table.add_column("kind")

@@ -26,6 +26,8 @@ from tryst.common.custodian.steps.handle_submission import submit_row_handles
 from tryst.common.custodian.steps.result_fetch import fetch
 from tryst.common.custodian.steps.seed_agreement import agree
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, StoppedError, Task
+from tryst.common.custodian.steps.variable_receipt import fetch_variables
+from tryst.common.custodian.steps.variable_sending import send_variables
 from tryst.common.custodian.steps.witnessing import countersign, witness
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import place_of
@@ -42,6 +44,8 @@ STEPS: dict[int, Callable[[StepContext, Task], Outcome]] = {
     custody_pb2.TASK_KIND_CONTRIBUTE: contribute,
     custody_pb2.TASK_KIND_HANDLES: submit_row_handles,
     custody_pb2.TASK_KIND_FETCH: fetch,
+    custody_pb2.TASK_KIND_SEND_VARIABLES: send_variables,
+    custody_pb2.TASK_KIND_FETCH_VARIABLES: fetch_variables,
 }
 """The step that performs each kind of task."""
 

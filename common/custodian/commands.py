@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.dry_run_option import DryRun
+from tryst.common.json_output import Json, JsonFile, print_json, write_json
 from tryst.common.parties import Party
+from tryst.common.project_names import project_names
 
 if TYPE_CHECKING:
     from tryst.common.leakage_report import Gate
 
-Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.")]
+Project = Annotated[str, typer.Argument(help="The project's name, as `status` shows it.", autocompletion=project_names)]
 Config = Annotated[
     Path,
     typer.Option("--config", "-c", help="The configuration file. Its default can be set as TRYST_ALICE or TRYST_BOB."),
 ]
 OptionalProject = Annotated[
-    str | None, typer.Argument(help="The project's name; may be left out while there is only one.")
+    str | None,
+    typer.Argument(help="The project's name; may be left out while there is only one.", autocompletion=project_names),
 ]
 
 
@@ -59,21 +64,25 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
 
 def _check(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
     @app.command()
-    def check(config: Config = default) -> None:
-        """Check configuration, keys, membership list and installation, and report every error; nothing is started.
+    def check(
+        config: Config = default,
+        specification: Annotated[
+            Path | None,
+            typer.Option(help="Compare the records with this one; by default with those that wait for your approval."),
+        ] = None,
+        as_json: Json = False,
+    ) -> None:
+        """Check everything that a project will need, a line each; nothing is started.
 
-        A package that only some projects need, such as a database's driver, is named if it is missing.
+        Configuration, certificate, membership list and keys; whether Carole answers at her address, shows the
+        certificate of the list and admits this party; this machine's clock against hers; the records as they are
+        declared, and with the specification; memory, disk, and what the installation lacks. It ends with status 1 if
+        one has failed. Records are read here and counted; Carole is called once.
         """
-        from tryst.common.custodian.configuration import load_custodian
-        from tryst.common.custodian.state.keyring import Keyring
-        from tryst.common.records.registry import check_driver
+        from tryst.common.check_lines import report
+        from tryst.common.custodian.operator.own_check import check_custodian
 
-        configuration = load_custodian(config)
-        Keyring.load(configuration, party)
-        check_driver(configuration.source)
-        if load_gate is not None:
-            load_gate()
-        typer.echo(f"{config}: valid; {party.title} would call Carole at {configuration.carole.address}.")
+        report(check_custodian(party, config, specification, load_gate), as_json=as_json)
 
 
 def _serve(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate] | None) -> None:
@@ -99,7 +108,7 @@ def _status(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
     def status(
         config: Config = default,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+        as_json: Json = False,
     ) -> None:
         """Show whether Carole answers, and the state of each project with the error that blocks it, if any."""
         from tryst.common.custodian.operator.control import Control
@@ -108,7 +117,7 @@ def _status(app: typer.Typer, party: Party, default: Path) -> None:
         with Control.open(config, party) as control:
             found = control.status()
         if as_json:
-            typer.echo(json.dumps(status_json(found), indent=2))
+            print_json(status_json(found))
         else:
             show_status(found, party)
 
@@ -118,7 +127,7 @@ def _profile(app: typer.Typer, party: Party, default: Path) -> None:
     def profile(
         project: OptionalProject = None,
         config: Config = default,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+        as_json: Json = False,
     ) -> None:
         """Show counts of what the service read from its source; never values.
 
@@ -131,20 +140,26 @@ def _profile(app: typer.Typer, party: Party, default: Path) -> None:
         with Control.open(config, party) as control:
             text = control.profile(control.only(project))
         if as_json:
-            typer.echo(text)
+            print_json(json.loads(text))
         else:
             show_profile(text, party.title)
 
 
 def _specification(app: typer.Typer, party: Party, default: Path) -> None:
     @app.command()
-    def specification(project: OptionalProject = None, config: Config = default) -> None:
+    def specification(project: OptionalProject = None, config: Config = default, as_json: Json = False) -> None:
         """Show the specification that waits for approval, its digest, and what it lets others see."""
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import show_specification
 
         with Control.open(config, party) as control:
-            show_specification(control.specification(control.only(project)))
+            chosen = control.only(project)
+            found = control.specification(chosen)
+        if as_json:
+            notes = {"notes": list(found.notes), "digest": found.digest.hex(), "epoch": found.epoch}
+            print_json({"project": chosen, "text": found.text, **notes})
+        else:
+            show_specification(found)
 
 
 def _approve(app: typer.Typer, party: Party, default: Path) -> None:
@@ -156,6 +171,7 @@ def _approve(app: typer.Typer, party: Party, default: Path) -> None:
             str | None, typer.Option(help="Approve only if the specification has this digest (64 digits).")
         ] = None,
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation; for scripts, best with --digest.")] = False,
+        dry_run: DryRun = False,
     ) -> None:
         """Sign the specification that waits for approval, or consent to another epoch of its project.
 
@@ -165,12 +181,12 @@ def _approve(app: typer.Typer, party: Party, default: Path) -> None:
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console, show_consent
 
-        with Control.open(config, party) as control:
+        with Control.open(config, party, dry_run=dry_run) as control:
             chosen = control.only(project)
             found = control.specification(chosen)
             control.compare(found.digest, digest)
             show_consent(found, control.profile(chosen), party.title)
-            if not yes:
+            if not yes and not dry_run:
                 typer.confirm(f"Approve this specification of {chosen} on behalf of {party.title}?", abort=True)
             control.approve(chosen, found.digest, found.epoch)
             console.print(control.outcome_of(chosen))
@@ -189,6 +205,7 @@ def _decline(app: typer.Typer, party: Party, default: Path) -> None:
         ],
         config: Config = default,
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
     ) -> None:
         """Decline a specification, or withdraw from a project that was approved, as long as nothing is released.
 
@@ -199,8 +216,10 @@ def _decline(app: typer.Typer, party: Party, default: Path) -> None:
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console
 
-        with Control.open(config, party) as control:
-            if not yes:
+        with Control.open(config, party, dry_run=dry_run) as control:
+            if dry_run:
+                control.specification(project)  # an unknown project is refused
+            elif not yes:
                 console.print(f'Everyone who may read the audit log reads: "{reason}"', highlight=False, markup=False)
                 typer.confirm(f"Decline the specification of {project} on behalf of {party.title}?", abort=True)
             control.decline(project, reason)
@@ -230,7 +249,7 @@ def _attach(app: typer.Typer, party: Party, default: Path) -> None:
         selected = [name.strip() for name in columns.split(",") if name.strip()]
         source = load_custodian(config).source
         count = attach_values(links, source, identifier, selected, out, keep_identifier=keep_identifier)
-        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False)
+        console.print(f"Wrote {count:,} links with {len(selected)} columns to {out}", highlight=False, soft_wrap=True)
 
 
 def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
@@ -240,6 +259,7 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         lost: Annotated[
             bool, typer.Option("--lost", help="Those of a log that a restoration has cut, instead.")
         ] = False,
+        as_json: Json = False,
     ) -> None:
         """Print every checkpoint of Carole's audit log that was verified here, as signed notes, one after another, and
         those of former releases a line each: evidence for `tryst audit verify --kept`.
@@ -249,7 +269,11 @@ def _checkpoints(app: typer.Typer, party: Party, default: Path) -> None:
         """
         from tryst.common.custodian.operator.kept_checkpoints import kept_checkpoints
 
-        for checkpoint in kept_checkpoints(config, party, lost=lost):
+        found = kept_checkpoints(config, party, lost=lost)
+        if as_json:
+            print_json({"checkpoints": [checkpoint.to_text() for checkpoint in found]})
+            return
+        for checkpoint in found:
             typer.echo(checkpoint.to_text())
 
 
@@ -261,6 +285,7 @@ def _accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
         refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
         reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
     ) -> None:
         """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
 
@@ -270,11 +295,11 @@ def _accept_restore(app: typer.Typer, party: Party, default: Path) -> None:
         from tryst.common.custodian.operator.screen import console
         from tryst.common.witnessing.wording import decided_line
 
-        with Control.open(config, party) as control:
+        with Control.open(config, party, dry_run=dry_run) as control:
             restoration, lines = control.show_restored(project)
             for line in lines:
                 console.print(line, highlight=False, markup=False)
-            if not yes:
+            if not yes and not dry_run:
                 word = "Refuse" if refuse else "Accept"
                 typer.confirm(f"{word} the restored log for {project} on behalf of {party.title}?", abort=True)
             awaits = control.decide_restored(project, restoration, accept=not refuse, reason=reason)
@@ -290,6 +315,7 @@ def _override(app: typer.Typer, party: Party, default: Path) -> None:
         ] = "",
         config: Config = default,
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
     ) -> None:
         """Contribute although Carole could learn more than the specification's limit allows.
 
@@ -299,8 +325,10 @@ def _override(app: typer.Typer, party: Party, default: Path) -> None:
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console
 
-        with Control.open(config, party) as control:
-            if reason.strip() and not yes:
+        with Control.open(config, party, dry_run=dry_run) as control:
+            if dry_run:
+                control.specification(project)  # an unknown project is refused
+            elif reason.strip() and not yes:
                 typer.confirm(f"Contribute {party.title}'s records to {project} above the limit?", abort=True)
             control.override(project, reason)
         console.print("Overridden. The service contributes now; your reason goes to Carole's audit log.")
@@ -315,6 +343,7 @@ def _fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
         ],
         config: Config = default,
         yes: Annotated[bool, typer.Option("--yes", help="No confirmation.")] = False,
+        dry_run: DryRun = False,
     ) -> None:
         """Fetch a released share although the other custodian has not countersigned Carole's audit log.
 
@@ -324,8 +353,10 @@ def _fetch_alone(app: typer.Typer, party: Party, default: Path) -> None:
         from tryst.common.custodian.operator.control import Control
         from tryst.common.custodian.operator.screen import console
 
-        with Control.open(config, party) as control:
-            if not yes:
+        with Control.open(config, party, dry_run=dry_run) as control:
+            if dry_run:
+                control.specification(project)  # an unknown project is refused
+            elif not yes:
                 typer.confirm(f"Fetch {party.title}'s share of {project} without the countersignature?", abort=True)
             control.fetch_alone(project, reason)
         console.print("Decided. The service fetches the share now; your reason goes to Carole's audit log.")
@@ -351,13 +382,9 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         details: Annotated[
             bool, typer.Option("--details", help="Show every attack, not only the worst of each field.")
         ] = False,
-        json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
-        encoding: Annotated[
-            str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-        ] = None,
-        separator: Annotated[
-            str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
-        ] = None,
+        json_file: JsonFile = None,
+        encoding: EncodingOption = None,
+        separator: SeparatorOption = None,
         seed: Annotated[
             int, typer.Option(min=0, help="Draws the throw-away keys and blocks; another one shows how figures vary.")
         ] = 1,
@@ -383,7 +410,7 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         cleaned = clean_file(source, spec, party.side)
         report = load_gate()(cleaned.columns, spec, cleaned.variables, AssessmentKeys.of_number(seed))
         if json_file is not None:
-            json_file.write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
+            write_json(json_file, report.as_dict())
         show_leakage(report, details)
         if report.exceeds and report.refuses:
             raise typer.Exit(1)
@@ -411,7 +438,9 @@ def _seed(party: Party) -> typer.Typer:
 
         seed = new_seed_file(file, project)
         other = party.side.other.title()
-        console.print(f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False)
+        console.print(
+            f"Wrote {file}. Its check digits: {seed_file_check(seed, project)}", highlight=False, soft_wrap=True
+        )
         console.print(f"Give {other} a copy by hand, compare the check digits, and set `seed_file` on both sides.")
 
     return app

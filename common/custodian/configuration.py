@@ -14,10 +14,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tryst.common.audit.file_statement import MAX_ORIGIN
 from tryst.common.configuration import (
+    Address,
     Configuration,
     ConfiguredPath,
     Size,
     hexadecimal,
+    host_and_port,
     load_configuration,
     size_in_bytes,
 )
@@ -35,16 +37,8 @@ MAX_WAIT_SECONDS = 5.0
 """Carole holds a request for a task no longer than this."""
 
 
-def _host_and_port(value: str) -> str:
-    if not re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+):[0-9]{1,5}", value):
-        raise ValueError("expected host:port, such as carole.example.org:7443")
-    if int(value.rpartition(":")[2]) > 65535:
-        raise ValueError("a port is at most 65535")
-    return value
-
-
 def _loopback(value: str) -> str:
-    host = _host_and_port(value).rpartition(":")[0]
+    host = host_and_port(value).rpartition(":")[0]
     # By address, not by name: a file on the machine decides what `localhost` means.
     if not re.fullmatch(r"127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]", host):
         raise ValueError("the operator's address must be a loopback address: 127.0.0.1:PORT or [::1]:PORT")
@@ -54,7 +48,7 @@ def _loopback(value: str) -> str:
 class CaroleAddress(Configuration):
     """Where Carole listens."""
 
-    address: Annotated[str, AfterValidator(_host_and_port)]
+    address: Address
     """host:port."""
     server_name: str | None = None
     """The name in her certificate, if it is not the host of the address."""

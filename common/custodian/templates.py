@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from tryst.common.observability.settings import section
 from tryst.common.parties import Party
@@ -71,7 +73,7 @@ def custodian_yaml(
     *,
     carole: str,
     peer_fingerprint: str,
-    source: dict[str, dict[str, str]] | None = None,
+    source: Mapping[str, Mapping[str, Any]] | None = None,
     data: str = "",
     approve: tuple[str, ...] = (),
     keys: str = ".",

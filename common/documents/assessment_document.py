@@ -371,6 +371,17 @@ class Supposed(Part):
     variables: list[SupposedVariable]
 
 
+class GrantedColumns(Part):
+    """Columns of one custodian's linked records that a recipient receives (`release.variables`)."""
+
+    to: str
+    """alice, bob, or an analyst's name."""
+    of: Literal["alice", "bob"]
+    assessed: list[str]
+    """Those that the assessment counts as they are sent: of key and sensitive variables."""
+    not_assessed: list[str]
+
+
 class AssessmentDocument(Document):
     """The disclosure risk of a run's combined output. A measure without meaning for a project is absent."""
 
@@ -408,6 +419,8 @@ class AssessmentDocument(Document):
     differences: DifferencesPart | None = None
     former_projects: FormerProjectsPart | None = None
     """Absent in documents of former releases."""
+    granted: list[GrantedColumns] | None = None
+    """Absent where no columns are granted, and in documents of former releases."""
     warnings: list[ResultWarning]
 
     @field_validator("measures")

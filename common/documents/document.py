@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
+from tryst.common.described_model import DescribedModel
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
 
 MAX_BYTES = 64 << 20
@@ -19,15 +20,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class Part(BaseModel):
+class Part(DescribedModel):
     """A part of a document: finite numbers, and no entry that the model does not describe.
 
     An entry whose default is null may be absent.
     """
 
-    model_config = ConfigDict(
-        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(allow_inf_nan=False)
 
     def plain(self) -> dict[str, Any]:
         """Plain dictionaries and lists, with the entries that were given."""

@@ -36,5 +36,7 @@ class SigningPurpose(StrEnum):
     """A project is offered to another coordinator: by its owner, or by a steward where that one has left."""
     TAKE_OVER = "take-over-project"
     """A coordinator becomes the owner of a project."""
+    VARIABLES = "send-variables"
+    """A custodian sends columns of its linked records to a recipient."""
     READINESS = "readiness"
     """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
@@ -28,6 +29,28 @@ from tryst.common.pki.members import Member, Members
 from tryst.common.pki.own_keys import check_own
 
 
+@dataclass(frozen=True)
+class Acceptance:
+    """Received files that have been checked, and nothing of which is in the party's folder yet.
+
+    Attributes
+    ----------
+    members
+        The list.
+    own
+        The party in it.
+    """
+
+    members: Members
+    own: Member
+    _files: tuple[tuple[Path, bytes], ...]
+
+    def put(self) -> None:
+        """Put the files into the folder, replacing former ones; again changes nothing."""
+        for path, content in self._files:
+            write_public(path, content)
+
+
 def accept(
     folder: Path,
     name: str,
@@ -36,9 +59,21 @@ def accept(
     authorities: bytes,
     identity: Identity | None = None,
 ) -> Members:
-    """Put certificate, membership list and authorities into a party's folder, replacing former ones.
+    """Check certificate, membership list and authorities, and put them into a party's folder; as `checked`."""
+    found = checked(folder, name, certificate, members, authorities, identity)
+    found.put()
+    return found.members
 
-    Everything is checked before anything is written; accepting the same files again changes nothing.
+
+def checked(
+    folder: Path,
+    name: str,
+    certificate: bytes | None,
+    members: str,
+    authorities: bytes,
+    identity: Identity | None = None,
+) -> Acceptance:
+    """Check certificate, membership list and authorities against a party's own keys; nothing is written.
 
     Parameters
     ----------
@@ -75,13 +110,15 @@ def accept(
         )
     leaf = _own_certificate(party, own, certificate, known)
     callers = sorted(needed) if own.role is Role.LINKER else own.certificate.authorities
-    write_public(party.callers, b"".join(certificate_pem(known[digits]) for digits in callers))
     trusted = linker.certificate.authorities
-    write_public(party.linker, b"".join(certificate_pem(known[digits]) for digits in trusted))
-    write_public(party.members, members.encode())
+    files = [
+        (party.callers, b"".join(certificate_pem(known[digits]) for digits in callers)),
+        (party.linker, b"".join(certificate_pem(known[digits]) for digits in trusted)),
+        (party.members, members.encode()),
+    ]
     if leaf is not None:
-        write_public(party.certificate, certificate_pem(leaf))
-    return listed
+        files.append((party.certificate, certificate_pem(leaf)))
+    return Acceptance(listed, own, tuple(files))
 
 
 def _own_certificate(

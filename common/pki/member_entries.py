@@ -60,7 +60,7 @@ def member_name(text: str) -> str:
 
 
 MemberName = Annotated[str, AfterValidator(member_name)]
-ListVersion = Annotated[int, Field(ge=1, le=4)]  # Literal[1] would take 1.0 and true for 1
+ListVersion = Annotated[int, Field(ge=1, le=5)]  # Literal[1] would take 1.0 and true for 1
 KeyDigits = Annotated[str, AfterValidator(_digits)]
 IdentityDigits = Annotated[str, AfterValidator(_identity)]
 SealingDigits = Annotated[str, AfterValidator(_sealing)]
@@ -108,8 +108,10 @@ class MemberEntry(Configuration):
         return self.pki.names if self.pki else PinnedKey(self.authority or "", self.certificate or "")
 
 
-def list_version(sealing: Iterable[SealingPublicKey], *, has_pki: bool) -> int:
-    """The lowest version that a list, or an enrolment request, with these sealing keys may have."""
+def list_version(sealing: Iterable[SealingPublicKey], roles: Iterable[Role], *, has_pki: bool) -> int:
+    """The lowest version that a list, or an enrolment request, with these sealing keys and roles may have."""
+    if Role.ANALYST in roles:
+        return 5
     versions = {False: 3, True: 4}
     hybrid = [versions[key.suite is Suite.APPROVED] for key in sealing if key.is_hybrid]
     if hybrid:

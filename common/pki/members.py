@@ -12,9 +12,9 @@
         sealing: <public key of ML-KEM-768 and X25519, or X25519 alone>
 
 all in hexadecimal digits. A list with a sealing key of ML-KEM-768 and X25519 is of version 3, and one with a sealing
-key of the approved suite, ML-KEM-1024 and P-384, of version 4. A member whose certificates come from its organisation's
-own PKI has, in place of `authority` and `certificate`, the authorities and the names of its certificates, in a list of
-version 2 or later::
+key of the approved suite, ML-KEM-1024 and P-384, of version 4; one with an analyst of version 5. A member
+whose certificates come from its organisation's own PKI has, in place of `authority` and `certificate`, the authorities
+and the names of its certificates, in a list of version 2 or later::
 
         pki:
           authorities: [<SHA-256 of the public key of an authority>, ...]
@@ -42,7 +42,7 @@ from tryst.common.pki.member_entries import MembersFile, certificate_lines, list
 
 _ONE_EACH = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER)
 
-_NEWER = {2: "`pki`", 3: "hybrid sealing keys", 4: "sealing keys of the approved suite"}
+_NEWER = {2: "`pki`", 3: "hybrid sealing keys", 4: "sealing keys of the approved suite", 5: "an analyst"}
 """What the lower versions of a list do not have."""
 
 
@@ -100,7 +100,8 @@ class Members:
     @classmethod
     def _of(cls, file: MembersFile, where: str) -> Members:
         keys = [SealingPublicKey.from_hex(entry.sealing) for entry in file.members]
-        lowest = list_version(keys, has_pki=any(entry.pki is not None for entry in file.members))
+        roles = [entry.role for entry in file.members]
+        lowest = list_version(keys, roles, has_pki=any(entry.pki is not None for entry in file.members))
         if file.version < lowest:
             raise TrystError(
                 ErrorCode.CONFIGURATION,
@@ -128,7 +129,8 @@ class Members:
         # Quoted, because 64 digits without a letter, or a member called "no", would be read back as something else.
         lines = ["# Public keys of all parties. Compare fingerprints by phone before you rely on it."]
         has_pki = not all(isinstance(member.certificate, PinnedKey) for member in self._members)
-        lines += [f"version: {list_version((each.sealing for each in self), has_pki=has_pki)}", "members:"]
+        version = list_version((each.sealing for each in self), (each.role for each in self), has_pki=has_pki)
+        lines += [f"version: {version}", "members:"]
         for member in self._members:
             lines += [
                 f'  - name: "{member.name}"',
@@ -182,7 +184,7 @@ class Members:
         return found[0]
 
     def with_role(self, role: Role) -> tuple[Member, ...]:
-        """The members in a role that several may have: coordinators, stewards."""
+        """The members in a role that several may have: coordinators, stewards, analysts."""
         return tuple(member for member in self._members if member.role is role)
 
     def holding(self, key: SealingKey) -> Member:

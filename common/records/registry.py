@@ -149,7 +149,7 @@ def file_source(path: Path, given: CsvOptions = FOUND) -> Source:
     return Source(csv=csv_source(path, given)) if kind is KINDS[0] else Source(**{kind.name: kind.model(path=path)})
 
 
-def read_table(path: Path) -> pl.DataFrame:
+def read_table(path: Path, given: CsvOptions = FOUND) -> pl.DataFrame:
     """All columns of a file (`file_source`), as text.
 
     Raises
@@ -157,7 +157,7 @@ def read_table(path: Path) -> pl.DataFrame:
     TrystError
         As `file_source` and `read_source`.
     """
-    return read_source(file_source(path), None).frame
+    return read_source(file_source(path, given), None).frame
 
 
 def read_source(source: Source, columns: Sequence[str] | None) -> SourceTable:

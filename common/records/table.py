@@ -137,6 +137,15 @@ def as_text(column: pl.Series, where: str, shorten: bool | None = None) -> pl.Se
     )
 
 
+def numbers_of(column: pl.Series) -> pl.Series:
+    """A text column as whole or floating-point numbers, where all its values are written as such."""
+    there = column.drop_nulls()
+    if not len(there) or not there.str.contains(r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$").all():
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
+
+
 def require_columns(
     available: Sequence[str],
     selected: Collection[str],

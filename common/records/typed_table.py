@@ -13,8 +13,9 @@ import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.records import csv_form, statistical_file
+from tryst.common.records.csv_form import CsvOptions
 from tryst.common.records.parquet_file import read_typed
-from tryst.common.records.registry import BY_ENDING, file_source, read_source
+from tryst.common.records.registry import BY_ENDING, FOUND, file_source, read_source
 from tryst.common.records.sources import Values
 
 
@@ -40,17 +41,21 @@ def is_text(path: Path) -> bool:
     return _kind(path) == "csv"
 
 
-def read_records(path: Path, names: Sequence[str] | None = None, values: Values = "codes") -> pl.DataFrame:
+def read_records(
+    path: Path, names: Sequence[str] | None = None, values: Values = "codes", csv: CsvOptions = FOUND
+) -> pl.DataFrame:
     """Some columns of a file of records.
 
     Parameters
     ----------
     path
-        Of any kind of `common.records.registry`, by its ending; of a CSV file encoding and separator are found.
+        Of any kind of `common.records.registry`, by its ending.
     names
         The columns, in the order wanted; by default all.
     values
         What a value with a label is read as, where the file has labels of values.
+    csv
+        Encoding and separator of a CSV file; what is not given is found.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def read_records(path: Path, names: Sequence[str] | None = None, values: Values 
             own = statistical_file.labels(path) if values == "labels" else {}
             return statistical_file.with_labels(table, own, path)
         case _:
-            return read_source(file_source(path), chosen).frame
+            return read_source(file_source(path, csv), chosen).frame
 
 
 def labelled(path: Path, names: Sequence[str], values: Values) -> Labelled | None:
@@ -81,17 +86,14 @@ def labelled(path: Path, names: Sequence[str], values: Values) -> Labelled | Non
     return Labelled(own, values) if own else None
 
 
-def read_as(path: Path) -> str:
+def read_as(path: Path, csv: CsvOptions = FOUND) -> str:
     """How a CSV file is read, for people; empty for UTF-8 with commas, and for any other kind."""
     if not is_text(path) or not path.is_file():
         return ""
-    source = file_source(path)
-    if not (settings := csv_form.settings_of(source)):
+    source = file_source(path, csv)
+    if not csv_form.settings_of(source):
         return ""
-    return (
-        f"{csv_form.read_as(source)}; to read it otherwise give in its place a YAML file with"
-        f" `csv: {{path: {path.name}, {settings}}}`, changed"
-    )
+    return f"{csv_form.read_as(source)}; --encoding and --separator override"
 
 
 def _kind(path: Path) -> str:

@@ -13,6 +13,7 @@ from tryst.common.parties import CUSTODIANS, Role
 
 _COORDINATOR = frozenset({Role.COORDINATOR})
 _STEWARD = frozenset({Role.STEWARD})
+_ANALYST = frozenset({Role.ANALYST})
 _PARTIES = CUSTODIANS | _COORDINATOR | _STEWARD
 
 _CUSTODY = (
@@ -28,6 +29,9 @@ _CUSTODY = (
     "PutArtifact",
     "FetchResult",
     "AcknowledgeResult",
+    "PutVariables",
+    "FetchVariables",
+    "AcknowledgeVariables",
 )
 _COORDINATION = (
     "CreateProject",
@@ -46,6 +50,7 @@ _COORDINATION = (
     "GetStatistics",
     "EraseProject",
 )
+_ANALYSIS = ("ListVariables", "FetchVariables", "AcknowledgeVariables")
 _AUDIT = ("Witness",)
 _RESTORATION = ("GetRestoration", "DecideRestoration")
 _STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "HandOver", "ListEntries")
@@ -67,6 +72,7 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     {
         **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
+        **{f"/linkage.v1.Analysis/{method}": _ANALYST for method in _ANALYSIS},
         **{f"/linkage.v1.Audit/{method}": _PARTIES for method in _AUDIT},
         **{f"/linkage.v1.Restoration/{method}": _PARTIES for method in _RESTORATION},
         **{f"/linkage.v1.Stewardship/{method}": _STEWARD for method in _STEWARDSHIP},
@@ -79,3 +85,19 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
     }
 )
 """Full method name to the roles that may call it."""
+
+READING = frozenset(
+    {
+        *(f"/linkage.v1.Coordination/{method}" for method in ("GetProject", "ListProjects", "GetRun", "WatchRun")),
+        "/linkage.v1.Coordination/GetStatistics",
+        *(f"/linkage.v1.Analysis/{method}" for method in ("ListVariables", "FetchVariables")),
+        # It countersigns what the caller has seen of the log, as every command does that only shows a state.
+        "/linkage.v1.Audit/Witness",
+        "/linkage.v1.Restoration/GetRestoration",
+        *(f"/linkage.v1.Stewardship/{method}" for method in ("ListAssessed", "GetReport", "ListEntries")),
+        *(f"/linkage.v1.Operator/{method}" for method in ("Status", "Profile", "Specification", "ListCheckpoints")),
+        "/linkage.v1.Operator/ShowRestored",
+        *(f"/grpc.health.v1.Health/{method}" for method in ("Check", "Watch", "List")),
+    }
+)
+"""Full names of the methods by which a dry run may call: they show a state and change none."""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.rpc.dry_run import WithheldCalls
 from tryst.common.rpc.guarded_channel import GuardedChannel
 from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
 from tryst.common.rpc.outgoing_calls import OutgoingCalls
@@ -46,6 +47,8 @@ class Connection:
         This party's certificate and key, and the authorities it trusts.
     share_request_ids
         Whether the service receives the id that each call has in this side's log.
+    dry_run
+        Whether calls that change something raise `NotSentError` instead.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Connection:
         credentials: grpc.ChannelCredentials,
         *,
         share_request_ids: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.address = address
         self._closed = threading.Event()
@@ -71,12 +75,18 @@ class Connection:
         self._options = options
         self._server_name = server_name
         self._calls = OutgoingCalls(address, share=share_request_ids)
+        self._withheld = (WithheldCalls(address),) if dry_run else ()
         self._channel = self._connected(credentials)
 
     @property
     def shared_request(self) -> str:
         """The id that the service received with the newest call, for a word with its operators; empty for none."""
         return self._calls.shared
+
+    @property
+    def seconds_ahead(self) -> float | None:
+        """How far this machine's clock was ahead of the service's at its newest answer; None where it sends no time."""
+        return self._calls.ahead
 
     def __enter__(self) -> Connection:
         return self
@@ -111,7 +121,7 @@ class Connection:
     def _connected(self, credentials: grpc.ChannelCredentials) -> grpc.Channel:
         name = [("grpc.ssl_target_name_override", self._server_name)] if self._server_name else []
         channel = GuardedChannel(grpc.secure_channel(self.address, credentials, options=[*self._options, *name]))
-        return grpc.intercept_channel(channel, self._calls)
+        return grpc.intercept_channel(channel, *self._withheld, self._calls)
 
     def stub(self, stub: Callable[[grpc.Channel], StubT]) -> StubT:
         """The generated client of a service, over the channel of the newest credentials at each call.

@@ -24,6 +24,7 @@ from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.event_loop import event_loop
 from tryst.common.rpc.fairness import LONG_POLLS, MemberLimits, MemberShare
 from tryst.common.rpc.protocol import OWN_PROTOCOL
+from tryst.common.rpc.service_clock import own_clock
 from tryst.common.rpc.status import status_of, to_metadata
 
 MAX_LONG_POLLS = 128
@@ -113,7 +114,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
                 call = CallContext(context, waits)
                 work = _Work(call, share, self._poll_threads if waits else self._threads)
                 try:
-                    context.set_trailing_metadata(OWN_PROTOCOL)
+                    context.set_trailing_metadata((*OWN_PROTOCOL, own_clock()))
                     if not streams:
                         return await work.run(behaviour, request, call)
                     responses = await work.run(behaviour, request, call)

@@ -7,6 +7,7 @@ organisation could follow what another one does.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from opentelemetry.trace import Span
 from tryst.common.observability.tracing import begin_span
 from tryst.common.rpc.call_recorder import REQUEST_KEY
 from tryst.common.rpc.protocol import OWN_PROTOCOL, require_service
+from tryst.common.rpc.service_clock import seconds_ahead
 
 _ANSWERS = (grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED)
 """What a service itself has answered. An older one may not admit a role to a method that it has since been given."""
@@ -39,18 +41,22 @@ class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
     ----------
     shared
         The id of the newest call, where the service has received it; else empty.
+    ahead
+        Seconds that this machine's clock was ahead of the service's at the newest answer; None where that is not known.
     """
 
     def __init__(self, address: str, *, share: bool) -> None:
         self._address = address
         self._share = share
         self.shared = ""
+        self.ahead: float | None = None
 
     def intercept_unary_unary(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:
         """Make a call, and keep its id for the log until the next one if it fails."""
         number = secrets.token_hex(8)
         span = begin_span(details.method.lstrip("/"), kind="client", request=number)
         structlog.contextvars.bind_contextvars(**{_CALL: number})
+        called = time.time()
         response = continuation(self._marked(details, number), request)
         if not response.done():
             # Its caller reads it later, on whichever thread.
@@ -61,7 +67,9 @@ class OutgoingCalls(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
         if status is grpc.StatusCode.OK:
             structlog.contextvars.unbind_contextvars(_CALL)
         if status in _ANSWERS:
-            require_service(response.trailing_metadata() or (), self._address)
+            answered = response.trailing_metadata() or ()
+            self.ahead = seconds_ahead(answered, called, time.time())
+            require_service(answered, self._address)
         return response
 
     def intercept_unary_stream(self, continuation: Callable[[Any, Any], Any], details: Any, request: Any) -> Any:

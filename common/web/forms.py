@@ -30,6 +30,23 @@ def session_of(request: Request) -> Session:
     return found
 
 
+def form_page(path: str, answer: Callable[[Request], Response]) -> Route:
+    """The route of a page that is there for its form alone: who may only read is refused it, as its form would be.
+
+    Returns
+    -------
+    Route
+        It raises NOT_ADMITTED for someone who may only read.
+    """
+
+    def shown(request: Request) -> Response:
+        if not session_of(request).acts:
+            raise TrystError(ErrorCode.NOT_ADMITTED, READS_ONLY, where=request.url.path)
+        return answer(request)
+
+    return Route(path, shown)
+
+
 def posting(path: str, answer: Callable[[Request, Form], Response], *, reading: bool = False) -> Route:
     """The route of a form.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +22,7 @@ _STATUS = {
     ErrorCode.NOT_ADMITTED: 403,
     ErrorCode.NOT_FOUND: 404,
     ErrorCode.WRONG_STATE: 409,
+    ErrorCode.AUDIT: 409,
     ErrorCode.RUN_ACTIVE: 409,
     ErrorCode.EXISTS: 409,
     ErrorCode.UNAVAILABLE: 503,
@@ -43,6 +44,10 @@ class Pages:
         Whose templates are found, in this order, before those of this package.
     filters
         How templates write numbers and times.
+    acting
+        Addresses among the links that only who may act has.
+    remedies
+        By the code of an error: a page that helps, its text and address.
     """
 
     def __init__(
@@ -51,6 +56,8 @@ class Pages:
         links: Sequence[tuple[str, str]],
         packages: Sequence[str] = (),
         filters: Mapping[str, Callable[..., Any]] | None = None,
+        acting: Collection[str] = (),
+        remedies: Mapping[ErrorCode, tuple[str, str]] | None = None,
     ) -> None:
         self._found = (*packages, _HERE)
         self._made = Environment(
@@ -61,7 +68,8 @@ class Pages:
             lstrip_blocks=True,
         )
         self._made.filters |= dict(filters or {})
-        self._made.globals |= {"console": title, "navigation": links}
+        self._made.globals |= {"console": title, "navigation": links, "acting": acting}
+        self._remedies = dict(remedies or {})
 
     def _source(self, name: str) -> str | None:
         for package in self._found:
@@ -81,7 +89,8 @@ class Pages:
 
     def error(self, request: Request, error: TrystError) -> Response:
         """The answer with an error: what is wrong, where, what was got and what to do, one by one if it is several."""
-        return self.page("error.html.j2", request, _STATUS.get(error.code, 500), errors=error_list(error))
+        shown = {"errors": error_list(error), "helps": self._remedies.get(error.code)}
+        return self.page("error.html.j2", request, _STATUS.get(error.code, 500), **shown)
 
 
 def error_list(error: TrystError) -> list[TrystError]:

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from tryst.common.witnessing.log_reader import Restored
 
 
 def restored_lines(restored: Restored, known: Iterable[str]) -> Iterator[str]:
-    """What was lost, a sentence a line.
+    """What was lost, and what is known here of a project, a sentence a line.
 
     Parameters
     ----------
     known
         What the party knows itself of the project, each with its time.
     """
+    yield from lost_lines(restored)
+    found = list(known)
+    if found:
+        yield "Known here, whatever Carole's store has of it now (compare the times with that of the backup):"
+        yield from (f"  {line}" for line in found)
+    else:
+        yield "Nothing of this project's results is known here."
+    yield (
+        "By accepting, the runs named above are reported as released: Carole does not release them again. To refuse "
+        "ends the project: it can then only be erased."
+    )
+
+
+def released_lines(runs: Mapping[str, bytes]) -> Iterator[str]:
+    """The runs of a project that a party knows to be released, as `LogMemory.released` has them."""
+    for run, root in sorted(runs.items()):
+        yield f"run {run} released{', and its share fetched' if root else ''}"
+
+
+def lost_lines(restored: Restored) -> Iterator[str]:
+    """What was lost of the log, a sentence a line."""
     size = restored.restored.size
     yield (
         f"Carole's store was put back from a backup of {when(restored.made_at)}, when her audit log had {size} "
@@ -39,16 +60,6 @@ def restored_lines(restored: Restored, known: Iterable[str]) -> Iterator[str]:
                 f"Up to entry {restored.agreed} the log is what this party has verified; entries "
                 f"{restored.agreed + 1} to {size} it cannot compare, for it has kept no checkpoint between."
             )
-    found = list(known)
-    if found:
-        yield "Known here, whatever Carole's store has of it now (compare the times with that of the backup):"
-        yield from (f"  {line}" for line in found)
-    else:
-        yield "Nothing of this project's results is known here."
-    yield (
-        "By accepting, the runs named above are reported as released: Carole does not release them again. To refuse "
-        "ends the project: it can then only be erased."
-    )
 
 
 def decided_line(project: str, awaits: Sequence[str], *, accepted: bool) -> str:

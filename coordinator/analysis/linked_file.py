@@ -127,7 +127,7 @@ def with_variables(
             remedy="give the file that was contributed to this run, and its column of identifiers",
         )
     named = own.select(pl.col(identifier).alias(IDENTIFIER), *selected)
-    if taken := [name for name in selected if name in (*IDS, *OWN, IDENTIFIER)]:
+    if taken := [name for name in selected if name in (*IDS, *OWN, *share.table.columns)]:
         named = named.rename({name: f"{name}_own" for name in taken})
     if keep:
         found = named.join(share.table, on=IDENTIFIER, how="left", maintain_order="left")

@@ -13,12 +13,12 @@ from typing import Literal
 import polars as pl
 
 from tryst.common.custodian.steps.coarsened_variables import COARSENING
-from tryst.common.documents.provenance import Provenance, read_provenance
+from tryst.common.documents.provenance import LINKED_FILES, Provenance, read_provenance
 from tryst.common.durable import whole_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
 from tryst.common.records.registry import read_table
-from tryst.common.records.table import as_text
+from tryst.common.records.table import as_text, numbers_of
 from tryst.common.specification.model.section import folded_label
 from tryst.coordinator.analysis.linked_file import JoinedShare, joined, with_variables
 
@@ -102,7 +102,8 @@ def join(
         released coarsened and a variable cannot be.
     """
     own = {Side(side): file for side, file in (files or {}).items()}
-    parts = {Side(side): read_share_table(Path(path), Side(side), table) for side, path in shares.items()}
+    alone = len(shares) == 1
+    parts = {Side(side): read_share_table(Path(path), Side(side), table, alone=alone) for side, path in shares.items()}
     if not parts or set(own) - set(parts):
         raise TrystError(
             ErrorCode.PARAMETER, "a file is joined to its custodian's share", where="shares",
@@ -118,15 +119,23 @@ def _by_side(shares: Mapping[Side | str, Path | str]) -> list[tuple[Side, Path |
     return [(Side(side), path) for side, path in shares.items()]
 
 
-def read_share_table(path: Path, side: Side, table: Table) -> JoinedShare:
+def read_share_table(path: Path, side: Side, table: Table, *, alone: bool = False) -> JoinedShare:
     """One custodian's table: of its folder of results, or a file of its own.
+
+    Parameters
+    ----------
+    alone
+        Whether the other's share is not there: then the columns that the other has sent (`release.variables`) are
+        taken from the folder.
 
     Raises
     ------
     TrystError
         NOT_FOUND; SOURCE if it is no Parquet.
     """
-    file = path / f"{table}.parquet" if path.is_dir() else path
+    linked = path / LINKED_FILES.get(table, "")
+    received = alone and path.is_dir() and linked.is_file()
+    file = linked if received else path / f"{table}.parquet" if path.is_dir() else path
     if not file.is_file():
         there = sorted(name.name for name in path.glob("*.parquet")) if path.is_dir() else []
         raise TrystError(
@@ -157,15 +166,6 @@ def read_own_file(file: OwnFile) -> pl.DataFrame:
         return frame
     frame = read_table(file.path)
     return frame.select(column if column.name == file.identifier else numbers_of(column) for column in frame)
-
-
-def numbers_of(column: pl.Series) -> pl.Series:
-    """A text column as whole or floating-point numbers, where all its values are written as such."""
-    there = column.drop_nulls()
-    if not len(there) or not there.str.contains(r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$").all():
-        return column
-    whole = column.cast(pl.Int64, strict=False)
-    return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
 
 
 def _coarsened(frame: pl.DataFrame, share: Path) -> pl.DataFrame:

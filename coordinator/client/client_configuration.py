@@ -1,5 +1,7 @@
-"""The coordinator's configuration, ``coordinator.yaml``, and the steward's of the same form: where Carole is, and where
-their keys are."""
+"""Configurations of those who call Carole by commands, all of one form: where she is, and where their keys are.
+
+They are ``coordinator.yaml``, ``steward.yaml`` and ``analyst.yaml``.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,18 @@ carole:
 keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
 {pin}
 state: {state}  # folder in which it keeps what it has seen of Carole's audit log
+observability:
+  share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
+"""
+
+
+ANALYST_TEMPLATE = """\
+# An analyst: receives columns of linked records that a specification grants it, sealed to its key by the custodians.
+version: 1
+carole:
+  address: {address}
+keys: {keys}  # folder of its certificate and keys, as `tryst init` or `tryst party` makes it; for its eyes only
+{pin}
 observability:
   share_request_ids: false   # whether a call's id crosses to Carole, where she agrees too
 """
@@ -90,3 +104,8 @@ def template(address: str, *, keys: str = ".", state: str = ".", members_digest:
 def steward_template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:
     """A commented ``steward.yaml``, of the same form."""
     return STEWARD_TEMPLATE.format(address=f'"{address}"', keys=keys, state=state, pin=pin_line(members_digest))
+
+
+def analyst_template(address: str, *, keys: str = ".", members_digest: str = "") -> str:
+    """A commented ``analyst.yaml``, of the same form."""
+    return ANALYST_TEMPLATE.format(address=f'"{address}"', keys=keys, pin=pin_line(members_digest))

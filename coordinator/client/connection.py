@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tryst.common.configuration import load_configuration
-from tryst.common.errors import TrystError
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.parties import Role
@@ -18,6 +18,7 @@ from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.members import Members
 from tryst.common.pki.reader import Reader
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.dry_run import withheld_shown
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.rpc.trust import LOOK_SECONDS, Trust
 from tryst.common.witnessing.log_memory import FileMemory
@@ -27,7 +28,7 @@ from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.released_runs import ReleasedRuns
 from tryst.coordinator.client.terminal import show_ending, show_former_keys
 
-COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward"}
+COMMANDS = {Role.COORDINATOR: "project", Role.STEWARD: "steward", Role.ANALYST: "analyst"}
 """The group of each party's commands."""
 
 
@@ -58,21 +59,40 @@ class Client:
     log: LogReader
 
     @property
+    def name(self) -> str:
+        """The party's name in the membership list.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if the list does not have it.
+        """
+        for member in self.members:
+            if member.identity.hex == self.identity.public.hex:
+                return member.name
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "the membership list does not have this folder's identity",
+            where=str(self.folder.members),
+            remedy="get the current membership list from the linkage unit",
+        )
+
+    @property
     def released(self) -> ReleasedRuns:
         """What it keeps of released runs."""
         return ReleasedRuns(self.memory, self.log)
 
 
 @contextmanager
-def connect(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
+def connect(config: Path, *, checked: bool = True, dry_run: bool = False) -> Iterator[Coordinator]:
     """A coordinator connected to the Carole of its configuration; parameters and errors as `client`."""
-    with client(config, Role.COORDINATOR, checked=checked) as found:
+    with client(config, Role.COORDINATOR, checked=checked, dry_run=dry_run) as found:
         reader = Reader.load(found.folder, Role.COORDINATOR, found.members)
         yield Coordinator(found.connection, found.identity, reader, found.released)
 
 
 @contextmanager
-def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client]:
+def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = False) -> Iterator[Client]:
     """A connection to the Carole of a configuration, whose audit log continues what the party has seen of it.
 
     A certificate that ends soon is named on standard error.
@@ -80,7 +100,10 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     Parameters
     ----------
     checked
-        Whether that is verified: not where a project is erased, or a restored log decided on.
+        Whether that is verified: not where a project is erased, or a restored log decided on, nor by an analyst, who
+        reads no log.
+    dry_run
+        Whether a call that changes something is withheld and shown, which ends the command.
 
     Raises
     ------
@@ -95,7 +118,10 @@ def client(config: Path, role: Role, *, checked: bool = True) -> Iterator[Client
     show_former_keys(members)
     share, address = settings.observability.share_request_ids, settings.carole.address
     with (
-        connection_of(address, settings.keys, role, share_request_ids=share, members=members) as connection,
+        withheld_shown(),
+        connection_of(
+            address, settings.keys, role, share_request_ids=share, members=members, dry_run=dry_run
+        ) as connection,
         _renewed(connection, settings.keys, role, pin),
     ):
         identity = open_identity(settings.identity, folder.identity)
@@ -134,8 +160,9 @@ def connection_of(
     *,
     share_request_ids: bool = False,
     members: Members | None = None,
+    dry_run: bool = False,
 ) -> Connection:
     """A connection to the Carole at `address`, with the certificate in the folder `keys`, and its list unless given."""
     credentials = channel_credentials(keys, role)
     linker = (members or Members.load(PartyFolder(keys).members)).in_role(Role.LINKER)
-    return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids)
+    return Connection(address, linker.server_name, credentials, share_request_ids=share_request_ids, dry_run=dry_run)

@@ -7,12 +7,14 @@ from pathlib import Path
 import typer
 
 from tryst.common.parties import Role
-from tryst.common.witnessing.wording import decided_line, restored_lines
+from tryst.common.witnessing.wording import decided_line, released_lines, restored_lines
 from tryst.coordinator.client.connection import client
 from tryst.coordinator.client.terminal import console
 
 
-def decide_restored(config: Path, role: Role, project: str, *, refuse: bool, reason: str, yes: bool) -> None:
+def decide_restored(
+    config: Path, role: Role, project: str, *, refuse: bool, reason: str, yes: bool, dry_run: bool
+) -> None:
     """Show what was lost, and accept the restored log for a project or refuse it.
 
     Raises
@@ -20,13 +22,12 @@ def decide_restored(config: Path, role: Role, project: str, *, refuse: bool, rea
     TrystError
         As `LogReader.restored` and `LogReader.decide`.
     """
-    with client(config, role, checked=False) as found:
+    with client(config, role, checked=False, dry_run=dry_run) as found:
         restored = found.log.restored()
         runs = found.memory.released(project)
-        known = (f"run {run} released{', and its share fetched' if root else ''}" for run, root in sorted(runs.items()))
-        for line in restored_lines(restored, known):
+        for line in restored_lines(restored, released_lines(runs)):
             console.print(line, highlight=False, markup=False)
-        if not yes:
+        if not yes and not dry_run:
             word = "Refuse" if refuse else "Accept"
             typer.confirm(f"{word} the restored log for {project} on behalf of the {role}?", abort=True)
         status = found.log.decide(project, restored, runs, accept=not refuse, reason=reason)

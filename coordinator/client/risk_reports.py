@@ -56,5 +56,7 @@ def show_report(report: Report, out: Path, language: LanguageCode) -> None:
     write_risk_report(out / "risk.html", report.document, sha256=report.sha256, language=language)
     for line in verdict_lines(report.document):
         console.print(line, highlight=False)
-    console.print(f"Wrote {out / 'assessment.json'}, with the SHA-256 {report.sha256.hex()}", highlight=False)
+    console.print(
+        f"Wrote {out / 'assessment.json'}, with the SHA-256 {report.sha256.hex()}", highlight=False, soft_wrap=True
+    )
     console.print(f"Open [bold]{out / 'risk.html'}[/bold] in a browser.", highlight=False, soft_wrap=True)

@@ -62,6 +62,9 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
         resolved = False
         shown: set[str] = set()
         for last in coordinator.watch(project, run):
+            if last.state == project_pb2.RUN_STATE_QUEUED and "queue" not in shown:
+                console.print(f"Run {run} waits in Carole's queue.", highlight=False)
+                shown.add("queue")
             if last.stage and last.stage not in tasks:
                 for task in tasks.values():
                     progress.update(progress.task_ids[task], completed=1.0)

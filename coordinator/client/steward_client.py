@@ -122,7 +122,7 @@ def _believed(reported: audit_pb2.AuditEntry, shown: Checkpoint, after: int) -> 
 
 
 @contextmanager
-def connect_steward(config: Path) -> Iterator[Steward]:
-    """A steward connected to the Carole of its configuration, ``steward.yaml``; errors as `client`."""
-    with client(config, Role.STEWARD) as found:
+def connect_steward(config: Path, *, dry_run: bool = False) -> Iterator[Steward]:
+    """A steward connected to the Carole of its configuration, ``steward.yaml``; parameters and errors as `client`."""
+    with client(config, Role.STEWARD, dry_run=dry_run) as found:
         yield Steward(found.connection, found.identity, found.linker, found.released)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Table
 
+from tryst.common.fitting_table import FittingTable
 from tryst.common.message_words import listed
 from tryst.common.pki.certificates import load_certificate
 from tryst.common.pki.checks import utc_now
@@ -21,6 +22,7 @@ from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.common.specification import Specification
 from tryst.common.specification.model.defaults import Mode
 from tryst.common.specification.notes.modes import JOINED, SENT
+from tryst.common.wire.sides import side_from_wire
 from tryst.coordinator.client.custodian_conditions import condition_lines
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -90,17 +92,17 @@ def show_form(*sources: Source) -> None:
 
 def show_projects(projects: Iterable[project_pb2.ProjectStatus]) -> None:
     """A table of projects and where they stand, and below it the custodians that they wait for."""
-    table = Table("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
+    table = FittingTable("project, owner", "state", "alice", "bob", "run", "error", header_style="bold")
     waits: list[str] = []
     for status in projects:
-        waits += [*condition_lines(status), *_signing(status), *_former(status)]
+        waits += [*condition_lines(status), *_signing(status), *_transferred(status), *_former(status)]
         sides = {side.side: side for side in status.sides}
         table.add_row(
             f"{status.project}\n{_owner(status)}",
             _state(status),
             *(_progress(sides.get(side)) for side in (project_pb2.SIDE_ALICE, project_pb2.SIDE_BOB)),
-            _run(status),
-            status.blocking_error or "-",
+            escape(_run(status)),
+            escape(status.blocking_error) or "-",
         )
     console.print(table)
     show_notes(waits)
@@ -114,6 +116,21 @@ def _signing(status: project_pb2.ProjectStatus) -> list[str]:
     signed = f"{listed(status.signed)} has signed" if status.signed else "no steward has signed"
     awaited = listed(status.signers) if status.signers else "a steward who is not yet a member"
     return [f"{status.project}: {signed} the release of the held result; it awaits {missing} more of {awaited}"]
+
+
+def _transferred(status: project_pb2.ProjectStatus) -> list[str]:
+    """How far the granted columns have come, once the result is released."""
+    if status.state != project_pb2.PROJECT_STATE_RELEASED:
+        return []
+    return [f"{status.project}: {transfer_words(transfer)}" for transfer in status.transfers]
+
+
+def transfer_words(transfer: project_pb2.GrantedTransfer) -> str:
+    """How far the columns of one custodian for one recipient have come."""
+    sender, recipient = side_from_wire(transfer.sender).title(), transfer.recipient
+    if transfer.received:
+        return f"{recipient} has received columns of {sender}"
+    return f"{sender} has sent columns to {recipient}" if transfer.sent else f"{sender} has yet to send to {recipient}"
 
 
 def _former(status: project_pb2.ProjectStatus) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tryst.common.message_words import listed
+
 
 def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """The judged measures, the worst first, with their values and limits; `document` is the report that Carole made."""
@@ -22,6 +24,10 @@ def verdict_lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"Coarsened ({_changes(protection)}): as it was linked, the policy was breached ({above})."
     elif protection is not None:
         yield f"Not coarsened, as the specification allows: {protection['reason']}."
+    for grant in document.get("granted") or ():
+        if grant["not_assessed"]:
+            columns, sender = listed(grant["not_assessed"]), grant["of"].title()
+            yield f"NOT ASSESSED: {columns} of {sender}'s linked records, which {grant['to']} receives."
     if document["verdict"] == "within":
         yield "Verdict: every limit of the policy holds."
     else:

@@ -36,7 +36,6 @@ def command(
     from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
     from tryst.coordinator.console.application import console_of
     from tryst.coordinator.console.member import member_of
-    from tryst.coordinator.rehearsal.processes import ended_in_order
 
     with member_of(config) as member:
         settings = load_configuration(config, CoordinatorConfiguration).console
@@ -45,8 +44,7 @@ def command(
         place = Place(settings)
         typer.echo(f"Console of the {member.role} {member.name} at {place.base}. Ctrl-C ends it.")
         app = console_of(member, settings, place.base, place.rules, _show_link)
-        with ended_in_order():
-            place.serve(app)
+        place.serve(app)
 
 
 def _listening(settings: ConsoleConfiguration, listen: str) -> ConsoleConfiguration:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from tryst.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,6 @@ app = typer.Typer(
 )
 
 Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Coverage of the interval.")]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the result to this file as JSON.")]
 
 
 @app.command()
@@ -29,7 +29,7 @@ def combine(
         float | None, typer.Option(min=1, help="Degrees of freedom of the analysis, were the linkage known.")
     ] = None,
     level: Level = 0.95,
-    json_file: Json = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Combine one estimate of each drawn linkage by Rubin's rules."""
     import math
@@ -49,7 +49,7 @@ def slope(
     x: Annotated[str, typer.Option("--x", help="Column of the explaining variable, from one file.")],
     y: Annotated[str, typer.Option("--y", help="Column of the explained variable, from the other file.")],
     level: Level = 0.95,
-    json_file: Json = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Estimate the slope of y on x, where one is of Alice's file and the other of Bob's.
 
@@ -102,7 +102,7 @@ def _print(what: str, found: Combined, level: float, json_file: Path | None) -> 
         "draws": found.draws,
     }
     if json_file is not None:
-        json_file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_json(json_file, result)
     typer.echo(f"{what}: {found.estimate:.4g}, standard error {found.standard_error:.3g}")
     typer.echo(f"{100 * level:g}% interval {low:.4g} to {high:.4g}, from {found.draws} draws")
     typer.echo(f"due to the linkage: {100 * found.share_of_linkage:.0f} % of the variance")

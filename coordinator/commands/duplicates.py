@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.json_output import Json, print_json
 from tryst.coordinator.commands.report_language import ReportLanguage
 
 if TYPE_CHECKING:
@@ -20,12 +22,9 @@ def command(
     side: Annotated[str, typer.Option(help="Whose columns the file has in the specification: alice or bob.")] = "alice",
     memory: Annotated[str, typer.Option(help="Memory it may use, such as 3GiB.")] = "3GiB",
     threads: Annotated[int, typer.Option(min=1, help="Threads.")] = 2,
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding of a CSV file, such as cp1252; found if not given.")
-    ] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="Separator of a CSV file, such as ';' or tab; found if not given.")
-    ] = None,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
+    as_json: Json = False,
     language: ReportLanguage = "en",
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
@@ -65,6 +64,10 @@ def command(
         found = own_duplicates(source, specification, Side(side), resources, progress)
     out.mkdir(parents=True, exist_ok=True)
     write_duplicates(out, file.name, specification, found, language)
+    if as_json:
+        people, records = found.persons["person"].n_unique(), found.persons.height
+        linkage = found.statistics.linkage.plain()
+        print_json({"people": people, "records": records, "of": found.records, "linkage": linkage})
     expected = found.statistics.linkage.expected
     right = "" if expected is None else f", of which the model expects {expected.precision:.1%} to be right"
     console.print(

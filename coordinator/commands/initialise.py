@@ -22,6 +22,10 @@ def command(
     name: Annotated[
         list[str] | None, typer.Option(help="A further host name or address of Carole's; may be given several times.")
     ] = None,
+    analyst: Annotated[
+        list[str] | None,
+        typer.Option(help="An analyst's name, who may receive columns of linked records; may be given several times."),
+    ] = None,
     cryptography: Annotated[
         Suite, typer.Option(help="The suite of algorithms that the parties' sealing keys are of.")
     ] = Suite.DEFAULT,
@@ -34,21 +38,30 @@ def command(
     from tryst.carole.configuration import template as carole_yaml
     from tryst.common.keys.fingerprint import in_groups
     from tryst.common.observability.settings import local
-    from tryst.common.parties import Side
-    from tryst.common.pki.provisioning import provision
+    from tryst.common.parties import Role, Side
+    from tryst.common.pki.addresses import host_of, listening
+    from tryst.common.pki.provisioning import PARTIES, provision
+    from tryst.coordinator.client.client_configuration import analyst_template as analyst_yaml
     from tryst.coordinator.client.client_configuration import steward_template as steward_yaml
     from tryst.coordinator.client.client_configuration import template as coordinator_yaml
 
-    host, port = _parts(address)
+    host, port = host_of(address)
     made = provision(
         out,
         linker_names=dict.fromkeys([host, *(name or ())]),
         suite=cryptography,
+        parties={**PARTIES, **dict.fromkeys(analyst or (), Role.ANALYST)},
         configure={
+            **dict.fromkeys(
+                analyst or (),
+                lambda _folder, members: {
+                    "analyst.yaml": analyst_yaml(address, members_digest=in_groups(members.digest))
+                },
+            ),
             **{str(side): _custodian(side, address) for side in Side},
             "carole": lambda _folder, members: {
                 "carole.yaml": carole_yaml(
-                    _listen(host, port), observability=local("carole"), members_digest=in_groups(members.digest)
+                    listening(host, port), observability=local("carole"), members_digest=in_groups(members.digest)
                 )
             },
             "coordinator": lambda _folder, members: {
@@ -90,34 +103,3 @@ def _custodian(side: Side, address: str) -> Callable[[PartyFolder, Members], dic
         return {f"{side}.yaml": text}
 
     return configure
-
-
-def _parts(address: str) -> tuple[str, str]:
-    """Host, without the brackets of IPv6, and port."""
-    from tryst.common.errors import ErrorCode, TrystError
-
-    host, _, port = address.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    whole = bool(bare) and (":" not in bare or host == f"[{bare}]")
-    if not whole or not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "expected host:port, with a port of 1 to 65535",
-            where="--address",
-            got=repr(address[:80]),
-            remedy="write carole.example.org:7443, 192.0.2.7:7443 or [2001:db8::7]:7443",
-        )
-    return bare, port
-
-
-def _listen(host: str, port: str) -> str:
-    """What Carole binds: every address of her machine, unless she is to be reached from this machine alone."""
-    import ipaddress
-
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return f"127.0.0.1:{port}" if host == "localhost" else f"0.0.0.0:{port}"
-    if address.version == 6:
-        return f"[::1]:{port}" if address.is_loopback else f"[::]:{port}"
-    return f"{host}:{port}" if address.is_loopback else f"0.0.0.0:{port}"

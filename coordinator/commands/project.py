@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.dry_run_option import DryRun
+from tryst.common.json_output import Json, print_json
+from tryst.common.language import LanguageCode
+from tryst.common.project_names import project_names
 from tryst.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:
@@ -17,24 +22,64 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
-    "The order is: create, approve (the custodians approve too, on their side), start, watch, results.",
+    "`run` does all of it, and waits for the others. Step by step the order is: create, approve (the custodians "
+    "approve too, on their side), start, watch, results.",
     no_args_is_help=True,
 )
 
 Config = Annotated[Path, typer.Option("--config", help="The coordinator's configuration.", envvar="TRYST_COORDINATOR")]
-Project = Annotated[str, typer.Argument(help="The project's name, as in its specification.")]
+Project = Annotated[
+    str, typer.Argument(help="The project's name, as in its specification.", autocompletion=project_names)
+]
 DEFAULT_CONFIG = Path("coordinator.yaml")
+
+
+@app.command()
+def run(
+    specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
+    out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
+    config: Config = DEFAULT_CONFIG,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+    language: ConfiguredLanguage = None,
+) -> None:
+    """Take a project from its specification to its results: create, approve, start, watch, results.
+
+    Your approval is the coordinator's alone: it waits for both custodians', and for a steward's decision on a result
+    that is held. Ended, it is typed again, and goes on where the project is. It ends with status 4 if the result was
+    refused.
+    """
+    from tryst.carole.engine.specified import refuse_unidentified
+    from tryst.common.specification import read_specification
+    from tryst.coordinator.client.client_configuration import report_language
+    from tryst.coordinator.client.status_document import status_document
+    from tryst.coordinator.client.terminal import show_mode
+    from tryst.coordinator.client.whole_project import carry_through
+
+    spec = read_specification(specification)
+    refuse_unidentified(spec)
+    show_mode(spec)
+    with _coordinator(config, dry_run=dry_run) as coordinator:
+        code = carry_through(coordinator, spec, specification.read_text(encoding="utf-8"))
+        if as_json:
+            print_json(status_document(coordinator.get(spec.project)[0]))
+        if code:
+            raise typer.Exit(code)
+        if spec.release.coordinator != "nothing":
+            _fetch_results(coordinator, spec.project, out, report_language(config, language))
 
 
 @app.command()
 def create(
     specification: Annotated[Path, typer.Argument(help="The specification, usually linkage.yaml.")],
     config: Config = DEFAULT_CONFIG,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Create a project at Carole from a specification. Nothing happens before all have approved it."""
     from tryst.coordinator.client.terminal import console
 
-    name = _propose(specification, config, lambda coordinator, text: coordinator.create(text))
+    name = _propose(specification, config, lambda coordinator, text: coordinator.create(text), dry_run, as_json)
     console.print(f"Next: tryst project approve {name}")
 
 
@@ -42,6 +87,8 @@ def create(
 def amend(
     specification: Annotated[Path, typer.Argument(help="The amended specification.")],
     config: Config = DEFAULT_CONFIG,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Propose another policy, release, model or decision for a project; what was signed and sent stays good.
 
@@ -50,40 +97,46 @@ def amend(
     """
     from tryst.coordinator.client.terminal import console
 
-    name = _propose(specification, config, lambda coordinator, text: coordinator.amend(text))
+    name = _propose(specification, config, lambda coordinator, text: coordinator.amend(text), dry_run, as_json)
     console.print(f"Next: tryst project approve {name}, and both custodians approve it too")
 
 
-def _propose(path: Path, config: Path, propose: Callable[[Coordinator, str], project_pb2.ProjectStatus]) -> str:
+def _propose(
+    path: Path,
+    config: Path,
+    propose: Callable[[Coordinator, str], project_pb2.ProjectStatus],
+    dry_run: bool,
+    as_json: bool,
+) -> str:
     """Read a specification, show its mode, bring it to Carole; the project's name."""
     from tryst.carole.engine.specified import refuse_unidentified
     from tryst.common.specification import read_specification
-    from tryst.coordinator.client.terminal import show_mode, show_projects
+    from tryst.coordinator.client.terminal import show_mode
 
     spec = read_specification(path)
     refuse_unidentified(spec)
     show_mode(spec)
-    with _coordinator(config) as coordinator:
-        show_projects([propose(coordinator, path.read_text(encoding="utf-8"))])
+    with _coordinator(config, dry_run=dry_run) as coordinator:
+        _show([propose(coordinator, path.read_text(encoding="utf-8"))], as_json)
     return spec.project
 
 
 @app.command()
-def approve(project: Project, config: Config = DEFAULT_CONFIG) -> None:
+def approve(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun = False, as_json: Json = False) -> None:
     """Sign the specification on the coordinator's behalf.
 
     What is signed is the specification as Carole has it; its digest is shown, so that it can be compared with the one
     that `tryst spec check` prints.
     """
     from tryst.common.specification import load_specification, specification_digest
-    from tryst.coordinator.client.terminal import console, show_projects
+    from tryst.coordinator.client.terminal import console
 
-    with _coordinator(config) as coordinator:
+    with _coordinator(config, dry_run=dry_run) as coordinator:
         found, text = coordinator.get(project)
         # The digest is computed here, from the text that is there: not taken on trust from the other side.
         digest = specification_digest(load_specification(text, f"{project} at Carole"))
-        console.print(f"Approving specification {digest.hex()}", highlight=False)
-        show_projects([coordinator.approve(project, digest, found.epoch)])
+        console.print(f"Approving specification {digest.hex()}", highlight=False, soft_wrap=True)
+        _show([coordinator.approve(project, digest, found.epoch)], as_json)
     console.print("Next: each custodian runs `tryst alice approve` (or bob); then `tryst project start`.")
 
 
@@ -99,6 +152,8 @@ def new_epoch(
     ],
     config: Config = DEFAULT_CONFIG,
     yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Let the custodians agree on another seed, where their keys or test records do not agree or a seed was lost.
 
@@ -107,15 +162,15 @@ def new_epoch(
     records under other keys. First find out what differs, and have it corrected.
     """
     from tryst.common.specification import encoding_digest, load_specification
-    from tryst.coordinator.client.terminal import console, show_projects
+    from tryst.coordinator.client.terminal import console
 
-    with _coordinator(config) as coordinator:
+    with _coordinator(config, dry_run=dry_run) as coordinator:
         found, text = coordinator.get(project)
         encoding = encoding_digest(load_specification(text, f"{project} at Carole"))
         epoch = found.epoch + 1
-        if not yes:
+        if not yes and not dry_run:
             typer.confirm(f"Open epoch {epoch} of {project}, and erase all that was made in {found.epoch}?", abort=True)
-        show_projects([coordinator.open_epoch(project, epoch, encoding, reason)])
+        _show([coordinator.open_epoch(project, epoch, encoding, reason)], as_json)
     console.print("Next: each custodian's operator runs `tryst alice approve` (or bob), which shows your reason.")
 
 
@@ -126,18 +181,19 @@ def hand_over(
     reason: Annotated[str, typer.Option(help="Why, in 10 to 1000 characters: the successor reads it, and auditors.")],
     config: Config = DEFAULT_CONFIG,
     yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Offer a project of yours to another coordinator. It stays yours until that one takes it over.
 
     Another offer takes the place of this one; one to yourself withdraws it.
     """
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
-    from tryst.coordinator.client.terminal import show_projects
+    from tryst.coordinator.client.ownership_dialogue import hand_over
 
-    if not yes:
+    if not yes and not dry_run:
         typer.confirm(f"Offer {project} to {successor}?", abort=True)
-    show_projects([hand_over(config, Role.COORDINATOR, project, successor, reason)])
+    _show([hand_over(config, Role.COORDINATOR, project, successor, reason, dry_run=dry_run)], as_json)
 
 
 @app.command("take-over")
@@ -145,55 +201,66 @@ def take_over(
     project: Project,
     config: Config = DEFAULT_CONFIG,
     yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Become the owner of a project that was handed over to you, or that has no owner.
 
     You consent to its specification as it stands, in the former owner's place. A run of mode block_keyed that waits for
     the resolver ends: start another.
     """
-    from tryst.coordinator.client.ownership import take_over
-    from tryst.coordinator.client.terminal import show_projects
+    from tryst.coordinator.client.ownership_dialogue import take_over
 
-    show_projects([take_over(config, project, yes=yes)])
+    _show([take_over(config, project, yes=yes, dry_run=dry_run)], as_json)
 
 
 @app.command()
 def status(
-    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    project: Annotated[
+        str | None, typer.Argument(help="One project; all, if not given.", autocompletion=project_names)
+    ] = None,
     config: Config = DEFAULT_CONFIG,
+    as_json: Json = False,
 ) -> None:
     """Show the states of projects, whose they are, and what blocks them."""
-    from tryst.coordinator.client.terminal import show_endings, show_projects
-
     with _coordinator(config) as coordinator:
-        show_projects(coordinator.projects() if project is None else [coordinator.get(project)[0]])
-        show_endings(coordinator.certificates)
+        found = coordinator.projects() if project is None else [coordinator.get(project)[0]]
+        _show(found, as_json, coordinator.certificates)
 
 
 @app.command()
-def start(project: Project, config: Config = DEFAULT_CONFIG) -> None:
+def start(project: Project, config: Config = DEFAULT_CONFIG, dry_run: DryRun = False, as_json: Json = False) -> None:
     """Request a run from Carole. It continues when this terminal is closed; `watch` follows it."""
     from tryst.coordinator.client.terminal import console
 
-    with _coordinator(config) as coordinator:
+    with _coordinator(config, dry_run=dry_run) as coordinator:
+        if dry_run:  # what Carole would judge the request by
+            _show([coordinator.get(project)[0]], as_json=False)
         run = coordinator.start(project)
         shared = f" by request {coordinator.shared_request}" if coordinator.shared_request else ""
+    if as_json:
+        print_json({"project": project, "run": run.run, "shared_request": coordinator.shared_request})
+        return
     console.print(f"Run {run.run} is queued{shared}. Next: tryst project watch {project}")
 
 
 @app.command()
-def watch(project: Project, config: Config = DEFAULT_CONFIG) -> None:
+def watch(project: Project, config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Follow the newest run of a project until it ends.
 
     It ends with status 3 if the result is held for a steward, and 4 if it was refused (docs/commands.md).
     """
     from tryst.coordinator.client.run_ending import ending_of
     from tryst.coordinator.client.run_progress import follow_run
+    from tryst.coordinator.client.status_document import status_document
     from tryst.coordinator.client.terminal import console
 
     with _coordinator(config) as coordinator:
         follow_run(coordinator, project, coordinator.get(project)[0].run.run)
-        code, line = ending_of(coordinator.get(project)[0])
+        ended = coordinator.get(project)[0]
+    code, line = ending_of(ended)
+    if as_json:
+        print_json(status_document(ended))
     if code:
         console.print(line, highlight=False, soft_wrap=True)
         raise typer.Exit(code)
@@ -204,27 +271,38 @@ def results(
     project: Project,
     out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
+    as_json: Json = False,
     language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch what the specification grants the coordinator: the model, aggregate statistics, a report.
 
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
-    from tryst.common.specification import load_specification
     from tryst.coordinator.client.client_configuration import report_language
+
+    with _coordinator(config) as coordinator:
+        _fetch_results(coordinator, project, out, report_language(config, language), as_json=as_json)
+
+
+def _fetch_results(
+    coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
+) -> None:
+    """What is granted to the coordinator of the newest run, as files."""
+    from tryst.common.specification import load_specification
     from tryst.coordinator.client.run_progress import pairs_compared
     from tryst.coordinator.client.terminal import console
     from tryst.coordinator.rehearsal.output_folder import report_content
     from tryst.coordinator.reports.linkage import write_report
 
-    with _coordinator(config) as coordinator:
-        found, text = coordinator.get(project)
-        statistics = coordinator.statistics(project, found.run.run)
+    found, text = coordinator.get(project)
+    statistics = coordinator.statistics(project, found.run.run)
+    if as_json:
+        print_json(json.loads(statistics.written()))
     out.mkdir(parents=True, exist_ok=True)
     console.print(pairs_compared(statistics.linkage), highlight=False)
     (out / "model.json").write_bytes(statistics.written())
     content = report_content(load_specification(text, project), statistics, None)
-    write_report(out / "report.html", content, report_language(config, language))
+    write_report(out / "report.html", content, language)
     console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")
 
 
@@ -233,6 +311,7 @@ def report(
     project: Project,
     out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
+    as_json: Json = False,
     language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on the newest run's disclosure risk, which the steward judges by, released or not."""
@@ -253,6 +332,8 @@ def report(
                 where=project,
                 remedy="see `tryst project status`: a run is assessed at its end, where the specification requests it",
             ) from None
+    if as_json:
+        print_json(fetched.document)
     show_report(fetched, out, report_language(config, language))
 
 
@@ -261,22 +342,24 @@ def erase(
     project: Project,
     config: Config = DEFAULT_CONFIG,
     yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Destroy the keys of everything that was uploaded to a project, and of its results. This cannot be undone.
 
     Of what was released, the counts of its tables stay with Carole for the days that the specification gives them
     (retention.releases_days): she compares later releases with them.
     """
-    from tryst.coordinator.client.terminal import show_projects
-
-    if not yes:
+    if not yes and not dry_run:
         typer.confirm(
             f"Erase all that Carole holds of {project}, but the counts of tables that were released? This cannot be"
             " undone",
             abort=True,
         )
-    with _coordinator(config, checked=False) as coordinator:
-        show_projects([coordinator.erase(project)])
+    with _coordinator(config, checked=False, dry_run=dry_run) as coordinator:
+        if dry_run:  # what would be erased
+            _show([coordinator.get(project)[0]], as_json=False)
+        _show([coordinator.erase(project)], as_json)
 
 
 @app.command("accept-restore")
@@ -286,6 +369,7 @@ def accept_restore(
     refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not request confirmation.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
 
@@ -294,12 +378,28 @@ def accept_restore(
     from tryst.common.parties import Role
     from tryst.coordinator.client.restored_log import decide_restored
 
-    decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes)
+    decide_restored(config, Role.COORDINATOR, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
+
+
+def _show(
+    projects: Iterable[project_pb2.ProjectStatus],
+    as_json: bool,
+    certificates: Iterable[project_pb2.EndingCertificate] = (),
+) -> None:
+    """Projects as a table, or as a document."""
+    from tryst.coordinator.client.status_document import projects_document
+    from tryst.coordinator.client.terminal import show_endings, show_projects
+
+    if as_json:
+        print_json(projects_document(projects, certificates))
+        return
+    show_projects(projects)
+    show_endings(certificates)
 
 
 @contextmanager
-def _coordinator(config: Path, *, checked: bool = True) -> Iterator[Coordinator]:
+def _coordinator(config: Path, *, checked: bool = True, dry_run: bool = False) -> Iterator[Coordinator]:
     from tryst.coordinator.client.connection import connect
 
-    with connect(config, checked=checked) as coordinator:
+    with connect(config, checked=checked, dry_run=dry_run) as coordinator:
         yield coordinator

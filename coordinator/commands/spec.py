@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.json_output import Json, print_json
+
 if TYPE_CHECKING:
     from tryst.common.pki.members import Members
     from tryst.common.specification import Specification
@@ -56,6 +58,7 @@ def check(
     max_rows: MaxRowsOption = MAX_ROWS,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
+    as_json: Json = False,
 ) -> None:
     """Report every issue at once, by path and with its remedy; then explain what the specification means.
 
@@ -83,17 +86,34 @@ def check(
         f"[bold]{spec.project}[/bold]: {len(spec.fields)} fields, {len(spec.blocking)} blocking rules. No issues."
     )
     show_mode(spec)
-    show_notes(specification_notes(spec))
+    notes = list(specification_notes(spec))
     if members is not None:
-        show_notes(_lacking(spec, Members.load(members)))
-    console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False)
-    console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False)
+        notes += _lacking(spec, Members.load(members))
+    show_notes(notes)
+    console.print(f"specification digest  {specification_digest(spec).hex()}", highlight=False, soft_wrap=True)
+    console.print(f"encoding digest       {encoding_digest(spec).hex()}", highlight=False, soft_wrap=True)
     limits = CaroleLimits(memory, max_upload, max_rows)
+    estimate = None
     if alice is not None or bob is not None:
         columns = cleaned_columns(spec, both_files(alice, bob, encoding, separator))
-        show_estimate(estimate_of_files(spec, columns, limits, rows))
+        estimate = estimate_of_files(spec, columns, limits, rows)
     elif rows:
-        show_estimate(estimate_of_size(spec, rows, limits))
+        estimate = estimate_of_size(spec, rows, limits)
+    if as_json:
+        print_json(
+            {
+                "project": spec.project,
+                "mode": spec.mode,
+                "fields": len(spec.fields),
+                "blocking_rules": len(spec.blocking),
+                "specification_digest": specification_digest(spec).hex(),
+                "encoding_digest": encoding_digest(spec).hex(),
+                "notes": notes,
+                "estimate": None if estimate is None else estimate.document(),
+            }
+        )
+    if estimate is not None:
+        show_estimate(estimate)
 
 
 def _lacking(spec: Specification, members: Members) -> list[str]:

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.dry_run_option import DryRun
+from tryst.common.json_output import Json, print_json
+from tryst.common.project_names import project_names
 from tryst.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.steward_client import Steward
+    from tryst.protos.linkage.v1 import project_pb2
 
 app = typer.Typer(
     help="Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
@@ -21,7 +25,7 @@ app = typer.Typer(
 )
 
 Config = Annotated[Path, typer.Option("--config", help="The steward's configuration.", envvar="TRYST_STEWARD")]
-Project = Annotated[str, typer.Argument(help="The project's name.")]
+Project = Annotated[str, typer.Argument(help="The project's name.", autocompletion=project_names)]
 Reason = Annotated[
     str, typer.Option(help="Why, in a sentence that a reader of the audit log understands in some years.")
 ]
@@ -35,13 +39,17 @@ def steward() -> None:
 
 
 @app.command("list")
-def list_assessed(config: Config = DEFAULT_CONFIG) -> None:
+def list_assessed(config: Config = DEFAULT_CONFIG, as_json: Json = False) -> None:
     """Show the projects whose results were judged: released, refused, or held for a decision."""
+    from tryst.coordinator.client.status_document import projects_document
     from tryst.coordinator.client.steward_client import connect_steward
     from tryst.coordinator.client.terminal import console, show_endings, show_projects
 
     with connect_steward(config) as connected:
         found = connected.assessed()
+        if as_json:
+            print_json(projects_document(found, connected.certificates))
+            return
         show_endings(connected.certificates)
     if not found:
         console.print("No result has been judged yet.")
@@ -54,6 +62,7 @@ def report(
     project: Project,
     out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
+    as_json: Json = False,
     language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
@@ -63,19 +72,35 @@ def report(
 
     with connect_steward(config) as connected:
         fetched = connected.report(project, _judged(connected, project))
+    if as_json:
+        print_json(fetched.document)
     show_report(fetched, out, report_language(config, language))
 
 
 @app.command()
-def release(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
+def release(
+    project: Project,
+    reason: Reason,
+    config: Config = DEFAULT_CONFIG,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
     """Release a held result against the policy. Your reason and signature go into the audit log, for ever."""
-    _decide(project, reason, config, yes, release=True)
+    _decide(project, reason, config, yes or dry_run, dry_run, as_json, release=True)
 
 
 @app.command()
-def refuse(project: Project, reason: Reason, config: Config = DEFAULT_CONFIG, yes: Yes = False) -> None:
+def refuse(
+    project: Project,
+    reason: Reason,
+    config: Config = DEFAULT_CONFIG,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
     """Do not release a held result. Your reason and signature go into the audit log."""
-    _decide(project, reason, config, yes, release=False)
+    _decide(project, reason, config, yes or dry_run, dry_run, as_json, release=False)
 
 
 @app.command("hand-over")
@@ -86,20 +111,23 @@ def hand_over(
     reason: Reason,
     config: Config = DEFAULT_CONFIG,
     yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Hand over a project whose owner is no longer a member, to another coordinator, which then takes it over."""
     from tryst.common.parties import Role
-    from tryst.coordinator.client.ownership import hand_over
-    from tryst.coordinator.client.terminal import show_projects
+    from tryst.coordinator.client.ownership_dialogue import hand_over
 
-    if not yes:
+    if not yes and not dry_run:
         typer.confirm(f"Hand {project} of {former} over to {successor}?", abort=True)
-    show_projects([hand_over(config, Role.STEWARD, project, successor, reason, former=former)])
+    _show(hand_over(config, Role.STEWARD, project, successor, reason, former=former, dry_run=dry_run), as_json)
 
 
 @app.command()
 def log(
-    project: Annotated[str | None, typer.Argument(help="One project; all, if not given.")] = None,
+    project: Annotated[
+        str | None, typer.Argument(help="One project; all, if not given.", autocompletion=project_names)
+    ] = None,
     config: Config = DEFAULT_CONFIG,
 ) -> None:
     """Print the audit log, a JSON object a line; each entry is proven to be in the log that Carole has signed."""
@@ -119,6 +147,7 @@ def accept_restore(
     refuse: Annotated[bool, typer.Option("--refuse", help="Refuse the restored log, for ever.")] = False,
     reason: Annotated[str, typer.Option(help="Why it is refused: a sentence, for the audit log.")] = "",
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Accept Carole's audit log after her store was put back from a backup: shown what was lost, then signed.
 
@@ -127,15 +156,15 @@ def accept_restore(
     from tryst.common.parties import Role
     from tryst.coordinator.client.restored_log import decide_restored
 
-    decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes)
+    decide_restored(config, Role.STEWARD, project, refuse=refuse, reason=reason, yes=yes, dry_run=dry_run)
 
 
-def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool) -> None:
+def _decide(project: str, reason: str, config: Path, yes: bool, dry_run: bool, as_json: bool, *, release: bool) -> None:
     from tryst.coordinator.client.steward_client import connect_steward
-    from tryst.coordinator.client.terminal import console, show_projects
+    from tryst.coordinator.client.terminal import console
     from tryst.coordinator.client.verdict import verdict_lines
 
-    with connect_steward(config) as connected:
+    with connect_steward(config, dry_run=dry_run) as connected:
         run = _judged(connected, project)
         report = connected.report(project, run)
         for line in verdict_lines(report.document):
@@ -143,7 +172,17 @@ def _decide(project: str, reason: str, config: Path, yes: bool, *, release: bool
         word = "Release against the policy" if release else "Refuse"
         if not yes:
             typer.confirm(f"{word}: {project}, run {run}?", abort=True)
-        show_projects([connected.decide(project, run, report.sha256, release=release, reason=reason)])
+        _show(connected.decide(project, run, report.sha256, release=release, reason=reason), as_json)
+
+
+def _show(status: project_pb2.ProjectStatus, as_json: bool) -> None:
+    from tryst.coordinator.client.status_document import projects_document
+    from tryst.coordinator.client.terminal import show_projects
+
+    if as_json:
+        print_json(projects_document([status]))
+    else:
+        show_projects([status])
 
 
 def _judged(connected: Steward, project: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
+from tryst.common.errors import ErrorCode
 from tryst.common.parties import Role
 from tryst.common.web.application import console_application
 from tryst.common.web.console_configuration import ConsoleConfiguration
@@ -16,11 +17,16 @@ from tryst.common.web.sessions import Sessions
 from tryst.coordinator.console import coordinator_pages, steward_pages
 from tryst.coordinator.console.audit_pages import AuditPages
 from tryst.coordinator.console.coordinator_pages import CoordinatorPages
+from tryst.coordinator.console.ending_pages import EndingPages
 from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.ownership_pages import OwnershipPages, StewardOwnershipPages
 from tryst.coordinator.console.proposal_pages import ProposalPages
+from tryst.coordinator.console.restored_pages import HELPS, RestoredPages
 from tryst.coordinator.console.steward_pages import StewardPages
 
 _TEMPLATES = "tryst.coordinator.console.templates"
+_STEWARDS = (StewardPages, AuditPages, StewardOwnershipPages, RestoredPages)
+_COORDINATORS = (CoordinatorPages, ProposalPages, EndingPages, OwnershipPages, RestoredPages)
 
 
 def console_of(
@@ -47,8 +53,14 @@ def console_of(
     """
     is_steward = member.role is Role.STEWARD
     links = steward_pages.LINKS if is_steward else coordinator_pages.LINKS
-    pages = Pages(f"console of the {member.role}", links, (_TEMPLATES,))
-    parts = (StewardPages, AuditPages) if is_steward else (CoordinatorPages, ProposalPages)
+    pages = Pages(
+        f"console of the {member.role}",
+        links,
+        (_TEMPLATES,),
+        acting=steward_pages.ACTING if is_steward else coordinator_pages.ACTING,
+        remedies={ErrorCode.AUDIT: HELPS},
+    )
+    parts = _STEWARDS if is_steward else _COORDINATORS
     routes = [route for part in parts for route in part(member, pages).routes()]
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
     if settings.sign_on is None:

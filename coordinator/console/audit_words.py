@@ -27,10 +27,13 @@ def entry_shown(entry: AuditEntry) -> dict[str, Any]:
 
 
 def _is_for_people(value: object) -> bool:
-    return value not in ("", None) and not _DIGITS.search(str(value))
+    # A mapping is a list of members, with the beginnings of their keys: these are compared by other ways than a page.
+    return value not in ("", None, []) and not isinstance(value, dict) and not _DIGITS.search(str(value))
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -13,10 +13,11 @@ from starlette.routing import BaseRoute, Route
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import load_specification, specification_digest
 from tryst.common.specification.model.content import PROJECT_PATTERN
-from tryst.common.web.forms import Form, posting, session_of
+from tryst.common.web.forms import Form, form_page, posting, session_of
 from tryst.common.web.guard import RELOAD_HEADER
 from tryst.common.web.pages import Pages
-from tryst.coordinator.client.run_progress import RESOLVE, pairs_compared
+from tryst.coordinator.client.run_progress import pairs_compared
+from tryst.coordinator.console.acts import Act, acts_of_coordinator, forms_among, require_act
 from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.project_list import project_list
 from tryst.coordinator.console.project_words import described, is_under_way, page_state
@@ -24,20 +25,12 @@ from tryst.coordinator.console.reports import RenderedReports
 from tryst.coordinator.console.runs import Resolutions
 from tryst.coordinator.console.shared_pages import certificates_page, risk_report, risk_shown
 from tryst.coordinator.console.specification_words import specification_shown
-from tryst.coordinator.console.waiting import S, has_approved
 from tryst.protos.linkage.v1 import project_pb2
 
 LINKS = (("Projects", "/"), ("New project", "/new"), ("Certificates", "/certificates"))
+ACTING = ("/new",)
+"""Which of them only who may act has."""
 PROJECT = "/projects/{project}"
-_AMENDABLE = (
-    S.PROJECT_STATE_DRAFT,
-    S.PROJECT_STATE_KEYED,
-    S.PROJECT_STATE_CONTRIBUTED,
-    S.PROJECT_STATE_ASSESSED,
-    S.PROJECT_STATE_HELD,
-    S.PROJECT_STATE_RELEASED,
-)
-_JUDGED = (S.PROJECT_STATE_ASSESSED, S.PROJECT_STATE_HELD, S.PROJECT_STATE_RELEASED)
 
 
 class CoordinatorPages:
@@ -63,7 +56,7 @@ class CoordinatorPages:
             Route("/certificates", self.certificates),
             Route(PROJECT, self.project),
             Route(f"{PROJECT}/live", self.live),
-            Route(f"{PROJECT}/approve", self.approval),
+            form_page(f"{PROJECT}/approve", self.approval),
             posting(f"{PROJECT}/approve", self.approve),
             posting(f"{PROJECT}/start", self.start),
             posting(f"{PROJECT}/resolve", self.resolve),
@@ -95,7 +88,8 @@ class CoordinatorPages:
             **self._shown(status),
             state_token=page_state(status),
             specification=specification_shown(text, status.project),
-            actions=self._actions(status),
+            mine=status.owner == self._member.name,
+            acts=forms_among(self._acts(status), acting=session_of(request).acts),
         )
 
     def live(self, request: Request) -> Response:
@@ -109,6 +103,7 @@ class CoordinatorPages:
     def approval(self, request: Request) -> Response:
         """What is signed by an approval, to be read before it."""
         status, text = self._member.coordinator().get(project_name(request))
+        require_act(Act.APPROVE, self._acts(status), status)
         specification = specification_shown(text, status.project)
         return self._pages.page(
             "approve.html.j2", request, project=status.project, epoch=status.epoch, specification=specification
@@ -197,20 +192,8 @@ class CoordinatorPages:
         resolving = self._resolutions.words(status.project, status.run.run) if is_under_way(status) else ""
         return {**described(status), "resolving": resolving}
 
-    def _actions(self, status: project_pb2.ProjectStatus) -> dict[str, bool]:
-        """What the coordinator can do now; Carole decides, and this only spares vain tries."""
-        run = status.run
-        mine = not status.owner or status.owner == self._member.name
-        waits_for_run = status.state == S.PROJECT_STATE_CONTRIBUTED and not is_under_way(status)
-        return {
-            "mine": mine,
-            "approve": mine and status.state == S.PROJECT_STATE_DRAFT and not has_approved(status, self._member.name),
-            "start": mine and waits_for_run and not status.restore_awaits,
-            "resolve": mine and run.state == project_pb2.RUN_STATE_RESOLVING and run.stage == RESOLVE,
-            "amend": mine and status.state in _AMENDABLE,
-            "risk": bool(run.run) and status.state in _JUDGED,
-            "results": mine and status.state == S.PROJECT_STATE_RELEASED,
-        }
+    def _acts(self, status: project_pb2.ProjectStatus) -> frozenset[Act]:
+        return acts_of_coordinator(status, self._member.name)
 
 
 def project_name(request: Request) -> str:

@@ -55,6 +55,11 @@ class Member:
     found: Client
     language: LanguageCode = "en"
 
+    @property
+    def coordinators(self) -> list[str]:
+        """The names of all coordinators in the membership list."""
+        return [each.name for each in self.found.members.with_role(Role.COORDINATOR)]
+
     def coordinator(self) -> Coordinator:
         """Its calls as a coordinator, after Carole's log was verified to continue what the member has seen.
 
@@ -74,6 +79,10 @@ class Member:
     def steward(self) -> Steward:
         """Its calls as a steward; errors as `coordinator`."""
         self.found.log.check()
+        return self.unchecked_steward()
+
+    def unchecked_steward(self) -> Steward:
+        """The same without verifying the log: for a decision on one that was restored."""
         return Steward(self.found.connection, self.found.identity, self.found.linker, self.found.released)
 
 
@@ -96,15 +105,7 @@ def member_of(config: Path) -> Iterator[Member]:
             remedy="name the configuration of a coordinator or of a steward with --config",
         )
     with client(config, role, checked=False) as found:
-        named = [each.name for each in found.members if each.identity.hex == found.identity.public.hex]
-        if not named:
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                "the membership list does not have this folder's identity",
-                where=str(found.folder.members),
-                remedy="get the current membership list from the linkage unit",
-            )
-        yield Member(role, named[0], found, report_language(config, None))
+        yield Member(role, found.name, found, report_language(config, None))
 
 
 def _role(config: Path) -> Role:

@@ -66,7 +66,9 @@ def page_state(status: project_pb2.ProjectStatus) -> str:
     run = status.run
     approved = [side.approved for side in status.sides]
     parts = (status.state, status.epoch, len(status.approvals), *approved, len(status.signed), run.run, run.state)
-    return "-".join(str(int(each)) if isinstance(each, bool) else str(each) for each in (*parts, run.stage == RESOLVE))
+    whose = (status.owner, status.successor, *status.restore_awaits)
+    shown = (*parts, run.stage == RESOLVE, *whose)
+    return "-".join(str(int(each)) if isinstance(each, bool) else str(each) for each in shown)
 
 
 def is_under_way(status: project_pb2.ProjectStatus) -> bool:

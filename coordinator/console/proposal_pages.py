@@ -7,11 +7,12 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.web.forms import Form, posting
+from tryst.common.web.forms import Form, form_page, posting
 from tryst.common.web.pages import Pages, error_list
+from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
 from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
 from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.specification_words import specification_shown
@@ -30,9 +31,9 @@ class ProposalPages:
     def routes(self) -> list[BaseRoute]:
         """By address."""
         return [
-            Route("/new", self.blank),
+            form_page("/new", self.blank),
             posting("/new", self.create),
-            Route(f"{PROJECT}/amend", self.present),
+            form_page(f"{PROJECT}/amend", self.present),
             posting(f"{PROJECT}/amend", self.amend),
         ]
 
@@ -52,9 +53,9 @@ class ProposalPages:
 
     def present(self, request: Request) -> Response:
         """The form with a project's specification."""
-        name = project_name(request)
-        _, text = self._member.coordinator().get(name)
-        return self._form(request, text, project=name)
+        status, text = self._member.coordinator().get(project_name(request))
+        require_act(Act.AMEND, acts_of_coordinator(status, self._member.name), status)
+        return self._form(request, text, project=status.project)
 
     def amend(self, request: Request, form: Form) -> Response:
         """Check an amended specification, or propose it."""

@@ -14,7 +14,9 @@ from tryst.common.web.forms import Form, posting, session_of
 from tryst.common.web.guard import RELOAD_HEADER
 from tryst.common.web.pages import Pages
 from tryst.coordinator.client.steward_client import Steward
+from tryst.coordinator.console.acts import acts_of_steward, forms_among
 from tryst.coordinator.console.coordinator_pages import PROJECT
+from tryst.coordinator.console.log_evidence import leakage_statements, release_reasons
 from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.project_list import project_list
 from tryst.coordinator.console.project_words import described, page_state
@@ -23,7 +25,9 @@ from tryst.coordinator.console.shared_pages import certificates_page, risk_repor
 from tryst.coordinator.console.waiting import S
 from tryst.protos.linkage.v1 import project_pb2
 
-LINKS = (("Results", "/"), ("Audit log", "/audit"), ("Certificates", "/certificates"))
+LINKS = (("Results", "/"), ("Audit log", "/audit"), ("Hand over", "/hand-over"), ("Certificates", "/certificates"))
+ACTING = ("/hand-over",)
+"""Which of them only who may act has."""
 DECISIONS = {"release": True, "refuse": False}
 
 
@@ -72,15 +76,19 @@ class StewardPages:
         steward = self._member.steward()
         status = _judged(steward, request)
         report = steward.report(status.project, status.run.run)
+        entries = list(steward.entries(status.project))
+        acts = acts_of_steward(status, self._member.name, self._member.coordinators)
         return self._pages.page(
             "result.html.j2",
             request,
             **described(status),
             **risk_shown(report, status.project),
             state_token=page_state(status),
+            leakage=leakage_statements(entries),
             held=status.state == S.PROJECT_STATE_HELD,
-            awaits_me=self._awaits_me(status),
-            signed=list(status.signed),
+            acts=forms_among(acts, acting=session_of(request).acts),
+            has_signed=self._member.name in status.signed,
+            reasons=release_reasons(entries, status.run.run, status.signed),
             signatures=max(status.signatures, 1),
             limits=(MIN_REASON, MAX_REASON),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -59,6 +60,31 @@ class Estimate:
             listed = ", ".join(f"{rule.rule} {rule.pairs:,}" for rule in made.rules)
             compared = f"{made.pairs:,} candidate pairs ({listed})"
         yield f"          compares {compared}; links in at most {_time(made.seconds)}"
+
+    def document(self) -> dict[str, Any]:
+        """The estimate as plain values: bytes, seconds of one core, pairs; the limits exceeded, in words."""
+        custodians = {
+            str(each.side): {
+                "records": each.records,
+                "rows": each.rows,
+                "counted": each.counted,
+                "upload_bytes": each.upload,
+                "seconds": each.seconds,
+                "memory_bytes": each.memory,
+            }
+            for each in self.custodians
+        }
+        made = self.linkage
+        carole = {
+            "stored_bytes": made.stored,
+            "memory_minimum_bytes": made.minimum,
+            "memory_maximum_bytes": made.maximum,
+            "process_bytes": made.process,
+            "pairs": made.pairs,
+            "pairs_by_rule": {str(rule.rule): rule.pairs for rule in made.rules},
+            "seconds": made.seconds,
+        }
+        return {"custodians": custodians, "carole": carole, "exceeded": [str(error) for error in self.exceeded]}
 
 
 def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Estimate:

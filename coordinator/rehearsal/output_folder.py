@@ -6,6 +6,7 @@ import datetime
 import filecmp
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,8 +27,7 @@ from tryst.common.language import LanguageCode
 from tryst.common.parties import Side
 from tryst.common.processors import processors
 from tryst.common.records.csv_form import CsvOptions
-from tryst.common.records.registry import FOUND, file_source, read_source
-from tryst.common.records.sources import Source
+from tryst.common.records.registry import FOUND, file_source
 from tryst.common.specification import (
     Specification,
     dump_specification,
@@ -39,13 +39,12 @@ from tryst.coordinator.client.terminal import console, show_form
 from tryst.coordinator.draft.same_records import SAME_RECORDS
 from tryst.coordinator.rehearsal.link_truth import evaluate, summary
 from tryst.coordinator.rehearsal.narration import Narrator
+from tryst.coordinator.rehearsal.other_schemes import compared, other_schemes
 from tryst.coordinator.rehearsal.rehearse import Rehearsed, Resources, rehearse
+from tryst.coordinator.rehearsal.rehearsed_pairs import links_and_pairs, persons_of
 from tryst.coordinator.reports.disclosure import write_risk_report
 from tryst.coordinator.reports.linkage import ReportContent, RunDescription, write_report
 from tryst.coordinator.truth_columns import Truth
-
-AGREEMENT_ALONE = "agreement alone"
-"""What the comparison calls the linkage without its extended latent step."""
 
 
 def rehearse_into(
@@ -109,7 +108,7 @@ def rehearse_into(
     show_form(*sources.values())
     if filecmp.cmp(alice, bob, shallow=False):
         narrator.show(SAME_RECORDS)
-    persons = {side: _persons(source, spec, side, truth) for side, source in sources.items()} if truth else None
+    persons = {side: persons_of(source, spec, side, truth) for side, source in sources.items()} if truth else None
     # The file's own digest, and not that of what is signed here, which differs in what this one person may see.
     narrator.show(f"specification digest  {specification_digest(spec).hex()}")
     # Both custodians are played by one person here, who wants to see all pairs that came near to a link.
@@ -118,8 +117,10 @@ def rehearse_into(
 
     def collect(rehearsed: Rehearsed) -> None:
         with _whole(out) as folder:
-            links, pairs = _links_and_pairs(rehearsed)
+            links, pairs = links_and_pairs(rehearsed.shares)
             _write_result(folder, rehearsed, links, language, invented=invented)
+            for recipient, path in rehearsed.linked.items():
+                shutil.copyfile(path, folder / f"linked-{recipient}.parquet")
             evaluation = None
             if persons is not None:
                 narrator.step("evaluate")
@@ -138,22 +139,17 @@ def rehearse_into(
     granted = Resources(memory, threads or processors(), max_upload)
     with _made(out):
         if (schemes or alone) and persons is not None:
-            for what, other in _others(shown, tuple(SCHEMES) if schemes else (spec.model.scheme,)):
+            for what, other in other_schemes(shown, tuple(SCHEMES) if schemes else (spec.model.scheme,)):
                 console.rule(f"[bold]{what.capitalize()}, to compare", style="dim")
 
                 def evaluated(rehearsed: Rehearsed, what: str = what) -> None:
-                    links, pairs = _links_and_pairs(rehearsed)
+                    links, pairs = links_and_pairs(rehearsed.shares)
                     others.append(compared(what, evaluate(links, pairs, persons[Side.ALICE], persons[Side.BOB])))
 
                 text = dump_specification(other)
                 rehearse(other, text, sources, Narrator(explain=False), granted, evaluated, beside)
         rehearse(shown, dump_specification(shown), sources, narrator, granted, collect, beside)
     _show_written(out, spec)
-
-
-def _links_and_pairs(rehearsed: Rehearsed) -> tuple[pl.DataFrame, pl.DataFrame]:
-    pairs = _joined(rehearsed.shares)
-    return pairs.filter("linked").drop("linked"), pairs
 
 
 def _write_result(
@@ -191,38 +187,6 @@ def _show_written(out: Path, spec: Specification) -> None:
     if spec.assessment is not None:
         reports += f" (the links) and [bold]{out / 'risk.html'}[/bold] (what they could disclose of people)"
     console.print(f"Open {reports} in a browser.", highlight=False, soft_wrap=True)
-
-
-def compared(scheme: str, evaluation: EvaluationDocument) -> SchemeResult:
-    """What a scheme's evaluation gives to the comparison of schemes."""
-    return SchemeResult(
-        scheme=scheme,
-        **evaluation.at_decision.plain(),
-        auc=evaluation.auc,
-        calibration_largest_gap=evaluation.calibration_largest_gap,
-        curve=evaluation.curve,
-    )
-
-
-def _others(spec: Specification, schemes: Sequence[str]) -> Iterator[tuple[str, Specification]]:
-    """The same linkage by other schemes, and without the values where they are judged by; what to call each."""
-    if spec.latent is not None:
-        data = spec.model_dump()
-        alone = {**data, "latent": None, "release": {**data["release"], "joint": "none"}}
-        yield AGREEMENT_ALONE, Specification.model_validate(alone)
-    for scheme in schemes:
-        if scheme != spec.model.scheme:
-            yield scheme, _with_scheme(spec, scheme)
-
-
-def _with_scheme(spec: Specification, scheme: str) -> Specification:
-    """The same linkage by another scheme; shaded weights know no frequencies of values."""
-    data = spec.model_dump()
-    data["model"]["scheme"] = scheme
-    if not SCHEMES[scheme].calibrated:
-        for field in data["fields"]:
-            field["value_frequencies"] = False
-    return Specification.model_validate(data)
 
 
 WRITTEN = (
@@ -329,37 +293,11 @@ def _whole(out: Path) -> Iterator[Path]:
                 (out / name).unlink(missing_ok=True)
 
 
-def _persons(source: Source, spec: Specification, side: Side, truth: Truth) -> pl.DataFrame:
-    """Own identifier and person of every row of one file."""
-    column = truth.of(side)
-    identifier = spec.custodians.of(side).identifier
-    table = read_source(source, None).frame
-    for name in (column, identifier):
-        if name not in table.columns:
-            raise TrystError(
-                ErrorCode.FIELD_MISSING,
-                f"there is no column {name!r}",
-                where=f"{side}'s file",
-                got=f"columns {', '.join(table.columns)}",
-                remedy="name the column of the truth and of the identifier as they stand in the file",
-            )
-    return table.select(pl.col(identifier).alias("identifier"), pl.col(column).alias("person"))
-
-
-def _joined(shares: dict[Side, Path]) -> pl.DataFrame:
-    """The pairs with both identifiers, from the two custodians' shares of them."""
-    alice, bob = (pl.read_parquet(shares[side] / "pairs.parquet") for side in (Side.ALICE, Side.BOB))
-    own = alice.rename({"identifier": "alice"}).join(
-        bob.select("pair_id", bob=pl.col("identifier")), on="pair_id", how="inner"
-    )
-    return own.select("alice", "bob", "link_probability", "linked").sort(
-        ["link_probability", "alice", "bob"], descending=[True, False, False]
-    )
-
-
 def _shown(spec: Specification) -> Specification:
     """The specification as it is rehearsed: its player sees all pairs, and decides alone on what is held."""
-    seen = {"alice": "pairs", "bob": "pairs", "coordinator": "statistics", "exact_probabilities": "both"}
+    # An analyst is granted no exact probability, and would receive one from a custodian that has it.
+    exact = "none" if any(transfer.to_analyst for transfer in spec.release.transfers) else "both"
+    seen = {"alice": "pairs", "bob": "pairs", "coordinator": "statistics", "exact_probabilities": exact}
     update: dict[str, Any] = {"release": spec.release.model_copy(update=seen)}
     if spec.assessment is not None:
         update["assessment"] = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 1})

@@ -18,24 +18,28 @@ from typing import Any
 
 import yaml
 
+from tryst.common.documents.provenance import LINKED_FILES
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.message_words import listed
 from tryst.common.parties import Role, Side
 from tryst.common.pki.certificates import Validity, server_name
-from tryst.common.pki.provisioning import Provisioned, provision
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 from tryst.common.pki.reader import Reader
 from tryst.common.records.sources import Source
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.specification import Specification, specification_digest
+from tryst.coordinator.client.analyst_client import Analyst
 from tryst.coordinator.client.connection import connection_of
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, ended_in_order, make_store
+from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 POLL_SECONDS = 0.1
@@ -66,6 +70,8 @@ class Rehearsed:
     shares
         Folder of each custodian's fetched share: ``links.parquet``, ``pairs.parquet``, ``statistics.json``, with its
         own identifiers.
+    linked
+        By recipient of granted columns, the linked file that it has received.
     profiles
         What each custodian's service read: counts by field and cleaning step.
     statistics
@@ -79,6 +85,7 @@ class Rehearsed:
     """
 
     shares: dict[Side, Path]
+    linked: dict[str, Path]
     profiles: dict[Side, dict[str, Any]]
     timings: dict[Side, dict[str, float]]
     statistics: StatisticsDocument
@@ -116,7 +123,7 @@ def rehearse(
     """
     folder = Path(tempfile.mkdtemp(prefix="tryst-rehearsal-"))
     try:
-        with ended_in_order(), Services(folder) as services:
+        with Services(folder) as services:
             _Rehearsal(spec, text, sources, narrator, resources, folder, services, known).run(collect)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -154,6 +161,7 @@ class _Rehearsal:
             linker_names=["127.0.0.1"],
             validity=Validity.lasting(timedelta(hours=12)),
             suite=self._spec.suite,
+            parties={**PARTIES, **dict.fromkeys(self._analysts, Role.ANALYST)},
         )
         narrator.step("start")
         address = self._carole = self._start_all(made)
@@ -165,6 +173,10 @@ class _Rehearsal:
         # What is left to do needs the folders and no service: these end meanwhile.
         self._services.dismiss()
         collect(rehearsed)
+
+    @property
+    def _analysts(self) -> list[str]:
+        return sorted({transfer.to for transfer in self._spec.release.transfers if transfer.to_analyst})
 
     def _start_all(self, made: Provisioned) -> str:
         logs = self._folder
@@ -220,10 +232,12 @@ class _Rehearsal:
         self._narrator.step("release")
         self._wait_for_shares(coordinator)
         self._narrator.show("Both custodians hold their share.")
-        self._narrator.end()
         shares = {side: Path(self._project_of(side).results) for side in Side}
+        linked = self._exchanged(coordinator, made, shares, run.run) if self._spec.release.transfers else {}
+        self._narrator.end()
         return Rehearsed(
             shares=shares,
+            linked=linked,
             profiles={side: self._profile(side) for side in Side},
             timings={side: _read_json(share / "timings.json") for side, share in shares.items()},
             statistics=statistics,
@@ -231,6 +245,29 @@ class _Rehearsal:
             peak_memory={service.party: service.peak_memory() for service in self._services.all},
             processor_seconds={service.party: service.processor_seconds() for service in self._services.all},
         )
+
+    def _exchanged(
+        self, coordinator: Coordinator, made: Provisioned, shares: dict[Side, Path], run: str
+    ) -> dict[str, Path]:
+        """The linked file of each recipient of granted columns, once all have theirs."""
+        spec, project = self._spec, self._spec.project
+        self._wait_until(coordinator, lambda status: all(each.sent for each in status.transfers))
+        linked = {}
+        for name in self._analysts:
+            folder = made.parties[name]
+            with connection_of(self._carole, folder.path, Role.ANALYST) as connection:
+                analyst = Analyst(connection, made.members.named(name), SealingKey.load(folder.sealing), made.members)
+                granted = analyst.project(project)
+                received, roots = analyst.fetch(granted)
+                linked[name] = received.write(folder.path / "results" / run)[0]
+                analyst.acknowledge(granted, roots)
+        self._wait_until(coordinator, lambda status: all(each.received for each in status.transfers))
+        for transfer in spec.release.transfers:
+            columns = listed(spec.release.granted_columns(transfer))
+            self._narrator.show(f"{transfer.recipient} has received {columns} of {transfer.sender.title()}'s records.")
+            if not transfer.to_analyst:
+                linked[transfer.to] = shares[Side(transfer.to)] / LINKED_FILES["links"]
+        return linked
 
     def _judged(self, coordinator: Coordinator, made: Provisioned, run: str) -> dict[str, Any]:
         """The report on the risk; what the policy holds is released by the steward, whom this person plays too."""
@@ -277,17 +314,20 @@ class _Rehearsal:
         raise TrystError(ErrorCode.UNAVAILABLE, f"a step took longer than {STEP_SECONDS:.0f} s")
 
     def _wait_for_shares(self, coordinator: Coordinator) -> None:
+        self._wait_until(coordinator, lambda status: all(side.result_acknowledged for side in status.sides))
+
+    def _wait_until(self, coordinator: Coordinator, holds: Callable[[project_pb2.ProjectStatus], bool]) -> None:
+        """Wait until the custodians have done their part after the release."""
         deadline = time.monotonic() + STEP_SECONDS
         while time.monotonic() < deadline:
-            status, _ = coordinator.get(self._spec.project)
-            if all(side.result_acknowledged for side in status.sides):
+            if holds(coordinator.get(self._spec.project)[0]):
                 return
             self._services.check()
             for side in Side:
                 if blocking_error := self._project_of(side).blocking_error:
                     raise TrystError(ErrorCode.WRONG_STATE, f"{side.title()} cannot continue: {blocking_error}")
             time.sleep(POLL_SECONDS)
-        raise TrystError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares")
+        raise TrystError(ErrorCode.UNAVAILABLE, "the custodians did not fetch their shares, or what was granted them")
 
     def _project_of(self, side: Side) -> operator_pb2.CustodianProject:
         """The project as this custodian's own operator sees it."""

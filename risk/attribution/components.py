@@ -16,14 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.risk.attribution.laws import INFINITE
 from tryst.risk.attribution.release import Published, Release
 from tryst.risk.attribution.tables import axis_of
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Box = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -49,6 +52,8 @@ class Component:
 
 def interaction_graph(release: Release) -> nx.Graph:
     """The graph whose nodes are the variables, joined when a published table has both."""
+    import networkx as nx
+
     graph = nx.Graph()
     graph.add_nodes_from(v.name for v in release.variables)
     for table in release.tables:
@@ -62,6 +67,8 @@ def components(release: Release) -> tuple[Component, ...]:
 
     The components come in an order in which each one meets those before it in its separator, within one of them.
     """
+    import networkx as nx
+
     graph = interaction_graph(release)
     order = [v.name for v in release.variables]
     published = [frozenset(t.names) for t in release.tables]
@@ -99,6 +106,8 @@ def _joined(
     border: frozenset[str],
 ) -> list[tuple[frozenset[str], frozenset[str]]]:
     """Append the second list, re-rooted at a component that holds the border, whose separator the border becomes."""
+    import networkx as nx
+
     root = next(i for i, (nodes, _) in enumerate(second) if border <= nodes)
     tree = nx.Graph()
     tree.add_nodes_from(range(len(second)))

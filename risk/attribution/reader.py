@@ -9,6 +9,8 @@ from typing import Any
 import polars as pl
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.csv_form import CsvOptions
+from tryst.common.records.registry import FOUND
 from tryst.common.records.sources import Values
 from tryst.common.records.typed_table import is_text, read_records
 from tryst.risk.attribution.documents import release_of
@@ -62,9 +64,9 @@ def _expanded(document: dict[str, Any], folder: Path, total: str) -> dict[str, A
     return {**document, "variables": variables, "tables": tables}
 
 
-def read_columns(path: Path, names: list[str], values: Values = "codes") -> list[list[str]]:
+def read_columns(path: Path, names: list[str], values: Values = "codes", csv: CsvOptions = FOUND) -> list[list[str]]:
     """Some columns of a file of records, as text; a missing value is the empty text. See `read_records`."""
-    table = read_records(path, names, values)
+    table = read_records(path, names, values, csv)
     if not len(table):
         raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where=str(path))
     return [table[name].cast(pl.String).fill_null("").to_list() for name in names]

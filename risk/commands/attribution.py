@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.durable import write_text
+from tryst.common.json_output import JsonFile, write_json
 
 app = typer.Typer(
     help="What an intruder learns of people from tables, samples and records. Nothing is sent anywhere.",
@@ -23,7 +26,7 @@ ReleaseFile = Annotated[
 def tables(
     release: ReleaseFile,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    json_file: JsonFile = None,
     seconds: Annotated[float, typer.Option(help="Time allowed for the bounds.")] = 60.0,
     draws: Annotated[int, typer.Option(help="Random orders of people where the SAP is not found exactly.")] = 1_000,
     known: Annotated[int | None, typer.Option(help="Draw the SAP up to so many known people.")] = None,
@@ -47,10 +50,10 @@ def tables(
         threshold=threshold,
         progress=stages_on_terminal(),
     )
-    if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = [] if json_file is None or not write_json(json_file, found) else [json_file]
     if out is not None:
-        out.write_text(render(found), encoding="utf-8")
+        write_text(out, render(found))
+        written.insert(0, out)
     limits, sap = found["bounds"], found["sap"]
     typer.echo(
         f"{found['release']}: {limits['recovered']} of {len(limits['cells'])} cells known exactly, "
@@ -70,9 +73,8 @@ def tables(
                 f"{float(level):.0%} at {'no number' if k is None else k}" for level, k in again["known_for"].items()
             )
             typer.echo(f"SAP, bounds derived again: {chances} known people ({again['method']})")
-    for path in (out, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}")
+    for path in written:
+        typer.echo(f"wrote {path}")
 
 
 @app.command()
@@ -91,7 +93,7 @@ def protect(
 
     made = read_release(release)
     document = document_of(made if with_truth else replace(made, truth=None))
-    out.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(out, document)
     typer.echo(f"wrote {out}: {len(made.tables)} tables" + ("" if with_truth else ", without the truth"))
 
 
@@ -109,17 +111,21 @@ def microdata(
     labels: Annotated[
         str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
     ] = "codes",
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
+    json_file: JsonFile = None,
 ) -> None:
     """k-anonymity, l-diversity, t-closeness, and exact and approximate attributions of a file of records."""
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.records.typed_table import chosen_values
     from tryst.risk.attribution.microdata import attributions, classes, encode, k_anonymity, l_diversity, t_closeness
     from tryst.risk.attribution.reader import read_columns
     from tryst.risk.commands.shown_form import show_form
 
     names = [k.strip() for k in keys.split(",")]
-    show_form(records)
-    codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels)))
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(records, csv=csv)
+    codes, levels = encode(read_columns(records, [*names, sensitive], chosen_values(labels), csv))
     groups = classes(codes[:, :-1], codes[:, -1], len(levels[-1]))
     found = attributions(groups, threshold)
     figures = {
@@ -137,4 +143,4 @@ def microdata(
     for name, value in figures.items():
         typer.echo(f"{name.replace('_', ' '):28s} {value}")
     if json_file is not None:
-        json_file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        write_json(json_file, figures)

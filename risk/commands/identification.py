@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.durable import write_text
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.json_output import JsonFile, write_json
 
 
 def identify(
@@ -24,7 +26,7 @@ def identify(
     ] = None,
     population: Annotated[Path | None, typer.Option(help="The same columns for the whole population.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    json_file: JsonFile = None,
     missing: Annotated[
         str, typer.Option(help="What a missing value means: `level` (a value of its own) or `any` (agrees with all).")
     ] = "level",
@@ -32,6 +34,8 @@ def identify(
     values: Annotated[
         str, typer.Option(help="Where a file has labels of values: take the `codes` or the `labels`.")
     ] = "codes",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     max_msu: Annotated[
         int | None, typer.Option(help="Most keys of a special unique; by default any up to 10 keys, 4 above that.")
     ] = None,
@@ -73,16 +77,15 @@ def identify(
 ) -> None:
     """Identification risk: file measures, special uniques, log-linear and modelled risk, records of highest risk."""
     from tryst.common.progress import stages_on_terminal
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.records.typed_table import chosen_values
     from tryst.risk.commands.identification_lines import result_lines
     from tryst.risk.commands.shown_form import show_form
-    from tryst.risk.identification.assessment.file_assessment import assess
-    from tryst.risk.identification.assessment.scenarios import check_changed, check_key_sets, compared
+    from tryst.risk.identification.assessment.record_assessment import BesideColumns, assess_records
     from tryst.risk.identification.matching.bayesian_matching import METHODS
     from tryst.risk.identification.misclassification.matrices import Perturbation
     from tryst.risk.identification.misclassification.theta_reader import read_theta
-    from tryst.risk.identification.reader import read_beside, read_key_file, read_weights
-    from tryst.risk.identification.survey_weights import implied_fraction
+    from tryst.risk.record_table import FileOfRecords
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.identification.report import render
@@ -92,70 +95,35 @@ def identify(
         raise TrystError(ErrorCode.PARAMETER, f"must be one of {', '.join(METHODS)}", where="--models", got=models)
     if missing not in ("level", "any"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
-    perturbation = Perturbation(_rates(swapped), read_theta(theta or []))
     values_as = chosen_values(values)
-    key_sets = [_names(each) for each in keys]
-    show_form(records, population, original)
-    people = None if weights is None else read_weights(records, weights)
-    fraction_from: Literal["given", "population", "weights"] = "given"
-    if fraction is None and population is not None:
-        fraction_from = "population"
-    elif fraction is None and people is not None:
-        fraction, fraction_from = implied_fraction(people, f"{records}, column {weights}"), "weights"
-    beside = read_beside(
-        records,
-        sensitive=_names(sensitive),
-        ordinal=_names(ordinal),
-        unit=unit,
-        unit_keys=_names(unit_keys),
-        fraction_from=fraction_from,
-        values=values_as,
-        numeric=_names(numeric),
-        original=original,
-        labels_of=[name for names in key_sets for name in names],
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(records, population, original, csv=csv)
+    before = None if original is None else FileOfRecords(original, csv=csv)
+    found = assess_records(
+        FileOfRecords(records, values_as, csv),
+        [_names(each) for each in keys],
+        fraction,
+        population=None if population is None else FileOfRecords(population, values_as, csv),
+        missing="any" if missing == "any" else "level",
+        missing_values=[v.strip() for v in missing_values.split(",")],
+        weights=weights,
+        beside=BesideColumns(_names(sensitive), _names(ordinal), unit, _names(unit_keys), _names(numeric), before),
+        perturbation=Perturbation(_rates(swapped), read_theta(theta or [])),
+        max_msu=max_msu,
+        models=chosen,
+        target=selected,
+        listed=listed,
+        seed=seed,
+        progress=stages_on_terminal(),
     )
-    check_key_sets(key_sets)
-    check_changed(perturbation.names, key_sets)
-    files = [
-        read_key_file(
-            records,
-            names,
-            fraction,
-            population=population,
-            missing="any" if missing == "any" else "level",
-            missing_values=[v.strip() for v in missing_values.split(",")],
-            perturbed=bool(perturbation),
-            values=values_as,
-        )
-        for names in key_sets
-    ]
-
-    assessments = []
-    for file in files:
-        assessments.append(
-            assess(
-                beside.with_units(file),
-                max_msu=max_msu,
-                models=chosen,
-                seed=seed,
-                weights=people,
-                perturbation=perturbation.only(file.names),
-                selected=selected,
-                records=listed,
-                beside=beside,
-                progress=stages_on_terminal(),
-            )
-        )
-    found = assessments[0] if len(assessments) == 1 else compared(assessments)
-    if json_file is not None:
-        json_file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = [] if json_file is None or not write_json(json_file, found) else [json_file]
     if out is not None:
-        out.write_text(render(found), encoding="utf-8")
+        write_text(out, render(found))
+        written.insert(0, out)
     for line in result_lines(found):
         typer.echo(line)
-    for path in (out, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
+    for path in written:
+        typer.echo(f"wrote {path}" + (", as confidential as the records" if listed else ""))
 
 
 def _names(text: str | None) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.durable import write_text
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from tryst.risk.magnitude.rules import Rule
@@ -60,15 +62,18 @@ def magnitude(
     ] = None,
     rounding: Annotated[float, typer.Option(help="What its values were rounded to a multiple of.")] = 0.0,
     signed: Annotated[bool, typer.Option("--signed", help="Without records: values may be negative.")] = False,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     table: Annotated[Path | None, typer.Option(help="Where to write the protected table as CSV.")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write everything as JSON.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Magnitude tables: primary rules, secondary suppression, and an audit of what attackers get back.
 
     Exit status 1 where an attack succeeds against the result.
     """
     from tryst.common.progress import stages_on_terminal
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.risk.commands.shown_form import show_form
     from tryst.risk.magnitude.assessment import Choice, assess
     from tryst.risk.magnitude.published import assess_published
@@ -97,8 +102,9 @@ def magnitude(
     else:
         if value is None:
             raise TrystError(ErrorCode.PARAMETER, "the column that the tables add up is needed", where="--value")
-        show_form(records)
-        read = read_records(records, named, value, unit=unit, weights=weights, parents=parents)
+        csv = CsvOptions(encoding, separator).checked()
+        show_form(records, csv=csv)
+        read = read_records(records, named, value, unit=unit, weights=weights, parents=parents, csv=csv)
         within = float("inf") if known_within is None else known_within / 100
         result = assess(
             read.tables,
@@ -110,13 +116,12 @@ def magnitude(
         )
         result |= {"records": read.records, "value": value, "unit": unit, "weights": weights}
     _print_results(result)
-    if json_file is not None:
-        json_file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    written = [] if json_file is None or not write_json(json_file, result) else [json_file]
     if out is not None:
-        out.write_text(render(result), encoding="utf-8")
-    for path in (out, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}" + (", as confidential as the records" if records is not None else ""))
+        write_text(out, render(result))
+        written.insert(0, out)
+    for path in written:
+        typer.echo(f"wrote {path}" + (", as confidential as the records" if records is not None else ""))
     if result.get("breaches") or result.get("published_primary"):
         raise typer.Exit(1)
     if table is not None and records is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from tryst.common.csv_options import EncodingOption, SeparatorOption
+from tryst.common.durable import write_text
+from tryst.common.json_output import JsonFile, write_json
 
 if TYPE_CHECKING:
     from tryst.risk.attribution.inference import Beliefs
@@ -29,6 +32,8 @@ def models(
     labels: Annotated[
         str, typer.Option("--values", help="Where a file has labels of values: take the `codes` or the `labels`.")
     ] = "codes",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     precision_prior: Annotated[
         str | None,
         typer.Option(
@@ -36,12 +41,13 @@ def models(
             help="Of a gamma prior on the models' total prior precision, e.g. 1,1; without it the precision is 1.",
         ),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the figures.")] = None,
+    json_file: JsonFile = None,
 ) -> None:
     """Search the decomposable graphical models of a file; draw the best, and report what it discloses of a variable."""
     import numpy as np
 
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.common.records.typed_table import chosen_values
     from tryst.risk.attribution.inference import beliefs
     from tryst.risk.attribution.microdata import encode
@@ -66,8 +72,9 @@ def models(
             got=sensitive,
             remedy=f"name one of {', '.join(names)}",
         )
-    show_form(records)
-    codes, levels = encode(read_columns(records, names, chosen_values(labels)))
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(records, csv=csv)
+    codes, levels = encode(read_columns(records, names, chosen_values(labels), csv))
     counts = SparseCounts.from_records(codes, [len(known) for known in levels], names)
     rng = np.random.default_rng(seed)
     if precision_prior is None:
@@ -102,8 +109,8 @@ def models(
         _write(graph, draw_result(found))
     if tree is not None:
         _write(tree, draw_junction_tree(found.best.graph))
-    if json_file is not None:
-        _write(json_file, json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    if json_file is not None and write_json(json_file, figures):
+        typer.echo(f"wrote {json_file}")
 
 
 def _gamma_prior(text: str) -> GammaPrior:
@@ -125,7 +132,7 @@ def _gamma_prior(text: str) -> GammaPrior:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     typer.echo(f"wrote {path}")
 
 

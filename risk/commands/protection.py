@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.json_output import STANDARD_OUTPUT, JsonFile, write_json
 from tryst.risk.commands.named_values import (
     given,
     listed,
@@ -25,6 +26,7 @@ from tryst.risk.commands.protection_lines import result_lines
 
 if TYPE_CHECKING:
     from tryst.risk.protection.policy import Policy
+    from tryst.risk.record_table import FileOfRecords
 
 _LEVELS, _METHODS, _POLICY, _FILES = "Levels of the keys", "Changed values", "Policy", "Files"
 
@@ -49,9 +51,7 @@ def protect(
         typer.Option(help="Where to write the log: by default beside --out, .log.json.", rich_help_panel=_FILES),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Where to write the report.", rich_help_panel=_FILES)] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Where to write the report as JSON.", rich_help_panel=_FILES)
-    ] = None,
+    json_file: JsonFile = None,
     verify: Annotated[
         Path | None,
         typer.Option(help="Check a protected file against this log, and do nothing else.", rich_help_panel=_FILES),
@@ -138,6 +138,8 @@ def protect(
         str, typer.Option(help="What a missing or suppressed value agrees with: `any` value, or a `level` of its own.")
     ] = "level",
     missing_values: Annotated[str, typer.Option(help="Texts that mean missing, with commas between.")] = ",NA",
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     weights: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
     numbers: Annotated[str | None, typer.Option(help="Numeric columns to compare before and after.")] = None,
     model: Annotated[
@@ -149,12 +151,16 @@ def protect(
     ] = None,
 ) -> None:
     """Protect a file of records and look again: the smallest change that meets a policy, with risk and utility."""
-    from tryst.common.records.typed_table import read_records
+    from tryst.common.records.csv_form import CsvOptions
     from tryst.risk.commands.shown_form import show_form
     from tryst.risk.protection.reader import read_hierarchy
+    from tryst.risk.record_table import FileOfRecords
 
+    csv = CsvOptions(encoding, separator).checked()
     if verify is not None:
-        _verify(records, verify)
+        _verify(FileOfRecords(records, csv=csv), verify)
+        if json_file is not None:
+            write_json(json_file, {"records": str(records), "log": str(verify), "verified": True})
         return
     known = fraction if population is None else 1.0
     if out is None or not keys or known is None:
@@ -170,7 +176,7 @@ def protect(
     from tryst.risk.protection.methods import Levels, Methods
     from tryst.risk.protection.protected_file import protect as protected
     from tryst.risk.protection.reader import write_records, written_as
-    from tryst.risk.protection.request import Request
+    from tryst.risk.protection.request import Request, sampling_fraction
 
     if missing not in ("any", "level"):
         raise TrystError(ErrorCode.PARAMETER, "must be `level` or `any`", where="--missing", got=missing)
@@ -184,15 +190,15 @@ def protect(
             remedy=f"end its name with {' or '.join(endings)}",
         )
     log = out.with_suffix(".log.json") if log is None else log
-    _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None])
+    _refuse_overwriting(records, [p for p in (out, log, report, json_file) if p is not None and p != STANDARD_OUTPUT])
     files = {name: Path(path) for name, path in pairs(hierarchies, "--hierarchy", str).items()}
     redrawn, swapped = listed(pram, "--pram", share_or_search), listed(swap, "--swap", share_or_search)
-    show_form(records)
-    frame = read_records(records)
-    whole = None if population is None else read_records(population, names(keys))
+    show_form(records, population, csv=csv)
+    frame = FileOfRecords(records, csv=csv).columns()
+    whole = None if population is None else FileOfRecords(population, csv=csv).columns(names(keys))
     request = Request(
         tuple(names(keys)),
-        _fraction(fraction, frame.height, None if whole is None else whole.height),
+        sampling_fraction(fraction, frame.height, None if whole is None else whole.height),
         _policy(policy, k, max_correct_matches, max_record_risk, max_suppressed),
         Levels(
             rows={name: (read_hierarchy(path), str(path)) for name, path in files.items()},
@@ -226,30 +232,28 @@ def protect(
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     made = protected(frame, request, generator, population=whole, frontier=frontier, progress=stages_on_terminal())
     write_records(out, made.frame)
-    _write_json(log, made.log)
-    if json_file is not None:
-        _write_json(json_file, made.report)
+    write_json(log, made.log)
+    described = [] if json_file is None or not write_json(json_file, made.report) else [json_file]
     if report is not None:
         from tryst.risk.report import write_page
 
         write_page(report, render(made.report))
+        described.insert(0, report)
     for line in result_lines(made.report):
         typer.echo(line)
     typer.echo(f"wrote {out}")
     typer.echo(f"wrote {log}, which may go with it")
-    for path in (report, json_file):
-        if path is not None:
-            typer.echo(f"wrote {path}, which describes the original too: not for publication")
+    for path in described:
+        typer.echo(f"wrote {path}, which describes the original too: not for publication")
     if seed is not None and any(c["method"] in ("PRAM", "swapping", "correlated noise") for c in made.log["changes"]):
         typer.echo("warning: with --seed, whoever guesses the seed can undo the random changes; publish without it")
 
 
-def _verify(records: Path, log: Path) -> None:
-    from tryst.common.records.typed_table import read_records
+def _verify(records: FileOfRecords, log: Path) -> None:
     from tryst.risk.protection.log import verify
     from tryst.risk.protection.reader import read_log
 
-    found = verify(read_records(records), read_log(log), str(records))
+    found = verify(records.columns(), read_log(log), str(records))
     if found:
         raise TrystErrors(ErrorCode.SOURCE, found, where=f"{records} is not what {log} describes")
     typer.echo(f"{records} is the file that {log} describes")
@@ -264,21 +268,6 @@ def _policy(path: Path | None, *limits: float | None) -> Policy:
     return replace(Policy() if path is None else read_policy(path), **given)  # type: ignore[arg-type]
 
 
-def _fraction(given: float | None, records: int, people: int | None) -> float:
-    """The sampling fraction; with a population that of its size."""
-    if people is None:
-        assert given is not None  # noqa: S101 - the command asked for one of the two
-        return given
-    if given is not None:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            "the population says which fraction of it the file is",
-            where="--fraction, --population",
-            remedy="give one of the two",
-        )
-    return min(1.0, records / people) if people else 1.0
-
-
 def _refuse_overwriting(records: Path, written: list[Path]) -> None:
     places = [p.resolve() for p in (records, *written)]
     if len(set(places)) < len(places):
@@ -288,7 +277,3 @@ def _refuse_overwriting(records: Path, written: list[Path]) -> None:
             where="--out, --log, --report, --json",
             remedy="give each a name of its own",
         )
-
-
-def _write_json(path: Path, document: dict[str, Any]) -> None:
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import typer
 
+from tryst.common.records.csv_form import CsvOptions
 from tryst.common.records.typed_table import read_as
 
 
-def show_form(*paths: Path | None) -> None:
+def show_form(*paths: Path | None, csv: CsvOptions) -> None:
     """State on standard error how CSV files are read that are not plain UTF-8 with commas."""
     for path in paths:
-        if path is not None and (line := read_as(path)):
+        if path is not None and (line := read_as(path, csv)):
             typer.echo(line, err=True)

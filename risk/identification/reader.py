@@ -1,9 +1,8 @@
-"""Reading records and populations from files, by the readers of `tryst.common.records`."""
+"""Key variables, weights and other columns of records, from a file or a table in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -11,32 +10,31 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.records.sources import Values
-from tryst.common.records.typed_table import labelled, read_records
+from tryst.common.frames import Records
 from tryst.risk.identification.assessment.beside_keys import BesideKeys
 from tryst.risk.identification.coding import Missing, coded
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.survey_weights import Weights, check_weights
+from tryst.risk.record_table import RecordTable, record_table
 
 
 def read_key_file(
-    records: Path,
+    records: Records,
     keys: Sequence[str],
     fraction: float | None = None,
     *,
-    population: Path | None = None,
+    population: Records | None = None,
     missing: Missing = "level",
     missing_values: Sequence[str] = ("", "NA"),
     perturbed: bool = False,
-    values: Values = "codes",
 ) -> KeyFile:
-    """Read the key variables of a file of records, and of its population where one is given; see `read_records`."""
+    """Read the key variables of records, and of their population where one is given; see `record_table`."""
     twice = sorted({k for k in keys if list(keys).count(k) > 1})
     if twice:
         raise TrystError(ErrorCode.PARAMETER, f"a key variable is named twice: {', '.join(twice)}", where="--keys")
-    whole = None if population is None else read_records(population, keys, values).to_dict()
+    whole = None if population is None else record_table(population, "population").columns(keys).to_dict()
     return KeyFile.from_columns(
-        read_records(records, keys, values).to_dict(),
+        record_table(records, "records").columns(keys).to_dict(),
         fraction,
         population=whole,
         missing=missing,
@@ -45,24 +43,24 @@ def read_key_file(
     )
 
 
-def read_weights(records: Path, column: str) -> Weights:
+def read_weights(records: Records, column: str) -> Weights:
     """Survey weights: one number above 0 for each record; anything else is an error that counts what is wrong."""
-    values = read_records(records, [column])[column].cast(pl.Float64, strict=False)
-    return check_weights(values.to_numpy(), f"{records}, column {column}")
+    table = record_table(records, "records")
+    values = table.codes([column])[column].cast(pl.Float64, strict=False)
+    return check_weights(values.to_numpy(), f"{table}, column {column}")
 
 
 def read_beside(
-    records: Path,
+    records: Records,
     *,
     sensitive: Sequence[str] = (),
     ordinal: Sequence[str] = (),
     unit: str | None = None,
     unit_keys: Sequence[str] = (),
     fraction_from: Literal["given", "population", "weights"] = "given",
-    values: Values = "codes",
     labels_of: Sequence[str] = (),
     numeric: Sequence[str] = (),
-    original: Path | None = None,
+    original: Records | None = None,
 ) -> BesideKeys:
     """Read the columns that an assessment uses beside the keys; ordinal variables are sensitive ones too.
 
@@ -83,11 +81,12 @@ def read_beside(
             remedy="give both: the numeric columns, and the file as it was",
         )
     own = list(dict.fromkeys([*sensitive, *ordinal]))
-    before = {} if original is None else read_numbers(original, numeric)
-    after = read_numbers(records, numeric) if numeric else {}
+    table = record_table(records, "records")
+    before = {} if original is None else read_numbers(record_table(original, "original"), numeric)
+    after = read_numbers(table, numeric) if numeric else {}
     names = [*own, *unit_keys, *([unit] if unit is not None else [])]
-    with_labels = labelled(records, list(dict.fromkeys([*labels_of, *names])), values)
-    rows, n_columns = read_whole(records)
+    with_labels = table.labelled(list(dict.fromkeys([*labels_of, *names])))
+    rows, n_columns = whole_of(table.codes())
     if not names:
         return BesideKeys(
             fraction_from=fraction_from,
@@ -97,7 +96,7 @@ def read_beside(
             rows=rows,
             n_columns=n_columns,
         )
-    columns = read_records(records, names, values)
+    columns = table.columns(names)
     return BesideKeys(
         sensitive={name: columns[name] for name in own},
         ordinal=frozenset(ordinal),
@@ -112,22 +111,17 @@ def read_beside(
     )
 
 
-def read_whole(records: Path) -> tuple[NDArray[np.uint64], int]:
-    """A number of each record's whole content, and the columns that it is of; none that has another value in each."""
-    return whole_of(read_records(records))
-
-
 def whole_of(table: pl.DataFrame) -> tuple[NDArray[np.uint64], int]:
-    """The same of records that were read."""
+    """A number of each record's whole content, and the columns that it is of; none that has another value in each."""
     kept = [name for name in table.columns if table[name].n_unique() < len(table)]
     if not kept:
         return np.arange(len(table), dtype=np.uint64), 0
     return table.select(kept).hash_rows(seed=0).to_numpy(), len(kept)
 
 
-def read_numbers(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+def read_numbers(records: RecordTable, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
     """Columns of numbers, NaN where a value is missing; texts that are no numbers are an error with their count."""
-    table = read_records(path, names)
+    table = records.codes(names)
     found = {}
     for name in names:
         column = table[name]
@@ -139,7 +133,7 @@ def read_numbers(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float
             raise TrystError(
                 ErrorCode.SOURCE,
                 "numeric variables must be numbers",
-                where=f"{path}, column {name}",
+                where=f"{records}, column {name}",
                 got=f"{wrong:,} that are not",
                 remedy="leave a missing value empty, or write NA",
             )

@@ -45,7 +45,9 @@ def split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(SEPARATOR) if part.strip())
 
 
-def import_codebook(environment: Environment, text: str, source: str = "codebook.csv") -> tuple[int, tuple[str, ...]]:
+def import_codebook(
+    environment: Environment, text: str, source: str = "codebook.csv", separator: str = ","
+) -> tuple[int, tuple[str, ...]]:
     """Add the forms of a codebook; a form that is there gets the variables it lacks.
 
     Returns
@@ -59,7 +61,7 @@ def import_codebook(environment: Environment, text: str, source: str = "codebook
         SOURCE or as the environment's own changes, with the line. The environment may then be half changed: change it
         within `folder.changed`.
     """
-    rows, metadata = _rows(text, source)
+    rows, metadata = _rows(text, source, separator)
     for row in rows:
         try:
             if row.form and row.form not in environment.forms:
@@ -107,8 +109,8 @@ def export_codebook(environment: Environment) -> str:
     return out.getvalue()
 
 
-def _rows(text: str, source: str) -> tuple[list[_Row], tuple[str, ...]]:
-    reader = csv.DictReader(io.StringIO(text), strict=True)
+def _rows(text: str, source: str, separator: str) -> tuple[list[_Row], tuple[str, ...]]:
+    reader = csv.DictReader(io.StringIO(text), strict=True, delimiter=separator)
     try:
         header = [column.strip() for column in reader.fieldnames or ()]
         lacking = [column for column in COLUMNS[:3] if column not in header]

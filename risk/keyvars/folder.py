@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tryst.common.durable import sync_folder, whole_file
+from tryst.common.durable import sync_folder, write_text
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.keyvars.documents import FILES, environment_of, texts_of
 from tryst.risk.keyvars.environment import Environment
@@ -115,7 +115,7 @@ def _texts(folder: Path) -> dict[str, str]:
     return {name: read_text(folder / name) for name in FILES if name == FILES[0] or (folder / name).exists()}
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a file.
 
     Raises
@@ -126,11 +126,11 @@ def read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise TrystError(ErrorCode.SOURCE, f"larger than {MAX_BYTES // 2**20} MB", where=str(path))
-        return path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         raise TrystError(
             ErrorCode.TEXT_ENCODING,
-            "it is no UTF-8 text",
+            f"it is no {encoding.upper()} text",
             where=str(path),
             got=f"another encoding at byte {error.start}",
             remedy="save it as UTF-8",
@@ -184,5 +184,4 @@ def _finish(folder: Path) -> None:
 def replace_file(path: Path, text: str) -> None:
     """Write a file so that a crash leaves the old one or the new."""
     path.parent.mkdir(exist_ok=True)
-    with whole_file(path, mode=0o666) as file:
-        file.write(text.encode())
+    write_text(path, text)

@@ -11,6 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.records.csv_form import CsvOptions
+from tryst.common.records.registry import FOUND
 from tryst.common.records.typed_table import read_records as read_columns
 from tryst.risk.magnitude.classification import TOTAL, Classification
 from tryst.risk.magnitude.contributors import Contributions, contributions
@@ -38,6 +40,7 @@ def read_records(
     unit: str | None = None,
     weights: str | None = None,
     parents: Parents | None = None,
+    csv: CsvOptions = FOUND,
 ) -> MagnitudeTables:
     """Make tables of a file of records, of any kind that `tryst.common.records` reads.
 
@@ -55,10 +58,13 @@ def read_records(
         The column of sampling weights.
     parents
         Hierarchies.
+    csv
+        Encoding and separator of a CSV file; what is not given is found.
     """
     variables = list(dict.fromkeys(v for table in tables for v in table))
     names = [*variables, value, *([unit] if unit else []), *([weights] if weights else [])]
-    return tables_of(read_columns(path, names), tables, value, str(path), unit=unit, weights=weights, parents=parents)
+    frame = read_columns(path, names, csv=csv)
+    return tables_of(frame, tables, value, str(path), unit=unit, weights=weights, parents=parents)
 
 
 def tables_of(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tryst.common.durable import write_text
 from tryst.risk.magnitude.assessment import table_values
 from tryst.risk.magnitude.contributors import Contributions
 from tryst.risk.magnitude.tables import LinkedTables
@@ -17,9 +19,10 @@ def write_table(path: Path, tables: LinkedTables, found: Contributions, assessme
 
     `reader.read_published` reads it.
     """
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow([*(c.name for c in tables.classifications), "value"])
-        for row in table_values(tables, found, assessment):
-            value = row.pop("value")
-            rows.writerow([*row.values(), "" if value is None else f"{value:.15g}"])
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*(c.name for c in tables.classifications), "value"])
+    for row in table_values(tables, found, assessment):
+        value = row.pop("value")
+        rows.writerow([*row.values(), "" if value is None else f"{value:.15g}"])
+    write_text(path, text.getvalue())

@@ -140,28 +140,8 @@ class Factor:
         return Factor(self.variables, self.levels, self.cells[kept], product[kept])
 
     def _join(self, other: Factor, shared: list[int]) -> Factor:
-        levels = [self.levels[i] for i in self.columns(shared)]
-        n = len(self.values)
-        both = np.concatenate([self.cells[:, self.columns(shared)], other.cells[:, other.columns(shared)]])
-        keys, span = row_keys(both, levels)
-        order = np.argsort(keys[n:], kind="stable")
-        if is_dense(span, len(keys)):
-            below = np.zeros(span + 1, dtype=np.int64)
-            np.cumsum(np.bincount(keys[n:], minlength=span), out=below[1:])
-            low, high = below[keys[:n]], below[keys[:n] + 1]
-        else:
-            ordered = keys[n:][order]
-            low, high = (np.searchsorted(ordered, keys[:n], side=side) for side in ("left", "right"))
-        size = int((high - low).sum())
-        if size > ROW_LIMIT:
-            raise TrystError(
-                ErrorCode.MEMORY,
-                "an intermediate table is too large",
-                got=f"{size} rows",
-                remedy="request fewer variables at once",
-            )
-        left = np.repeat(np.arange(n), high - low)
-        right = order[np.arange(size) - np.repeat(np.cumsum(high - low) - (high - low), high - low) + low[left]]
+        here, there = self.columns(shared), other.columns(shared)
+        left, right = matching_rows(self.cells[:, here], other.cells[:, there], [self.levels[i] for i in here])
         added = [i for i, v in enumerate(other.variables) if v not in set(shared)]
         variables = self.variables + tuple(other.variables[i] for i in added)
         cells = np.concatenate([self.cells[left], other.cells[right][:, added]], axis=1)
@@ -187,3 +167,36 @@ def match_rows(rows: NDArray[Any], among: NDArray[Any], levels: Sequence[int]) -
     ordered = keys[:n][order]
     at = np.minimum(np.searchsorted(ordered, keys[n:]), n - 1)
     return np.where(ordered[at] == keys[n:], order[at], -1) if n else np.full(len(rows), -1, dtype=np.int64)
+
+
+def matching_rows(
+    rows: NDArray[Any], others: NDArray[Any], levels: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All pairs of equal rows, as numbers of both: row by row. O((n + m) log m), and the number of pairs.
+
+    Raises
+    ------
+    TrystError
+        MEMORY above `ROW_LIMIT` pairs.
+    """
+    n = len(rows)
+    keys, span = row_keys(np.concatenate([rows, others]), levels)
+    order = np.argsort(keys[n:], kind="stable")
+    if is_dense(span, len(keys)):
+        below = np.zeros(span + 1, dtype=np.int64)
+        np.cumsum(np.bincount(keys[n:], minlength=span), out=below[1:])
+        low, high = below[keys[:n]], below[keys[:n] + 1]
+    else:
+        ordered = keys[n:][order]
+        low, high = (np.searchsorted(ordered, keys[:n], side=side) for side in ("left", "right"))
+    number = high - low
+    size = int(number.sum())
+    if size > ROW_LIMIT:
+        raise TrystError(
+            ErrorCode.MEMORY,
+            "an intermediate table is too large",
+            got=f"{size} rows",
+            remedy="request fewer variables at once",
+        )
+    left = np.repeat(np.arange(n), number)
+    return left, order[np.arange(size) - np.repeat(np.cumsum(number) - number, number) + low[left]]

@@ -291,8 +291,8 @@ def calibrated(
             where="potentials",
             got=f"{len(waiting)} that are not",
         )
-    found, _ = clique_marginals(tree, held)
-    return FittedModel(graph, tuple(int(n) for n in levels), tree, tuple(f.normalised() for f in found), estimate)
+    found = tuple(factor.normalised() for factor in clique_marginals(tree, held))
+    return FittedModel(graph, tuple(int(n) for n in levels), tree, found, estimate)
 
 
 def same_variables(models: Sequence[Any]) -> None:

@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.models.bits import members
-from tryst.risk.models.counts import SparseCounts, distinct_rows, total_by_row
+from tryst.risk.models.counts import SparseCounts, distinct_rows
+from tryst.risk.models.expectation_step import ExpectationStep
 from tryst.risk.models.factors import Factor
 from tryst.risk.models.fitted import FittedModel, calibrated, clique_factor
 from tryst.risk.models.graphs import Graph, complete_graph
-from tryst.risk.models.inference import expectations, mixed_batches, patterns
+from tryst.risk.models.inference import patterns
 
 SUPPORT_LIMIT = 2**23
 
@@ -150,50 +151,24 @@ def fit_incomplete(
             got=f"{precision}, {tolerance}, {max_iterations}",
         )
     graph.require_decomposable()
-    model = calibrated(graph, data.levels, [_support(data, clique, precision > 0) for clique in graph.cliques])
+    start = calibrated(graph, data.levels, [_support(data, clique, precision > 0) for clique in graph.cliques])
+    step = ExpectationStep(start.tree, start.cliques, data.records)
+    factors = start.cliques
     trace: list[float] = []
     converged = False
     while not converged and len(trace) < max_iterations:
-        counts, log_likelihood = expected_counts(model, data)
+        before = [factor.values for factor in factors]
+        counts, log_likelihood = step.expected(before, data.weights)
         trace.append(log_likelihood)
-        factors = tuple(clique_factor(f.variables, f.levels, f.cells, f.values, precision) for f in counts)
-        change = max(_distance(old, new) for old, new in zip(model.cliques, factors, strict=True))
-        estimate = "posterior mean" if precision > 0 else "maximum likelihood"
-        model = FittedModel(graph, data.levels, model.tree, factors, estimate)
+        factors = tuple(
+            clique_factor(f.variables, f.levels, f.cells, count, precision)
+            for f, count in zip(start.cliques, counts, strict=True)
+        )
+        change = max(float(np.abs(f.values - old).max()) for f, old in zip(factors, before, strict=True))
         converged = change <= tolerance
+    estimate = "posterior mean" if precision > 0 else "maximum likelihood"
+    model = FittedModel(graph, data.levels, start.tree, tuple(_possible(factor) for factor in factors), estimate)
     return IncompleteFit(model, tuple(trace), converged)
-
-
-def expected_counts(model: FittedModel, data: IncompleteCounts) -> tuple[list[Factor], float]:
-    """Each clique's expected counts given what is known of the records, and the log likelihood of that."""
-    found: list[list[Factor]] = [[] for _ in model.cliques]
-    log_likelihood = 0.0
-    lacking = (data.records < 0).any(axis=1)
-    records, weights = data.records[~lacking], data.weights[~lacking]
-    if len(records):
-        with np.errstate(divide="ignore"):
-            log_likelihood += float(weights @ model.log_probability(records))
-        for c, factor in enumerate(model.cliques):
-            cells, sums = total_by_row(records[:, factor.variables], weights, factor.levels)
-            found[c].append(Factor(factor.variables, factor.levels, cells, sums))
-    records, weights = data.records[lacking], data.weights[lacking]
-    number = len(data.levels)
-    for part in mixed_batches(model, records):
-        given, probability = expectations(model, records[part])
-        if (probability <= 0).any():
-            raise TrystError(
-                ErrorCode.PARAMETER,
-                "the model excludes a record",
-                where="records",
-                got=f"{int((probability <= 0).sum())} with probability 0",
-                remedy="use a positive prior precision",
-            )
-        log_likelihood += float(weights[part] @ np.log(probability))
-        for c, factor in enumerate(given):
-            weighed = factor.values * weights[part][factor.cells[:, factor.variables.index(number)]]
-            weighted = Factor(factor.variables, factor.levels, factor.cells, weighed)
-            found[c].append(weighted.marginal(list(members(model.tree.cliques[c]))))
-    return [_sum(factors) for factors in found], log_likelihood
 
 
 def _support(data: IncompleteCounts, clique: int, everywhere: bool) -> Factor:
@@ -232,14 +207,7 @@ def _too_many(cells: int) -> TrystError:
     )
 
 
-def _sum(factors: Sequence[Factor]) -> Factor:
-    first = factors[0]
-    cells = np.concatenate([factor.cells for factor in factors])
-    values = np.concatenate([factor.values for factor in factors])
-    return Factor(first.variables, first.levels, *total_by_row(cells, values, first.levels))
-
-
-def _distance(old: Factor, new: Factor) -> float:
-    # A cell that has left the new rows had probability in the old ones only if it is now impossible.
-    gone = old.values[new.look_up(old.cells) == 0]
-    return float(max(abs(new.values - old.look_up(new.cells)).max(initial=0.0), gone.max(initial=0.0)))
+def _possible(factor: Factor) -> Factor:
+    """Without the cells that have become impossible."""
+    some = factor.values > 0
+    return factor if some.all() else Factor(factor.variables, factor.levels, factor.cells[some], factor.values[some])

@@ -1,13 +1,13 @@
 """Message passing on junction trees: marginals, conditionals, and many partly known records at once.
 
 Messages run from the leaves to a root, and for all cliques' marginals back again. A batch of records that lack the
-same variables passes through together: the record's number is one more variable of every message.
+same variables passes through together: the record's number is one more variable of every message. Where a tree's
+probabilities change and the records do not, `expectation_step` prepares the messages once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,36 +68,28 @@ def _below(tree: JunctionTree, order: Sequence[tuple[int, int]], concerned: int)
     return found
 
 
-def clique_marginals(
-    tree: JunctionTree, potentials: Sequence[Factor], carried: Sequence[int] = ()
-) -> tuple[list[Factor], Factor]:
-    """Every clique's marginal of the product of all potentials, not normalised, and the sum of that product.
+def clique_marginals(tree: JunctionTree, potentials: Sequence[Factor]) -> list[Factor]:
+    """Every clique's marginal of the product of all potentials, not normalised.
 
     Parameters
     ----------
     tree
         The junction tree.
     potentials
-        One function for each clique, over its variables (and those carried).
-    carried
-        Variables that all messages keep: the sum is a function of them.
+        One function for each clique, over its variables.
     """
     order = list(tree.walk(0))
-    parent_of = dict(order)
     upward: dict[int, Factor] = {}
     collected = list(potentials)
     for c, parent in reversed(order):
         if parent >= 0:
-            kept = [*members(tree.cliques[c] & tree.cliques[parent]), *carried]
-            upward[c] = collected[c].marginal(kept)
+            upward[c] = collected[c].marginal(list(members(tree.cliques[c] & tree.cliques[parent])))
             collected[parent] = collected[parent] * upward[c]
     for c, parent in order:
         if parent >= 0:
-            kept = [*members(tree.cliques[c] & tree.cliques[parent]), *carried]
-            downward = collected[parent].marginal(kept).divided(upward[c])
-            collected[c] = collected[c] * downward
-    root = next(c for c, parent in parent_of.items() if parent < 0)
-    return collected, collected[root].marginal(list(carried))
+            downward = collected[parent].marginal(list(members(tree.cliques[c] & tree.cliques[parent])))
+            collected[c] = collected[c] * downward.divided(upward[c])
+    return collected
 
 
 def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed: int) -> Factor:
@@ -113,46 +105,6 @@ def _restricted(model: FittedModel, c: int, records: NDArray[np.int32], observed
         (*columns, number), (*(model.levels[v] for v in columns), len(records)), rows, np.ones(len(records))
     )
     return factor * evidence
-
-
-def expectations(model: FittedModel, records: NDArray[np.int32]) -> tuple[list[Factor], NDArray[np.float64]]:
-    """Each clique's distribution given what is known of each record (-1: missing), and the probability of that.
-
-    Returns
-    -------
-    list of Factor
-        One for each clique, over its variables and the record's number (the variable after the last).
-    ndarray of float64, shape (n_records,)
-
-    Notes
-    -----
-    Within a clique, records are grouped by which of its variables they lack: all patterns pass the tree together.
-    """
-    tree, number = model.tree, len(model.levels)
-    potentials = []
-    separator_above = {c: tree.cliques[c] & tree.cliques[parent] if parent >= 0 else 0 for c, parent in tree.walk(0)}
-    for c, clique in enumerate(model.cliques):
-        known = records[:, clique.variables] >= 0
-        shapes, inverse = np.unique(known, axis=0, return_inverse=True)
-        parts = []
-        for i, shape in enumerate(shapes):
-            rows = np.flatnonzero(inverse.ravel() == i).astype(np.int32)
-            columns = [v for v, there in zip(clique.variables, shape, strict=True) if there]
-            cells = np.concatenate([records[rows][:, columns], rows[:, None]], axis=1)
-            levels = (*(model.levels[v] for v in columns), len(records))
-            parts.append(clique * Factor((*columns, number), levels, cells, np.ones(len(rows))))
-        factor = Factor(
-            parts[0].variables,
-            parts[0].levels,
-            np.concatenate([part.cells for part in parts]),
-            np.concatenate([part.values for part in parts]),
-        )
-        if separator_above[c]:
-            factor = factor.divided(clique.marginal(list(members(separator_above[c]))))
-        potentials.append(factor)
-    found, total = clique_marginals(tree, potentials, [number])
-    probability = total.look_up(np.arange(len(records), dtype=np.int32)[:, None])
-    return [factor.divided(total) for factor in found], probability
 
 
 def log_marginal(model: FittedModel, records: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -216,16 +168,3 @@ def batches(model: FittedModel, n: int, observed: int) -> list[slice]:
     )
     size = max(1, BATCH_ROWS // max(1, rows))
     return [slice(i, i + size) for i in range(0, n, size)]
-
-
-def mixed_batches(model: FittedModel, records: NDArray[np.int32]) -> list[slice]:
-    """The same for records with any patterns, in their order."""
-    rows = np.zeros(len(records))
-    levels = np.array(model.levels, dtype=np.float64)
-    for factor in model.cliques:
-        columns = list(factor.variables)
-        completions = np.where(records[:, columns] < 0, levels[columns], 1.0).prod(axis=1)
-        rows = np.maximum(rows, np.minimum(completions, len(factor.values)))
-    part = (np.cumsum(rows) // BATCH_ROWS).astype(np.int64)
-    edges = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(records)]
-    return [slice(a, b) for a, b in pairwise(edges) if b > a]

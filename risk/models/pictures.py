@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +17,9 @@ from tryst.risk.models.bits import members
 from tryst.risk.models.graphs import Graph
 from tryst.risk.models.junction_trees import JunctionTree
 from tryst.risk.models.result import SearchResult
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 WIDTH, HEIGHT, MARGIN = 720, 540, 70
 THINNEST, THICKEST = 0.5, 7.0
@@ -51,6 +54,8 @@ def draw_graph(
     str
         A complete SVG document.
     """
+    import networkx as nx
+
     n = len(graph)
     if inclusion is None:
         certain = np.zeros((n, n))
@@ -99,6 +104,8 @@ def draw_result(result: SearchResult, *, minimum: float = 0.01) -> str:
 def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
     """A model as a junction tree: cliques in boxes, separators on the lines between them. Empty separators are
     left out."""
+    import networkx as nx
+
     tree = JunctionTree.of(graph)
     drawn = nx.Graph()
     drawn.add_nodes_from(range(len(tree.cliques)))
@@ -127,6 +134,8 @@ def draw_junction_tree(graph: Graph, *, title: str = "") -> str:
 def _rows_and_columns(forest: nx.Graph) -> dict[int, tuple[float, int]]:
     """For each node of a forest its column (leaves take one each, a parent the middle of its children's) and
     its depth."""
+    import networkx as nx
+
     found: dict[int, tuple[float, int]] = {}
     taken = 0
 
@@ -149,6 +158,8 @@ def _rows_and_columns(forest: nx.Graph) -> dict[int, tuple[float, int]]:
 
 def _layout(graph: nx.Graph) -> dict[int, tuple[float, float]]:
     """Positions on the page: by springs within a component, components side by side, single nodes in rows below."""
+    import networkx as nx
+
     unweighted = nx.Graph(graph.edges)
     unweighted.add_nodes_from(graph.nodes)
     components = sorted((sorted(found) for found in nx.connected_components(unweighted)), key=lambda c: (-len(c), c))

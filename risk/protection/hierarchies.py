@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -125,6 +124,8 @@ def hierarchy_of_rows(name: str, rows: Sequence[Sequence[str]], values: Sequence
     TrystError
         SOURCE: rows of different length, an empty cell, a value in two groups, a cycle, a value that is lacking.
     """
+    import networkx as nx
+
     where = f"{source} (hierarchy of {name})"
     width = len(rows[0]) if rows else 0
     if width < 2:

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from tryst.common.durable import whole_file
+from tryst.common.durable import write_text
 from tryst.common.language import current, gettext, ngettext
 from tryst.risk.report.palette import colour_rules
 from tryst.risk.report.phrases import WARNINGS, Phrases
@@ -65,8 +65,7 @@ def rendered(
 
 def write_page(path: Path, page: str) -> None:
     """Write a page; it appears whole or not at all, and replaces an earlier one."""
-    with whole_file(path, mode=0o644) as file:
-        file.write(page.encode())
+    write_text(path, page)
 
 
 def share(value: float | None) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 _NEUTRAL = ("abc", "contextlib", "dataclasses", "enum", "functools", "numba", "numba.extending", "typing")
 """Packages whose decorators change a function and do not register it anywhere."""
 _BUILTIN = ("property", "staticmethod", "classmethod")
-_DYNAMIC = ("app", "command", "main", "revision", "down_revision", "upgrade")
+_DYNAMIC = ("app", "command", "main", "configure", "complete", "revision", "down_revision", "upgrade")
 """What is looked up in a module that is named by a string, as the root command does, or Alembic in a migration."""
 
 

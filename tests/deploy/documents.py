@@ -16,13 +16,14 @@ GUIDES = tuple(
 """One for each role; they quote errors."""
 
 DOCUMENTS = (
-    *(REPOSITORY / name for name in ("README.md", "SECURITY.md", "deploy/README.md")),
-    *GUIDES,
-    *(REPOSITORY / f"docs/{name}.md" for name in ("architecture", "hardening", "threat-model", "variables")),
+    *(REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "deploy/README.md")),
+    *(path for path in sorted((REPOSITORY / "docs").glob("*.md")) if path.name != "commands.md"),
 )
-"""Every document whose commands must exist."""
+"""Every document whose commands must exist; docs/commands.md is made from the commands."""
 
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"^ {4}(?=tryst )(.+)$", re.MULTILINE)
+_TYPED = re.compile(r"^\$ (.+(?:\\\n.+)*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 
@@ -38,11 +39,23 @@ def blocks(text: str) -> list[str]:
 
 
 def lines(text: str) -> Iterator[list[str]]:
-    """Every command line of the code blocks in `text`, as words; continued lines are one."""
-    for _, payload in _BLOCK.findall(text):
-        for line in payload.replace("\\\n", " ").splitlines():
-            if words := shlex.split(line, comments=True):
-                yield words
+    """Every command line of `text`, as words; continued lines are one.
+
+    In code blocks that are typed, after ``$`` where what is printed stands beside it, or indented.
+    """
+    for kind, payload in _BLOCK.findall(text):
+        if kind == "sh" or (kind == "" and payload.startswith("tryst ")):
+            yield from _words(payload)
+        elif kind == "console":
+            yield from _words("\n".join(_TYPED.findall(payload)))
+    yield from _words("\n".join(_INDENTED.findall(_BLOCK.sub("", text))))
+
+
+def _words(payload: str) -> Iterator[list[str]]:
+    for line in payload.replace("\\\n", " ").splitlines():
+        # What follows `>` is a file of the shell's.
+        if words := shlex.split(line.partition(" > ")[0], comments=True):
+            yield words
 
 
 def typed_commands(text: str) -> Iterator[list[str]]:
@@ -58,5 +71,6 @@ def typed_commands(text: str) -> Iterator[list[str]]:
 def named_commands(text: str) -> Iterator[list[str]]:
     """The commands that running text names, which may leave out what they need."""
     for code in _INLINE.findall(_BLOCK.sub("", text)):
-        if code.split()[0] == "tryst" and len(code.split()) > 1:
+        # `tryst keys 1` and its like are labels of what is signed or derived.
+        if code.split()[0] == "tryst" and len(code.split()) > 1 and not code.split()[-1].isdigit():
             yield shlex.split(code)[1:]

@@ -73,7 +73,6 @@ def issues(words: list[str], *, complete: bool) -> Iterator[str]:
 def test_every_command_exists_with_its_options(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     found = [(words, True) for words in typed_commands(text)] + [(words, False) for words in named_commands(text)]
-    assert found, "a document that shows no command is not read right"
     assert not [
         f"tryst {' '.join(words)}: {issue}" for words, complete in found for issue in issues(words, complete=complete)
     ]

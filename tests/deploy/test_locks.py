@@ -57,7 +57,7 @@ def test_a_lock_is_all_that_its_list_requires_and_nothing_else(name: str) -> Non
         wanted = [
             line
             for line in distribution("tryst").requires or ()
-            if (named := extra.search(line)) is None or named[1] in ("records", "report")
+            if (named := extra.search(line)) is None or named[1] in ("console", "records", "report")
         ]
     else:
         wanted = list(requirements(FOLDER / f"{name}.txt"))

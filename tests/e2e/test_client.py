@@ -1,8 +1,11 @@
-"""A live project by `tryst.Client` alone, of mode block_keyed; the linked file of the shares that services wrote."""
+"""A live project by the program of docs/api.md, of mode block_keyed; the linked file of the shares of services."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -13,7 +16,7 @@ from tryst.common.errors import ErrorCode
 from tryst.common.parties import Side
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 
-PROJECT = "by-client"
+PROJECT = "cohort"
 TEXT = specification(
     PROJECT,
     more="""\
@@ -25,25 +28,43 @@ release: {alice: pairs, bob: pairs, coordinator: statistics, exact_probabilities
 ).replace("mode: open", "mode: block_keyed")
 
 
+def page_steps() -> list[str]:
+    """The program of a live project, as the page has it: what it connects by, then statement by statement."""
+    page = (Path(__file__).resolve().parents[2] / "docs/api.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(with tryst\.Client.*?)^```", page, re.M | re.S)
+    (block,) = ast.parse(program).body
+    assert isinstance(block, ast.With)
+    return [ast.unparse(part) for part in (block.items[0].context_expr, *block.body)]
+
+
 @pytest.mark.slow
-def test_from_a_specification_to_the_linked_file(deploy: Callable[..., Deployment]) -> None:
+def test_from_a_specification_to_the_linked_file(
+    deploy: Callable[..., Deployment], monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = people(120, 60, seed=5)
     made = deploy(TEXT, files=files)
     made.processes("carole", "alice", "bob")
-    with tryst.Client(made.coordinator_yaml) as client:
+    monkeypatch.chdir(made.folders["coordinator"])
+    Path("linkage.yaml").write_text(TEXT)
+    connected, create, approve, contributed, *rest = page_steps()
+    with eval(connected, {"tryst": tryst}) as client:  # noqa: S307 - the page's own, here and below
+        found = {"client": client}
         assert client.projects().is_empty()
-        created = client.create(TEXT)
+        exec(create, found)  # noqa: S102
+        created = client.status(PROJECT)
         assert (created.project, created.state, created.links) == (PROJECT, "waits for approvals", None)
         with pytest.raises(tryst.TrystError, match="another specification") as caught:
             client.approve(PROJECT, TEXT.replace("results_days: 30", "results_days: 31"))
         assert caught.value.code is ErrorCode.SPECIFICATION
-        client.approve(PROJECT, TEXT)
+        exec(approve, found)  # noqa: S102
         with pytest.raises(tryst.TrystError, match="no run yet"):
             client.wait(PROJECT)
-        client.wait(PROJECT, "contributed; ready for a run", seconds=240)
-        run = client.start(PROJECT)
-        done = client.wait(PROJECT)
-        assert done.run == run
+        exec(contributed, found)  # noqa: S102
+        for step in rest:
+            exec(step, found)  # noqa: S102
+        assert Path("report.html").is_file()
+        done = client.status(PROJECT)
+        run = done.run
         assert done.links is not None
         assert client.projects().row(0, named=True)["links"] == done.links
         results = client.results(PROJECT)

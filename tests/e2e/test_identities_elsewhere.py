@@ -91,7 +91,7 @@ def test_files_are_linked(deploy: Callable[..., Deployment], tmp_path: Path) -> 
     assert run.links > 0
     assert made.status(project).state == STATE.PROJECT_STATE_RELEASED
     assert "Intact" in tryst("audit", "verify", "--config", str(made.carole_yaml))
-    assert "valid" in tryst("carole", "check", "--config", str(made.carole_yaml))
+    assert "failed" not in tryst("carole", "check", "--config", str(made.carole_yaml))
     vault.stop()
 
 
@@ -103,6 +103,6 @@ def test_a_list_with_another_identity_is_refused_at_the_start(deploy: Callable[.
     members = Members([swapped, other, *(listed[name] for name in listed if name not in ("carole", "alice"))])
     PartyFolder(made.folders["carole"]).members.write_text(members.dump())
     ran = CliRunner().invoke(app, ["carole", "check", "--config", str(made.carole_yaml)])
-    assert "another identity key for carole" in str(ran.exception or ran.output)
+    assert "another identity key for carole" in ran.output
     with pytest.raises(Exception, match="another identity key for carole"):
         made.start_carole()

@@ -39,9 +39,11 @@ main()
 
 
 SERVICES = {
-    "carole.service.application": ("polars", "scipy", "numba", "networkx", "tryst.carole.engine", "tryst.risk"),
-    "carole.service.worker": ("scipy.stats", "altair"),
-    "common.custodian.service": ("scipy.stats", "networkx", "altair"),
+    "carole.service.application": (
+        *("polars", "scipy", "numba", "networkx", "alembic", "tryst.carole.engine", "tryst.risk"),
+    ),
+    "carole.service.worker": ("scipy.stats", "networkx", "alembic", "altair"),
+    "common.custodian.service": ("scipy.stats", "networkx", "alembic", "altair"),
 }
 """What a service does not need to start and to answer."""
 

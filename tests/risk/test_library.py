@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import tryst
 from tryst.common.command import app
-from tryst.risk import library
+from tryst.risk.library import identification, protection, tables
 
 KEYS = ["age", "sex", "town"]
 
@@ -29,6 +29,9 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.DataFrame, Path
             "town": rng.choice(["Bath", "Ely", "Ryde"], n, p=[0.7, 0.2, 0.1]),
             "income": rng.integers(10, 90, n),
             "weight": rng.integers(5, 15, n),
+            "household": np.arange(n) // 3,
+            "tenure": np.repeat(rng.choice(["own", "rent"], n // 3), 3),
+            "illness": rng.choice(["none", "flu", "cough"], n),
         }
     )
     path = tmp_path_factory.mktemp("people") / "people.csv"
@@ -52,9 +55,9 @@ def plain(document: dict[str, object]) -> dict[str, object]:
 
 
 def test_the_examples_are_right() -> None:
-    found = doctest.testmod(library)
-    assert found.attempted > 8
-    assert found.failed == 0
+    found = [doctest.testmod(module) for module in (identification, protection, tables)]
+    assert sum(each.attempted for each in found) > 14
+    assert not sum(each.failed for each in found)
 
 
 def test_identification_is_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
@@ -63,6 +66,44 @@ def test_identification_is_the_commands(people: tuple[pl.DataFrame, Path]) -> No
     assert plain(tryst.risk.identify(table, KEYS, 0.1).document) == expected
     assert plain(tryst.risk.identify(path, KEYS, 0.1).document) == expected
     assert "srcdoc" in tryst.risk.identify(table.to_pandas(), KEYS, 0.1)._repr_html_()
+
+
+def test_all_that_is_known_beside_the_keys_is_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
+    """Units, sensitive and numeric variables, swapped and misclassified keys, weights, two key sets: at once."""
+    table, path = people
+    perturbed = path.with_name("perturbed.csv")
+    changed = table.with_columns(pl.col("income") + 1)
+    changed.write_csv(perturbed)
+    theta = {"sex": {"f": {"f": 0.9, "m": 0.1}, "m": {"m": 1.0}}}
+    matrices = path.with_name("theta.json")
+    matrices.write_text(json.dumps(theta))
+    expected = by_command(
+        *(perturbed, "identify", str(perturbed), "--keys", "age,sex", "--keys", "sex,town", "--weights", "weight"),
+        *("--unit", "household", "--unit-keys", "tenure", "--sensitive", "illness", "--ordinal", "income"),
+        *("--numeric", "income", "--original", str(path), "--swapped", "town=0.2", "--theta", str(matrices)),
+        *("--target", "0.1", "--models", "exact", "--no-records", "--missing-values", ",NA,none"),
+    )
+    options = {
+        "weights": "weight", "unit": "household", "unit_keys": ["tenure"], "sensitive": ["illness"],
+        "ordinal": ["income"], "numeric": ["income"], "swapped": {"town": 0.2}, "target": 0.1, "models": "exact",
+        "listed": False, "missing_values": ["", "NA", "none"],
+    }  # fmt: skip
+    sets = [["age", "sex"], ["sex", "town"]]
+    found = tryst.risk.identify(changed, sets, original=table, theta=theta, **options)
+    assert plain(found.document) == expected
+    assert [row["keys"] for row in found["comparison"]] == sets
+    of_files = tryst.risk.identify(perturbed, sets, original=path, theta=matrices, **options)
+    assert plain(of_files.document) == expected
+    assert "srcdoc" in found._repr_html_()
+
+
+def test_key_sets_beside_names_and_matrices_that_are_none(people: tuple[pl.DataFrame, Path]) -> None:
+    table, _ = people
+    with pytest.raises(tryst.TrystError, match="write a key set of one variable as a list too"):
+        tryst.risk.identify(table, ["sex", ["town", "age"]], 0.1)
+    with pytest.raises(tryst.TrystError, match=r"theta, sex: .*for each true level"):
+        tryst.risk.identify(table, ["sex"], 0.1, theta={"sex": {"f": 0.9}})
+    assert tryst.risk.identify(table, "sex", 0.1)["file"]["keys"] == [{"name": "sex", "levels": 2}]
 
 
 def test_measures_of_records(people: tuple[pl.DataFrame, Path]) -> None:
@@ -101,6 +142,29 @@ def test_protection_meets_its_policy(people: tuple[pl.DataFrame, Path]) -> None:
     assert done.exit_code == 0, done.output
     written = pl.read_csv(out, infer_schema=False)
     assert written.select(left).equals(made.frame.select(pl.col(left).cast(pl.String)))
+
+
+def test_protection_by_the_population_is_the_commands(people: tuple[pl.DataFrame, Path]) -> None:
+    table, path = people
+    whole = pl.concat([table, table.with_columns(pl.col("age") + 1)])
+    everyone = path.with_name("everyone.csv")
+    whole.write_csv(everyone)
+    made = tryst.risk.protect(
+        *(table, KEYS), population=whole, policy=tryst.risk.Policy(max_correct_matches=0.3),
+        importance={"sex": 2.0}, numbers=["income"], drop=["household"], frontier=False, seed=1,
+    )  # fmt: skip
+    out = path.with_name("protected.csv")
+    expected = by_command(
+        *(path, "protect", str(path), "--keys", ",".join(KEYS), "--population", str(everyone), "--out", str(out)),
+        *("--max-correct-matches", "0.3", "--importance", "sex=2", "--numbers", "income", "--drop", "household"),
+        *("--no-frontier", "--seed", "1"),
+    )
+    assert plain(made.assessment.document) == expected
+    row = made.risk.filter(pl.col("measure") == "exact_correct_matches")
+    assert row["after"].item() == expected["after"]["exact"]["correct_matches"] <= 0.3 < row["before"].item()
+    for wrong in ({}, {"fraction": 0.1, "population": whole}):
+        with pytest.raises(tryst.TrystError, match="give one of the two"):
+            tryst.risk.protect(table, KEYS, **wrong)
 
 
 def test_tables_of_sums_are_the_commands(people: tuple[pl.DataFrame, Path]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, derive_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey, MLKEM1024PrivateKey
@@ -59,6 +60,14 @@ from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.suite import Suite
 from tryst.common.wire.chunks import Chunk
+from tryst.common.wire.granted_variables import (
+    ID,
+    VALUES,
+    Expected,
+    VariablesContext,
+    open_variables,
+    seal_variables,
+)
 from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
 from tryst.common.wire.resolved_share import ResolvedShare, open_share, seal_share
 from tryst.common.wire.row_handles import (
@@ -126,6 +135,13 @@ HYBRID_MEMBERS = Members(
 APPROVED_MEMBERS = Members(
     replace(member, sealing=APPROVED_READER.public) if member.name == "alice" else member for member in MEMBERS
 )
+
+
+ANALYST_MEMBERS = Members(
+    replace(member, name="institute", role=Role.ANALYST) if member.name == "steward" else member for member in MEMBERS
+)
+VARIABLES = VariablesContext("golden", RUN, Side.ALICE, DIGEST, "bob")
+COLUMNS = pl.DataFrame({ID: ["00" * 8, "ab" * 8], "income": ["3100", None], "region": ["north", "south"]})
 
 
 def _agreed(version: int = 1) -> tuple[Agreement, bytes, bytes]:
@@ -380,6 +396,10 @@ FIXED: Mapping[str, Format] = {
         lambda: _request(APPROVED_READER),
         lambda content: EnrolmentRequest.parse(content.decode()).sealing.fingerprint,
     ),
+    "membership list 5": (
+        lambda: ANALYST_MEMBERS.dump().encode(),
+        lambda content: [member.name for member in Members.parse(content.decode()).with_role(Role.ANALYST)],
+    ),
     "noise keys, approved": (lambda: NoiseKey(b"n" * 32).derive("golden", "surname", Suite.APPROVED).k1, _hex),
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
@@ -455,6 +475,12 @@ DRAWN: Mapping[str, Format] = {
     "handles": (
         lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
         _handles,
+    ),
+    "granted columns": (
+        lambda: b"".join(seal_variables(ALICE, READER.public, VARIABLES, {VALUES: COLUMNS})),
+        lambda content: open_variables(
+            READER, ALICE.public, VARIABLES, [content], Expected(COLUMNS.columns[1:], COLUMNS[ID])
+        )[VALUES].to_dict(as_series=False),
     ),
     "resolver's share": (
         lambda: seal_share(

@@ -29,9 +29,9 @@ from tryst.carole.extended_latent.estimation import MAX_ITERATIONS, TOLERANCE, m
 from tryst.risk.models.bits import members
 from tryst.risk.models.counts import distinct_rows
 from tryst.risk.models.divergence import divergence_terms, jensen_shannon
+from tryst.risk.models.expectation_step import ExpectationStep
 from tryst.risk.models.fitted import FittedModel
 from tryst.risk.models.incomplete import fit_incomplete
-from tryst.risk.models.inference import expectations, mixed_batches
 from tryst.risk.models.sampling import sample
 
 FEWEST_LINKS = FEWEST
@@ -154,15 +154,12 @@ class GroupedCliques:
         )
         sizes = [int(np.prod(clique.levels)) for clique in model.cliques]
         by_group = [np.zeros((size, GROUPS)) for size in sizes]
-        number = len(model.levels)
-        for part in mixed_batches(model, distinct):
-            given, _ = expectations(model, distinct[part])
-            for c, factor in enumerate(given):
-                own = model.cliques[c]
-                order = [factor.variables.index(v) for v in own.variables]
-                cell = np.ravel_multi_index(tuple(factor.cells[:, order].T), own.levels)
-                row = factor.cells[:, factor.variables.index(number)]
-                share = sparse.csr_matrix((factor.values, (cell, row)), shape=(sizes[c], len(distinct[part])))
+        cell_of = [np.ravel_multi_index(tuple(clique.cells.T), clique.levels) for clique in model.cliques]
+        step = ExpectationStep(model.tree, model.cliques, distinct)
+        for part, cells, given, probability in step.given([clique.values for clique in model.cliques]):
+            for c, rows in enumerate(cells):
+                at = (cell_of[c][rows.cell], rows.record)
+                share = sparse.csr_matrix((given[c], at), shape=(sizes[c], len(probability)))
                 by_group[c] += (share @ weight[part]).toarray()
         return cls(model, total, by_group)
 

@@ -37,6 +37,12 @@ from tryst.carole.projects.operations.resolving import (
 )
 from tryst.carole.projects.operations.restoring import decide_restore
 from tryst.carole.projects.operations.stewardship import override, refuse
+from tryst.carole.projects.operations.variables import (
+    receive_variables,
+    require_receivable,
+    require_sendable,
+    send_variables,
+)
 
 __all__ = [
     "MAX_ATTEMPTS",
@@ -63,12 +69,16 @@ __all__ = [
     "open_epoch",
     "override",
     "post_message",
+    "receive_variables",
     "refuse",
     "report_keys",
     "request_row_handles",
     "requeue_run",
+    "require_receivable",
+    "require_sendable",
     "require_waiting",
     "resolve_run",
+    "send_variables",
     "start_run",
     "submit_row_handles",
     "take_over",

@@ -14,6 +14,7 @@ from tryst.carole.projects.state import Grant, MessageKind, Policy, State
 from tryst.carole.projects.transitions import Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
+from tryst.common.specification.model.granted_variables import Transfer
 
 MAX_MESSAGE_BYTES = 4096
 
@@ -61,6 +62,7 @@ def amend(
     grants: Mapping[Role, Grant],
     policy: Policy,
     signatures: int = 1,
+    transfers: tuple[Transfer, ...] = (),
 ) -> Outcome:
     """Replace the project's specification by another with the same encoding; all must consent to it again.
 
@@ -103,6 +105,9 @@ def amend(
         grants=grants,
         policy=policy,
         signatures=signatures,
+        transfers=transfers,
+        sent=frozenset(),
+        received=frozenset(),
         approvals={},
         declines={},
     )

@@ -12,6 +12,7 @@ from tryst.carole.projects.state import Policy, RunState
 from tryst.carole.projects.transitions import SYSTEM, Action, permit
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
+from tryst.common.specification.model.granted_variables import Transfer
 
 MAX_ATTEMPTS = 3
 """Maximum attempts at a run whose worker dies."""
@@ -205,9 +206,12 @@ def release_run(project: Project, name: str, assessment: str) -> Outcome:
     run = project.run(name)
     assert run is not None  # noqa: S101 - it has just ended, or is held
     grants = {str(role): str(grant) for role, grant in sorted(project.grants.items())}
-    # Acknowledgements of an earlier release do not apply to this one.
-    after = replace(with_run(project, replace(run, released=True)), acknowledged=frozenset())
-    return move(row, after, SYSTEM, {"run": name, "assessment": assessment, **grants})
+    # What was acknowledged, sent and received of an earlier release does not apply to this one.
+    none: frozenset[Transfer] = frozenset()
+    released = with_run(project, replace(run, released=True))
+    after = replace(released, acknowledged=frozenset(), sent=none, received=none)
+    granted = {"variables": "; ".join(f"{t.sender} to {t.to}" for t in project.transfers)} if project.transfers else {}
+    return move(row, after, SYSTEM, {"run": name, "assessment": assessment, **grants, **granted})
 
 
 def with_run(project: Project, changed: Run) -> Project:

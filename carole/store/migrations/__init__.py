@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
 from tryst.common.schema_steps import run_steps
@@ -25,7 +23,7 @@ def schema_version(connection: Connection) -> int | None:
     """The version of a database's schema; None if it has no tables of ours."""
     tables = inspect(connection)
     if tables.has_table("alembic_version"):
-        found = MigrationContext.configure(connection).get_current_revision()
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
         return None if found is None else int(found)
     if tables.has_table("meta"):
         found = connection.execute(text("SELECT value FROM meta WHERE key = 'schema'")).scalar()
@@ -43,6 +41,11 @@ def migrate(connection: Connection, target: int = STORE) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(7240191)"))
     version = schema_version(connection)
+    if version == target:
+        return
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
     folder = Path(__file__).parent
     steps, context = ScriptDirectory(str(folder)), MigrationContext.configure(connection)
     if version == FIRST and context.get_current_revision() is None:

@@ -16,6 +16,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Party
 from tryst.common.pki import Members, PartyFolder
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.dry_run import withheld_shown
 from tryst.common.rpc.tls import channel_credentials
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
@@ -41,8 +42,13 @@ class Control:
 
     @classmethod
     @contextmanager
-    def open(cls, config: Path, party: Party) -> Iterator[Control]:
+    def open(cls, config: Path, party: Party, *, dry_run: bool = False) -> Iterator[Control]:
         """Connect to the service that was started with this configuration.
+
+        Parameters
+        ----------
+        dry_run
+            Whether a call that changes something is withheld and shown, which ends the command.
 
         Raises
         ------
@@ -53,7 +59,10 @@ class Control:
         found = running_address(configuration.state, party.name)
         credentials = channel_credentials(configuration.keys, party.role, party.role)
         own = Members.load(PartyFolder(configuration.keys).members).in_role(party.role).server_name
-        with Connection(found.address, own, credentials, share_request_ids=True) as connection:
+        with (
+            withheld_shown(),
+            Connection(found.address, own, credentials, share_request_ids=True, dry_run=dry_run) as connection,
+        ):
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:

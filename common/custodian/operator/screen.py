@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.syntax import Syntax
-from rich.table import Table
 
 from tryst.common.documents.result_warning import ResultWarning, by_severity
+from tryst.common.fitting_table import FittingTable
 from tryst.common.parties import Party
 from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
@@ -42,7 +43,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     console.print(f"[bold]{party.title}[/bold]  Carole at {status.carole} {answers}")
     if status.refusal:
         console.print(f"[red]{status.refusal}[/red]", highlight=False)
-    console.print(f"identity {status.identity_fingerprint}", highlight=False)
+    console.print(f"identity {status.identity_fingerprint}", highlight=False, soft_wrap=True)
     if status.certificate:
         console.print(f"[yellow]{status.certificate}[/yellow]", highlight=False)
     for line in ending_lines(status.certificates, without=status.member):
@@ -50,7 +51,7 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     if not status.projects:
         console.print("No project yet: the coordinator makes one, and it appears here by itself.")
         return
-    table = Table("project", "mode", "at Carole", "here", "rows", "links", header_style="bold")
+    table = FittingTable("project", "mode", "at Carole", "here", "rows", "links", header_style="bold")
     for project in status.projects:
         done = f" {project.fraction:.0%}" if project.fraction else ""
         table.add_row(
@@ -64,9 +65,13 @@ def show_status(status: operator_pb2.StatusResponse, party: Party) -> None:
     console.print(table)
     for project in status.projects:
         if project.blocking_error:
-            console.print(f"[red]{project.project}:[/red] {project.blocking_error}", highlight=False)
+            console.print(
+                f"[red]{project.project}:[/red] {escape(project.blocking_error)}", highlight=False, soft_wrap=True
+            )
         if project.results:
-            console.print(f"{project.project}: its share is in {project.results}", highlight=False)
+            console.print(
+                f"{project.project}: its share is in {escape(project.results)}", highlight=False, soft_wrap=True
+            )
         if project.waits_for_operator and not project.blocking_error:
             console.print(f"{project.project} waits for you: tryst {party.name} approve {project.project}, or decline")
 
@@ -118,7 +123,7 @@ def show_profile(text: str, title: str) -> None:
 
 def show_leakage(report: LeakageReport, details: bool) -> None:
     """What Carole could learn, field by field, and whether that is more than the limit allows."""
-    table = Table("field", "attack", "recovered", "by guessing", "above it", "", header_style="bold")
+    table = FittingTable("field", "attack", "recovered", "by guessing", "above it", "", header_style="bold")
     worst_first = sorted(report.findings if details else report.by_field().values(), key=lambda f: -f.above_chance)
     for found in worst_first:
         attack = f"{found.attack}, rule {found.rule}" if found.rule else found.attack
@@ -131,14 +136,14 @@ def show_leakage(report: LeakageReport, details: bool) -> None:
     )
     console.print(table)
     if report.codes:
-        codes = Table("variable", "attack", "recovered", "by guessing", "above it", header_style="bold")
+        codes = FittingTable("variable", "attack", "recovered", "by guessing", "above it", header_style="bold")
         for found in report.codes:
             shares = (found.recovered, found.chance, found.above_chance)
             codes.add_row(found.field, found.attack, *(f"{share:.1%}" for share in shares))
         console.print("[bold]What codes of variables reveal[/bold]; the limit does not apply to them.")
         console.print(codes)
     _show_warnings(report.warnings)
-    verdicts = Table("attacker", "at worst", "limit", "where", "", header_style="bold")
+    verdicts = FittingTable("attacker", "at worst", "limit", "where", "", header_style="bold")
     for judged in report.verdicts:
         where = "" if judged.worst is None else judged.worst.field or f"{judged.worst.attack}, rule {judged.worst.rule}"
         outcome = "[red]above the limit[/red]" if judged.exceeds else "[green]within[/green]"

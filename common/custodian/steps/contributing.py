@@ -14,9 +14,10 @@ import structlog
 from tryst.common.custodian.memory import MemoryLimit, high_water
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.approval import cleaned_records, keep_profile
+from tryst.common.custodian.steps.held_memory import FileSize, require_room
 from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
 from tryst.common.custodian.steps.seed_agreement import kept_seed
-from tryst.common.custodian.steps.signing import require_room, sign_into
+from tryst.common.custodian.steps.signing import sign_into
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
 from tryst.common.encoding.layout import FORMER_SAMPLE
@@ -78,7 +79,7 @@ def _prepare(context: StepContext, task: Task) -> Upload:
     with progress.stage(task.project, _STAGES["read"]), cleaned_records(context, task, stage) as file:
         keep_profile(context, task, file)
         context.check_stop(task.project)
-        require_room(file, task.spec, MemoryLimit(context.configuration.limits.memory_bytes))
+        require_room(FileSize.of(file), task.spec, MemoryLimit(context.configuration.limits.memory_bytes))
         with watch.measure("gate"):
             pass_gate(context, task, file)
         context.check_stop(task.project)

@@ -20,10 +20,10 @@ from tryst.common.custodian.source.known_file import read_known_files
 from tryst.common.custodian.state.pending_uploads import UploadFiles
 from tryst.common.custodian.state.row_map import RowMapWriter
 from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps.held_memory import FileSize, require_room, unit_bytes, units_room
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.encoding import Layout, to_bytes
 from tryst.common.encoding.decoys import with_decoys
-from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.intervals import INTERVAL_ROWS
 from tryst.common.encoding.known_records import known_set
 from tryst.common.encoding.layout import CODES, SetLayout
@@ -38,17 +38,8 @@ from tryst.common.progress import Progress
 from tryst.common.specification import Specification
 from tryst.common.wire import Manifest, manifest_to_wire
 
-_LIBRARIES = 200 << 20
-"""What compiled loops and tables take besides the records."""
-
 _MAX_ROWS = 1 << 19
 """Rows of a unit at most; more are no quicker."""
-
-_DUMMY_BYTES = 200
-"""Held for each record to draw dummies, besides its columns."""
-
-_CODES_BYTES = 48
-"""Held for each record while codes are put in order, besides the codes."""
 
 
 @dataclass(frozen=True)
@@ -140,10 +131,10 @@ def portions(
         MEMORY if what must be held does not fit, as `encode_records`, and of the disk.
     """
     threads = processors()
-    require_room(file, spec, memory)
+    size = FileSize.of(file)
+    require_room(size, spec, memory)
     if spec.mode == "block_keyed":
-        room = memory.room() - held_bytes(spec, file) - _LIBRARIES
-        rows = max(INTERVAL_ROWS, min(_MAX_ROWS, room // _unit_bytes(spec, file)))
+        rows = max(INTERVAL_ROWS, min(_MAX_ROWS, units_room(spec, size, memory) // unit_bytes(spec, size)))
         yield from encode_table(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,
             progress=progress,
@@ -166,59 +157,3 @@ def portions(
 def _behind(known: Sequence[SignatureSet]) -> Iterator[Portion]:
     if known:
         yield Portion(tuple(known), np.empty(0, dtype=np.int64), iter(()))
-
-
-def require_room(file: CleanedFile, spec: Specification, memory: MemoryLimit) -> None:
-    """Refuse a file of which more must be held at a time than fits into memory.
-
-    Raises
-    ------
-    TrystError
-        MEMORY, with what must be held and what can be done.
-    """
-    where, remedy = f"project {spec.project}, {file.n_rows:,} records", "raise limits.memory in its configuration"
-    if spec.mode != "block_keyed":
-        remedy += ", or ask the coordinator for mode block_keyed"
-        memory.require(whole_bytes(spec, file) + _LIBRARIES, f"mode {spec.mode} of all records", where, remedy)
-        return
-    remedy += ", or ask the coordinator for fewer fields or shorter signatures"
-    what = "what must be held of all records"
-    if spec.padding is not None:
-        what, remedy = "what must be held of all records to pad blocks", remedy + ", or for no padding"
-    needed = held_bytes(spec, file) + _LIBRARIES + INTERVAL_ROWS * _unit_bytes(spec, file)
-    memory.require(needed, what, where, remedy)
-
-
-def held_bytes(spec: Specification, file: CleanedFile) -> int:
-    """Bytes that mode block_keyed holds of all records at a time, whatever the units."""
-    sampled = 8 * file.n_rows
-    variables = len(file.records.variables)
-    codes = (_CODES_BYTES + 2 * 2 * variables) * file.n_rows if spec.variables else 0
-    padded = 2 * file.text_bytes + _DUMMY_BYTES * file.n_rows if spec.padding is not None else 0
-    return max(sampled, codes, padded)
-
-
-def _unit_bytes(spec: Specification, file: CleanedFile) -> int:
-    """Bytes that are held for each row of a unit."""
-    text = 4 * file.text_bytes // file.n_rows + 64
-    return (
-        text
-        + max(
-            sum(_field_bytes(field.bits) for field in spec.fields if field.name not in fixed_fields(rule, spec))
-            for rule in spec.keyed_rules
-        )
-        + 24 * len(spec.keyed_rules)
-    )
-
-
-def _field_bytes(bits: int) -> int:
-    """Of a signature, in the order it was made and in the order it is sent, and of its codes and tokens."""
-    return 2 * bits // 8 + 120
-
-
-def whole_bytes(spec: Specification, file: CleanedFile) -> int:
-    """Bytes that modes open and trusted hold of all records at a time."""
-    distinct = {profile.field: profile.distinct for profile in file.profile.fields}
-    tables = sum(distinct[field.name] * (_field_bytes(field.bits) + 160) for field in spec.fields)
-    codes = (12 * len(spec.fields) + 24 * len(spec.keyed_rules) + 4 * len(spec.variables) + 64) * file.n_rows
-    return 2 * file.text_bytes + tables + codes

@@ -98,6 +98,8 @@ class Task:
     run: str
     upload: str = ""
     """The custodian's upload that a run's rows are of; empty from a Carole of a former release."""
+    recipient: str = ""
+    """To whom columns are to be sent: alice, bob, or an analyst's name."""
     new_epoch: project_pb2.NewEpoch | None = None
     """What has opened the epoch; None in the first."""
     owner: str = ""
@@ -139,6 +141,7 @@ class Task:
             messages=tuple(message.messages),
             run=message.run,
             upload=message.upload,
+            recipient=message.recipient,
             new_epoch=message.new_epoch if message.HasField("new_epoch") else None,
             owner=status.owner,
             approvals=tuple(status.approvals),

@@ -20,6 +20,7 @@ from tryst.common.specification.model.beliefs import MPriorSpec
 from tryst.common.specification.model.blocking import BlockingRule
 from tryst.common.specification.model.defaults import MAX_FIELDS, Assignment, Mode
 from tryst.common.specification.model.fields import FieldSpec
+from tryst.common.specification.model.granted_variables import MAX_RECIPIENTS, Transfer, VariableGrant
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.padding import Padding
@@ -184,10 +185,29 @@ class ReleaseSpec(Section):
     draws: int = Field(default=20, ge=2, le=MAX_DRAWS)
     """Number of drawn linkages that a custodian with the grant draws receives."""
 
+    variables: tuple[VariableGrant, ...] = Field(default=(), strict=False, max_length=MAX_RECIPIENTS)
+    """Columns of the custodians' files that others receive for the linked records: the other custodian, or an analyst.
+    The custodian sends them after the release, sealed to the recipient; the linkage unit cannot read them. Default:
+    none."""
+
     @property
     def drawn(self) -> int:
         """Linkages to draw: none where no custodian has the grant."""
         return self.draws if "draws" in (self.alice, self.bob) else 0
+
+    @property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """Who sends columns to whom, in the order of the specification."""
+        return tuple(Transfer(side, grant.to) for grant in self.variables for side in Side if grant.columns_of(side))
+
+    def granted_columns(self, transfer: Transfer) -> tuple[str, ...]:
+        """The columns of the sender's file that the recipient receives; none without a grant."""
+        return next((grant.columns_of(transfer.sender) for grant in self.variables if grant.to == transfer.to), ())
+
+    def drawn_to(self, transfer: Transfer) -> bool:
+        """Whether a transfer covers the drawn linkages: both ends have them, an analyst through both custodians."""
+        ends = (transfer.sender, transfer.sender.other if transfer.to_analyst else Side(transfer.to))
+        return all(getattr(self, str(side)) == "draws" for side in ends)
 
     def joint_to(self, side: Side | str) -> bool:
         """Whether a custodian receives the joint distribution."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
+
+from tryst.common.described_model import DescribedModel
 
 NAME_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
 MAX_COLUMN_NAME = 256
@@ -26,7 +28,5 @@ def folded_label(label: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold()).split())
 
 
-class Section(BaseModel):
+class Section(DescribedModel):
     """A part of the specification: immutable, strict, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True)

@@ -10,6 +10,7 @@ from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.categorisation import CommonCategory, Span
 from tryst.common.specification.model.variables import VariableSpec
+from tryst.common.specification.notes.granted_variables import granted_variables_notes
 from tryst.common.specification.notes.hardening import hardening_notes
 from tryst.common.specification.notes.latent import latent_notes
 from tryst.common.specification.notes.modes import capped
@@ -21,7 +22,8 @@ from tryst.common.specification.validation.specification import Specification
 def disclosure_notes(spec: Specification) -> Iterator[str]:
     """Notes on what each party learns, the most serious first."""
     parts = (
-        _leakage, randomised_response_notes, hardening_notes, _released, protection_notes, _repeated, _variables,
+        _leakage, randomised_response_notes, hardening_notes, granted_variables_notes,
+        _released, protection_notes, _repeated, _variables,
         latent_notes, _harmonised,
     )  # fmt: skip
     for part in parts:

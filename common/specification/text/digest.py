@@ -118,6 +118,8 @@ def specification_digest(spec: Specification) -> bytes:
             del content["resolution"][name]
     if spec.release.exact_probabilities == "none":
         del content["release"]["exact_probabilities"]
+    if not spec.release.variables:
+        del content["release"]["variables"]
     return hashlib.sha256(_SPECIFICATION + canonical_json(content)).digest()
 
 

@@ -67,8 +67,9 @@ def _table(section: type[Section], schema: Mapping[str, Any], headings: Mapping[
     yield "| option | values | default | meaning |"
     yield "|---|---|---|---|"
     for name, field in section.model_fields.items():
-        meaning = " ".join((field.description or "").split())
-        values = _values(schema["properties"][name], headings)
+        entry = schema["properties"][name]
+        meaning = " ".join(entry.get("description", "").split())
+        values = _values(entry, headings)
         yield "| " + " | ".join(_cell(text) for text in (f"`{name}`", values, _default(name, field), meaning)) + " |"
 
 

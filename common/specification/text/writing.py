@@ -213,7 +213,7 @@ def _flow(value: object, *, all_keys: bool = False) -> str:
         parts = []
         for key, info in type(value).model_fields.items():
             item = getattr(value, key)
-            if all_keys or info.is_required() or item != info.default:
+            if (all_keys and item != ()) or info.is_required() or item != info.default:
                 parts.append(f"{key}: {_flow(item)}")
         return "{" + ", ".join(parts) + "}"
     if isinstance(value, dict):

@@ -23,6 +23,7 @@ from tryst.common.specification.validation.block_keyed import block_keyed_issues
 from tryst.common.specification.validation.blocking import repeated_rules, rule_issues
 from tryst.common.specification.validation.estimation import estimation_issues
 from tryst.common.specification.validation.fields import field_issues, pattern_issues
+from tryst.common.specification.validation.granted_variables import granted_variables_issues
 from tryst.common.specification.validation.hardening import hardening_issues
 from tryst.common.specification.validation.key_domains import key_domain_issues
 from tryst.common.specification.validation.latent import latent_issues, resolved_latent_issues
@@ -93,6 +94,7 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     joined = content.resolution.joined
     yield from resolved_latent_issues(content.latent, content.mode, content.padding, joined)
     yield from release_issues(content.release, content.latent, content.model.scheme)
+    yield from granted_variables_issues(content)
     yield from assignment_issues(content)
 
 

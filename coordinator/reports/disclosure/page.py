@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
-from tryst.common.language import Language, LanguageCode, day, gettext, in_language
+from tryst.common.language import Language, LanguageCode, day, gettext, in_language, listed
 from tryst.coordinator.reports.linkage import wording as linkage_wording
 from tryst.coordinator.reports.linkage.charts import Chart
 from tryst.coordinator.reports.linkage.page import FILTERS
@@ -24,6 +24,7 @@ from .protection import protection
 _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
     "figure": wording.figure,
+    "joined": listed,
     "phrase": PHRASES.shown,
     "sentence": lambda text: PHRASES.shown(text, linkage_wording.sentence),
     "title_of": lambda name: gettext(MEASURES[name].title),

@@ -2,6 +2,7 @@ from tryst.protos.linkage.v1 import contribution_pb2 as _contribution_pb2
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
 from tryst.protos.linkage.v1 import resolution_pb2 as _resolution_pb2
 from tryst.protos.linkage.v1 import transfer_pb2 as _transfer_pb2
+from tryst.protos.linkage.v1 import variables_pb2 as _variables_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -20,6 +21,8 @@ class TaskKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TASK_KIND_CONTRIBUTE: _ClassVar[TaskKind]
     TASK_KIND_FETCH: _ClassVar[TaskKind]
     TASK_KIND_HANDLES: _ClassVar[TaskKind]
+    TASK_KIND_SEND_VARIABLES: _ClassVar[TaskKind]
+    TASK_KIND_FETCH_VARIABLES: _ClassVar[TaskKind]
 
 class AgreementMessageKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -33,6 +36,8 @@ TASK_KIND_AGREE: TaskKind
 TASK_KIND_CONTRIBUTE: TaskKind
 TASK_KIND_FETCH: TaskKind
 TASK_KIND_HANDLES: TaskKind
+TASK_KIND_SEND_VARIABLES: TaskKind
+TASK_KIND_FETCH_VARIABLES: TaskKind
 AGREEMENT_MESSAGE_KIND_UNSPECIFIED: AgreementMessageKind
 AGREEMENT_MESSAGE_KIND_OFFER: AgreementMessageKind
 AGREEMENT_MESSAGE_KIND_CONFIRMATION: AgreementMessageKind
@@ -66,7 +71,7 @@ class ProjectCondition(_message.Message):
     def __init__(self, project: _Optional[str] = ..., condition: _Optional[_Union[_project_pb2.CustodianCondition, str]] = ...) -> None: ...
 
 class NextTaskResponse(_message.Message):
-    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "upload", "countersign", "certificates")
+    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "upload", "recipient", "countersign", "certificates")
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +80,7 @@ class NextTaskResponse(_message.Message):
     NEW_EPOCH_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
     UPLOAD_FIELD_NUMBER: _ClassVar[int]
+    RECIPIENT_FIELD_NUMBER: _ClassVar[int]
     COUNTERSIGN_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     kind: TaskKind
@@ -85,9 +91,10 @@ class NextTaskResponse(_message.Message):
     new_epoch: _project_pb2.NewEpoch
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
     upload: str
+    recipient: str
     countersign: int
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
-    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ..., countersign: _Optional[int] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ..., recipient: _Optional[str] = ..., countersign: _Optional[int] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ApproveRequest(_message.Message):
     __slots__ = ("project", "specification_digest", "signature", "epoch", "file")

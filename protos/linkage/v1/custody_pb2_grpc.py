@@ -6,6 +6,7 @@ import warnings
 from tryst.protos.linkage.v1 import contribution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2
 from tryst.protos.linkage.v1 import custody_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2
 from tryst.protos.linkage.v1 import resolution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_resolution__pb2
+from tryst.protos.linkage.v1 import variables_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -96,6 +97,21 @@ class CustodyStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
                 _registered_method=True)
+        self.PutVariables = channel.unary_unary(
+                '/linkage.v1.Custody/PutVariables',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.FromString,
+                _registered_method=True)
+        self.FetchVariables = channel.unary_unary(
+                '/linkage.v1.Custody/FetchVariables',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
+                _registered_method=True)
+        self.AcknowledgeVariables = channel.unary_unary(
+                '/linkage.v1.Custody/AcknowledgeVariables',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
+                _registered_method=True)
 
 
 class CustodyServicer:
@@ -183,6 +199,25 @@ class CustodyServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PutVariables(self, request, context):
+        """Granted columns of this custodian's linked records, sealed to a recipient; and those sealed to this custodian.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FetchVariables(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AcknowledgeVariables(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CustodyServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -245,6 +280,21 @@ def add_CustodyServicer_to_server(servicer, server):
                     servicer.AcknowledgeResult,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.SerializeToString,
+            ),
+            'PutVariables': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutVariables,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.SerializeToString,
+            ),
+            'FetchVariables': grpc.unary_unary_rpc_method_handler(
+                    servicer.FetchVariables,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.SerializeToString,
+            ),
+            'AcknowledgeVariables': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcknowledgeVariables,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -571,6 +621,87 @@ class Custody:
             '/linkage.v1.Custody/AcknowledgeResult',
             tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_custody__pb2.AcknowledgeResultResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutVariables(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Custody/PutVariables',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.PutVariablesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchVariables(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Custody/FetchVariables',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.FetchVariablesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcknowledgeVariables(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Custody/AcknowledgeVariables',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2.AcknowledgeVariablesResponse.FromString,
             options,
             channel_credentials,
             insecure,

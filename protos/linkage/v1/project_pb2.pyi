@@ -90,7 +90,7 @@ class Approval(_message.Message):
     def __init__(self, member: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., at_unix_ms: _Optional[int] = ...) -> None: ...
 
 class ProjectStatus(_message.Message):
-    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides", "restore_awaits", "owner", "successor", "signatures", "signed", "former_projects", "former_links", "signers")
+    __slots__ = ("project", "state", "specification_digest", "encoding_digest", "epoch", "approvals", "contributions", "blocking_error", "run", "sides", "restore_awaits", "owner", "successor", "signatures", "signed", "former_projects", "former_links", "transfers", "signers")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -108,6 +108,7 @@ class ProjectStatus(_message.Message):
     SIGNED_FIELD_NUMBER: _ClassVar[int]
     FORMER_PROJECTS_FIELD_NUMBER: _ClassVar[int]
     FORMER_LINKS_FIELD_NUMBER: _ClassVar[int]
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
     SIGNERS_FIELD_NUMBER: _ClassVar[int]
     project: str
     state: ProjectState
@@ -126,8 +127,21 @@ class ProjectStatus(_message.Message):
     signed: _containers.RepeatedScalarFieldContainer[str]
     former_projects: int
     former_links: int
+    transfers: _containers.RepeatedCompositeFieldContainer[GrantedTransfer]
     signers: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ..., restore_awaits: _Optional[_Iterable[str]] = ..., owner: _Optional[str] = ..., successor: _Optional[str] = ..., signatures: _Optional[int] = ..., signed: _Optional[_Iterable[str]] = ..., former_projects: _Optional[int] = ..., former_links: _Optional[int] = ..., signers: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[ProjectState, str]] = ..., specification_digest: _Optional[bytes] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ..., contributions: _Optional[_Iterable[_Union[ContributionStatus, _Mapping]]] = ..., blocking_error: _Optional[str] = ..., run: _Optional[_Union[RunStatus, _Mapping]] = ..., sides: _Optional[_Iterable[_Union[SideStatus, _Mapping]]] = ..., restore_awaits: _Optional[_Iterable[str]] = ..., owner: _Optional[str] = ..., successor: _Optional[str] = ..., signatures: _Optional[int] = ..., signed: _Optional[_Iterable[str]] = ..., former_projects: _Optional[int] = ..., former_links: _Optional[int] = ..., transfers: _Optional[_Iterable[_Union[GrantedTransfer, _Mapping]]] = ..., signers: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GrantedTransfer(_message.Message):
+    __slots__ = ("sender", "recipient", "sent", "received")
+    SENDER_FIELD_NUMBER: _ClassVar[int]
+    RECIPIENT_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    sender: Side
+    recipient: str
+    sent: bool
+    received: bool
+    def __init__(self, sender: _Optional[_Union[Side, str]] = ..., recipient: _Optional[str] = ..., sent: _Optional[bool] = ..., received: _Optional[bool] = ...) -> None: ...
 
 class EndingCertificate(_message.Message):
     __slots__ = ("member", "ends_unix_ms", "urgent")

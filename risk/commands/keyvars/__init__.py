@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tryst.common.json_output import Json, JsonFile, print_json, write_json
 from tryst.risk.commands.keyvars.add import app as add_app
 from tryst.risk.commands.keyvars.edit import app as edit_app
 from tryst.risk.commands.keyvars.export import app as export_app
@@ -29,11 +29,13 @@ app.add_typer(export_app, name="export")
 
 
 @app.command()
-def check(environment: Folder = Path("environment")) -> None:
+def check(environment: Folder = Path("environment"), as_json: Json = False) -> None:
     """Report every inconsistency of the files by its place; if there is none, keep them as the last good state."""
     from tryst.risk.keyvars import folder
 
     found = folder.check(environment)
+    if as_json:
+        print_json({"forms": len(found.forms), "variables": len(found.variables), "groups": len(found.groups)})
     typer.echo(f"{len(found.forms)} forms, {len(found.variables)} variables, {len(found.groups)} groups. No issues.")
 
 
@@ -52,7 +54,7 @@ def analyse(
     loose: Annotated[
         bool, typer.Option("--loose", help="Compute although categorisations are inconsistent; trust it little.")
     ] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the findings.")] = None,
+    json_file: JsonFile = None,
     chart: Annotated[Path | None, typer.Option(help="Where to draw size against p: SVG or PNG.")] = None,
     environment: Folder = Path("environment"),
 ) -> None:
@@ -69,6 +71,8 @@ def analyse(
     findings = env.analyse(form, prevalence, against=chosen, variables=variable or None, with_target=with_target)
     if not findings:
         typer.echo(f"{form} has no variables.")
+        if json_file is not None:
+            write_json(json_file, [])
         return
     first = findings[0]
     typer.echo(
@@ -78,9 +82,8 @@ def analyse(
     typer.echo(f"{'variable':{wide}}  its code  in forms  maximal harmonisation")
     for found in findings:
         typer.echo(f"{found.variable:{wide}}  {found.target:8}  {found.forms:8}  {_answer(found)}")
-    if json_file is not None:
-        text = json.dumps([_document(found) for found in findings], indent=1, ensure_ascii=False) + "\n"
-        put(json_file, text)
+    if json_file is not None and write_json(json_file, [_document(found) for found in findings]):
+        typer.echo(f"wrote {json_file}")
     if chart is not None:
         from tryst.risk.keyvars.pictures import draw_courses
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.risk.commands.keyvars.options import SEPARATED, Folder, pairs, where_option
 
 app = typer.Typer(help="Add an environment, forms, variables with their categories, groups.", no_args_is_help=True)
@@ -108,12 +109,19 @@ def group(
 def codebook(
     file: Annotated[Path, typer.Argument(help="CSV with the columns form, variable, category; see docs/keyvars.md.")],
     environment: Folder = Path("environment"),
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
 ) -> None:
     """Add the forms of a codebook. All of it is added, or nothing."""
+    from tryst.common.records.csv_form import CsvOptions, csv_source
+    from tryst.risk.commands.shown_form import show_form
     from tryst.risk.keyvars.codebook import import_codebook
     from tryst.risk.keyvars.folder import changed, read_text
 
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(file, csv=csv)
+    form = csv_source(file, csv)
     with changed(environment) as env:
-        added, metadata = import_codebook(env, read_text(file), str(file))
+        added, metadata = import_codebook(env, read_text(file, form.encoding), str(file), form.separator)
     reported = f"; metadata: {', '.join(metadata)}" if metadata else ""
     typer.echo(f"added {added} codings of variables by forms{reported}")

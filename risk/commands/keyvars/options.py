@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tryst.common.durable import write_text
 from tryst.common.errors import ErrorCode, TrystError
 
 SEPARATED = "with | between: 'England | Scotland | Wales | Other'"
@@ -50,5 +51,5 @@ def put(path: Path, text: str) -> None:
 
         path.write_bytes(png(text))
     else:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     typer.echo(f"wrote {path}")

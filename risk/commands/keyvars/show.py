@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tryst.common.json_output import Json, print_json
 from tryst.risk.commands.keyvars.options import Folder, put
 
 app = typer.Typer(help="Forms, variables, codes, and their graphs as SVG or PNG.", no_args_is_help=True)
@@ -15,11 +16,17 @@ Variable = Annotated[str, typer.Argument(help="The variable.")]
 
 
 @app.command()
-def forms(environment: Folder = Path("environment")) -> None:
+def forms(environment: Folder = Path("environment"), as_json: Json = False) -> None:
     """All forms, what is known of them and the codes of their variables; then the groups."""
     from tryst.risk.keyvars import folder
 
     env = folder.read(environment)
+    if as_json:
+        shown = [
+            {"form": f.name, "metadata": dict(f.metadata), "variables": dict(f.variables)} for f in env.forms.values()
+        ]
+        print_json({"forms": shown, "groups": {name: list(members) for name, members in env.groups.items()}})
+        return
     columns = list(dict.fromkeys(key for form in env.forms.values() for key in form.metadata))
     rows = [["form", *columns, *env.variables]]
     for form in env.forms.values():
@@ -39,6 +46,7 @@ def variable(
     categories: Annotated[Path | None, typer.Option(help="Where to draw its categories: SVG or PNG.")] = None,
     harmonisations: Annotated[Path | None, typer.Option(help="Where to draw its harmonisations.")] = None,
     environment: Folder = Path("environment"),
+    as_json: Json = False,
 ) -> None:
     """The codes of a variable and what they mean; its graphs."""
     from tryst.risk.keyvars import folder
@@ -46,7 +54,13 @@ def variable(
     from tryst.risk.keyvars.pictures import draw_aggregation, draw_harmonisations
 
     known = folder.read(environment).variable(name)
-    for each in [known.codes[known.node(code)]] if code else known.codes:
+    chosen = [known.codes[known.node(code)]] if code else known.codes
+    if as_json:
+        # An arbitrary category is whatever is written in, so it has none to list.
+        shown = {each: None if each == ARBITRARY else list(known.categories(each)) for each in chosen}
+        made_of = [list(each) for each in known.leaves(code)] if code else None
+        print_json({"variable": name, "codes": shown, "leaves": made_of})
+    for each in chosen:
         meant = "whatever is written in" if each == ARBITRARY else " | ".join(known.categories(each))
         typer.echo(f"{each}  {meant}")
     if code:

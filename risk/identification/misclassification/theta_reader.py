@@ -68,10 +68,11 @@ def _of_text(path: Path) -> dict[str, Stated]:
     value = document.value
     if not isinstance(value, Mapping) or not value:
         raise _no_matrix(str(path), "a mapping of key variables is needed")
-    return {str(name): _stated(own, f"{path}, {name}") for name, own in value.items()}
+    return {str(name): stated_matrix(own, f"{path}, {name}") for name, own in value.items()}
 
 
-def _stated(value: Any, where: str) -> Stated:
+def stated_matrix(value: Any, where: str) -> Stated:
+    """One matrix from plain dictionaries; SOURCE for anything else."""
     if not isinstance(value, Mapping) or not all(isinstance(row, Mapping) for row in value.values()):
         raise _no_matrix(where, "for each true level a mapping of what is observed is needed")
     return {

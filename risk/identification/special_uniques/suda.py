@@ -199,7 +199,7 @@ def _searched(file: KeyFile, maximum: int, threads: int, limit: int) -> tuple[ND
                 found = [task.result() for task in tasks.pop()]
                 of_cell, subsets = (np.concatenate(column) for column in zip(*found, strict=True))
                 offsets, kept = minimal(offsets, kept, of_cell, subsets)
-        except TrystError:
+        except BaseException:  # a signal that ends the program, too
             pool.shutdown(cancel_futures=True)
             raise
     place = np.empty(len(arranged), dtype=np.int64)

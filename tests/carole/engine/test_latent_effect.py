@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.latent_rehearsal import SPEC, files
+from tests.risk.models.definition import expected_counts
 from tryst.carole.engine import Resources, link
 from tryst.carole.engine.latent import effect as module
 from tryst.carole.engine.latent.effect import (
@@ -27,7 +28,7 @@ from tryst.carole.extended_latent.bayes_factor import ValueModel
 from tryst.carole.extended_latent.estimation import match_records
 from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.risk.models import empty_graph, jensen_shannon
-from tryst.risk.models.incomplete import expected_counts, fit_incomplete
+from tryst.risk.models.incomplete import fit_incomplete
 
 VARIABLES = (
     Variable("key", "both", 3),
@@ -129,9 +130,9 @@ def test_groups_add_up_to_the_expected_counts_of_all_records(case: Case):
     data = match_records(case.values, case.weighted)
     assert (pair_records(case.values, case.weighted)[:, 0] < 0).any()
     grouped = GroupedCliques.of(case.model, case.values, case.weighted, group, data.total + PRECISION)
-    expected, _ = expected_counts(case.model, data)
-    for counts, factor in zip(grouped.by_group, expected, strict=True):
-        np.testing.assert_allclose(counts.sum(axis=1), factor.table().ravel(), atol=1e-9)
+    tables, _ = expected_counts(case.model, data)
+    for counts, table in zip(grouped.by_group, tables, strict=True):
+        np.testing.assert_allclose(counts.sum(axis=1), table.ravel(), atol=1e-9)
     # Without a change the tables are the model's; with every group twice the prior alone weighs less.
     for table, clique in zip(grouped.tables(np.zeros(GROUPS)), case.model.cliques, strict=True):
         np.testing.assert_allclose(table, clique.table(), atol=1e-12)

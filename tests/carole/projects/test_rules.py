@@ -43,10 +43,13 @@ from tryst.common.audit import Checkpoint
 from tryst.common.audit.hand_over import HandOver, TakeOver
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import CUSTODIANS, Role, Side
+from tryst.common.specification.model.granted_variables import Transfer
 
 DIGEST, OTHER, THIRD = b"\1" * 32, b"\2" * 32, b"\3" * 32
 GOOD, BAD = PolicyDecision({"risk": 0.1}, (), b"r" * 32), PolicyDecision({"risk": 0.5}, ("risk",), b"r" * 32)
 GRANTS = dict.fromkeys(CUSTODIANS, Grant.LINKS) | {Role.COORDINATOR: Grant.STATISTICS}
+
+TRANSFERS = (Transfer(Side.ALICE, "bob"), Transfer(Side.BOB, "institute"))
 
 SEEN = Checkpoint("ab" * 16, 3, bytes(32), 1, b"s")
 
@@ -57,7 +60,8 @@ REPORTS = [KeyReport(b"k" * 8, b"c" * 32), KeyReport(b"x" * 8, b"c" * 32), KeyRe
 
 
 def new(**changes: object) -> Project:
-    return replace(Project("p", DIGEST, OTHER, GRANTS, owner="coordinator"), **changes)  # type: ignore[arg-type]
+    made = Project("p", DIGEST, OTHER, GRANTS, owner="coordinator", transfers=TRANSFERS)
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def refusal(side: Side, digest: bytes = DIGEST) -> Decline:
@@ -299,6 +303,25 @@ class AnyOrder(RuleBasedStateMachine):
         if often == 0:
             self.attempt(operations.expire_result)
 
+    @rule(transfer=st.sampled_from([*TRANSFERS, Transfer(Side.ALICE, "institute")]), name=names)
+    def send_variables(self, transfer: Transfer, name: str) -> None:
+        before = self.project
+        run = f"run-{name}"
+        outcome = self.attempt(operations.send_variables, str(transfer.sender), run, transfer, 4096)
+        if outcome is not None:
+            assert before.state is State.RELEASED, "only after the gate"
+            assert transfer in before.transfers
+            assert transfer.sender in before.acknowledged
+
+    @rule(transfer=st.sampled_from(TRANSFERS), role=roles, name=names)
+    def receive_variables(self, transfer: Transfer, role: Role, name: str) -> None:
+        before = self.project
+        outcome = self.attempt(operations.receive_variables, role, str(role), f"run-{name}", transfer)
+        if outcome is not None:
+            assert before.state is State.RELEASED
+            assert transfer in before.sent
+            assert role in CUSTODIANS | {Role.ANALYST}
+
     @rule(by=st.sampled_from(["owner", "rival", "steward"]), to=st.sampled_from(["rival", "coordinator"]))
     def hand_over(self, by: str, to: str) -> None:
         before = self.project
@@ -357,6 +380,8 @@ class AnyOrder(RuleBasedStateMachine):
             assert done
             assert done[-1].released is (project.state is State.RELEASED)
         assert all(run.state is RunState.DONE for run in project.runs if run.released)
+        assert project.received <= project.sent <= frozenset(project.transfers)
+        assert project.state is State.RELEASED or not project.sent
         assert project.policy is Policy.HOLD or project.state is not State.HELD
         assert project.state is State.HELD or not project.release_signatures
         assert len({one.member for one in project.release_signatures}) == len(project.release_signatures)
@@ -374,6 +399,8 @@ class AnyOrder(RuleBasedStateMachine):
                     TaskKind.CONTRIBUTE: State.KEYED,
                     TaskKind.FETCH: State.RELEASED,
                     TaskKind.HANDLES: State.CONTRIBUTED,
+                    TaskKind.SEND_VARIABLES: State.RELEASED,
+                    TaskKind.FETCH_VARIABLES: State.RELEASED,
                 }[task.kind]
                 assert self.project.state is expected
         active = self.project.active_run
@@ -448,7 +475,7 @@ def contributed(policy: Policy = Policy.NONE) -> Project:
 
 
 def test_the_plain_way() -> None:
-    project = contributed()
+    project = replace(contributed(), transfers=())
     project = operations.start_run(project, "coordinator", "r", "run").project
     project = operations.take_run(project, "run").project
     outcome = operations.finish_run(project, "run", 7)
@@ -791,3 +818,76 @@ def test_an_amended_specification_needs_all_parties_and_continues_where_the_proj
     task = next_task(project, Side.BOB)
     assert task is not None
     assert task.run == "run-2"
+
+
+def released(**changes: object) -> Project:
+    """A project brought directly to RELEASED, whose shares both custodians have."""
+    project = replace(contributed(), **changes)  # type: ignore[arg-type]
+    project = operations.start_run(project, "coordinator", "r", "run").project
+    project = operations.finish_run(operations.take_run(project, "run").project, "run", 7).project
+    for side in Side:
+        project = operations.acknowledge(project, side, str(side), "run").project
+    return project
+
+
+def test_granted_columns_are_sent_and_received_once_both_have_their_shares() -> None:
+    to_bob, to_institute = TRANSFERS
+    project = released()
+    task = next_task(project, Side.ALICE)
+    assert task is not None
+    assert (task.kind, task.run, task.recipient) == (TaskKind.SEND_VARIABLES, "run", "bob")
+    sent = operations.send_variables(project, "alice", "run", to_bob, 8192)
+    assert sent.entries[0].details == {"run": "run", "recipient": "bob", "bytes": 8192}
+    assert next_task(sent.project, Side.ALICE) is None
+    project = operations.send_variables(sent.project, "bob", "run", to_institute, 4096).project
+    task = next_task(project, Side.BOB)
+    assert task is not None
+    assert task.kind is TaskKind.FETCH_VARIABLES
+    project = operations.receive_variables(project, Role.CUSTODIAN_B, "bob", "run", to_bob).project
+    assert next_task(project, Side.BOB) is None
+    project = operations.receive_variables(project, Role.ANALYST, "institute", "run", to_institute).project
+    assert project.received == frozenset(TRANSFERS)
+    amended = operations.amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.NONE, 1, (to_bob,)).project
+    assert (amended.transfers, amended.sent, amended.received) == ((to_bob,), frozenset(), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("run", "transfer", "code"),
+    [
+        ("run", Transfer(Side.ALICE, "institute"), ErrorCode.NOT_FOUND),  # not granted
+        ("run", Transfer(Side.BOB, "alice"), ErrorCode.NOT_FOUND),
+        ("former", TRANSFERS[0], ErrorCode.WRONG_STATE),
+    ],
+)
+def test_what_is_not_granted_or_of_another_run_is_not_taken(run: str, transfer: Transfer, code: ErrorCode) -> None:
+    with pytest.raises(TrystError) as caught:
+        operations.send_variables(released(), str(transfer.sender), run, transfer, 4096)
+    assert caught.value.code is code
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.RELEASED])
+def test_nothing_is_sent_or_received_before_the_gate_or_after_the_end(state: State) -> None:
+    project = replace(released(), state=state)
+    with pytest.raises(TrystError) as caught:
+        operations.send_variables(project, "alice", "run", TRANSFERS[0], 4096)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+    with pytest.raises(TrystError) as caught:
+        operations.receive_variables(
+            replace(project, sent=frozenset(TRANSFERS)), Role.CUSTODIAN_B, "bob", "run", TRANSFERS[0]
+        )
+    assert caught.value.code is ErrorCode.WRONG_STATE
+
+
+def test_a_custodian_sends_after_it_has_confirmed_its_share() -> None:
+    project = replace(released(), acknowledged=frozenset({Side.BOB}))
+    assert next_task(project, Side.ALICE).kind is TaskKind.FETCH  # type: ignore[union-attr]
+    with pytest.raises(TrystError, match="confirmed its share"):
+        operations.send_variables(project, "alice", "run", TRANSFERS[0], 4096)
+
+
+def test_a_refused_or_held_result_sends_nothing() -> None:
+    for policy in (Policy.REFUSE, Policy.HOLD):
+        project = operations.start_run(contributed(policy), "coordinator", "r", "run").project
+        project = operations.finish_run(operations.take_run(project, "run").project, "run", 7, BAD).project
+        assert project.state in (State.ASSESSED, State.HELD)
+        assert all(next_task(project, side) is None for side in Side)

@@ -45,7 +45,7 @@ def refused(code: ErrorCode, call: Callable[[], object]) -> None:
     assert caught.value.code is code, caught.value
 
 
-def nothing(project: Project) -> Outcome:
+def nothing(project: Project, total_bytes: int) -> Outcome:
     return Outcome(project)
 
 
@@ -56,7 +56,7 @@ def bring(
     *,
     which: list[int] | None = None,
     root: bytes | None = None,
-    done: Callable[[Project], Outcome] = nothing,
+    done: Callable[[Project, int], Outcome] = nothing,
 ) -> None:
     whole = Content.of(content)
     for index in range(len(whole.digests)) if which is None else which:
@@ -70,7 +70,7 @@ def hand(store: Store, side: Side, content: bytes) -> None:
         store,
         handles_of(side),
         content,
-        done=lambda project: operations.submit_row_handles(project, side, str(side), RUN),
+        done=lambda project, total_bytes: operations.submit_row_handles(project, side, str(side), RUN),
     )
 
 
@@ -79,7 +79,7 @@ def resolve(store: Store, content: bytes) -> None:
         store,
         RESOLUTION_RESULT,
         content,
-        done=lambda project: operations.resolve_run(project, "coordinator", RUN, "ab", "cd"),
+        done=lambda project, total_bytes: operations.resolve_run(project, "coordinator", RUN, "ab", "cd"),
     )
 
 
@@ -123,7 +123,7 @@ def test_chunks_come_in_any_order_and_match_their_digests(waiting: Store) -> Non
     artifact = handles_of(Side.ALICE)
     completed: list[Project] = []
 
-    def done(project: Project) -> Outcome:
+    def done(project: Project, total_bytes: int) -> Outcome:
         completed.append(project)
         return Outcome(project)
 

@@ -54,6 +54,7 @@ from tryst.protos.linkage.v1 import (
     custody_pb2_grpc,
     project_pb2,
     resolution_pb2,
+    variables_pb2,
 )
 
 PARTIES = {Side.ALICE: Party(Side.ALICE, "Alice"), Side.BOB: Party(Side.BOB, "Bob")}
@@ -173,6 +174,12 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
         """By custodian, a run and the request for handles that it has not answered yet."""
         self.handles: dict[tuple[Side, str], bytes] = {}
         """Sealed responses, by custodian and run."""
+        self.to_send: dict[Side, str] = {}
+        """By custodian, the recipient that it is to send columns to."""
+        self.to_receive: dict[Side, bytes] = {}
+        """By custodian, the sealed columns that it is to fetch."""
+        self.variables: dict[tuple[Side, str], bytes] = {}
+        """Sealed columns, by sender and recipient."""
         self.audit = SimulatedLog(parties)
         self.calls: list[tuple[str, Side]] = []
         self.conditions: dict[Side, dict[str, int]] = {}
@@ -250,6 +257,8 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
                 response.run = getattr(self, "run", "")
             if kind == custody_pb2.TASK_KIND_HANDLES:
                 response.run, response.upload = self.requests[side][0], self.current[side]
+            if kind == custody_pb2.TASK_KIND_SEND_VARIABLES:
+                response.recipient = self.to_send[side]
             if self.state == project_pb2.PROJECT_STATE_RELEASED and len(self.acknowledged) < len(Side):
                 response.countersign = self.audit.awaited(side)
             if kind is not None and self.new_epoch is not None:
@@ -277,6 +286,10 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             return custody_pb2.TASK_KIND_HANDLES
         if self.state == project_pb2.PROJECT_STATE_RELEASED and side not in self.acknowledged:
             return custody_pb2.TASK_KIND_FETCH
+        if side in self.to_send:
+            return custody_pb2.TASK_KIND_SEND_VARIABLES
+        if side in self.to_receive:
+            return custody_pb2.TASK_KIND_FETCH_VARIABLES
         return None
 
     def Decline(self, request: Any, context: Any) -> custody_pb2.CustodyDeclineResponse:  # noqa: N802
@@ -387,6 +400,25 @@ class SimulatedCarole(custody_pb2_grpc.CustodyServicer):
             self.requests.pop(side, None)
             self.lock.notify_all()
         return resolution_pb2.PutArtifactResponse()
+
+    def PutVariables(self, request: Any, context: Any) -> variables_pb2.PutVariablesResponse:  # noqa: N802
+        side = self._enter("PutVariables", context)
+        with self.lock:
+            self.variables[side, request.recipient] = request.chunk.data
+            self.to_send.pop(side, None)
+            self.lock.notify_all()
+        return variables_pb2.PutVariablesResponse()
+
+    def FetchVariables(self, request: Any, context: Any) -> variables_pb2.FetchVariablesResponse:  # noqa: N802
+        sealed = Content.of(self.to_receive[self._enter("FetchVariables", context)])
+        return variables_pb2.FetchVariablesResponse(chunk=sealed.chunk(request.index).message())
+
+    def AcknowledgeVariables(self, request: Any, context: Any) -> variables_pb2.AcknowledgeVariablesResponse:  # noqa: N802
+        side = self._enter("AcknowledgeVariables", context)
+        with self.lock:
+            assert request.root == Content.of(self.to_receive.pop(side)).root
+            self.lock.notify_all()
+        return variables_pb2.AcknowledgeVariablesResponse()
 
     def FetchResult(self, request: Any, context: Any) -> custody_pb2.FetchResultResponse:  # noqa: N802
         side = self._enter("FetchResult", context)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.specifications import heading
 from tryst.common.custodian.steps.coarsened_variables import coarsened_variables, coarsening_table
 from tryst.common.custodian.steps.joint_distribution import labelled
+from tryst.common.custodian.steps.own_share import OwnShare
+from tryst.common.custodian.steps.share import Share
+from tryst.common.custodian.steps.variable_sending import granted_values
 from tryst.common.encoding.categories import labels_by_code
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys import Seed
+from tryst.common.parties import Side
+from tryst.common.records.sources import CsvSource, Source
 from tryst.common.specification import load_specification
+from tryst.common.specification.model.granted_variables import Transfer, VariableGrant
 
 SPEC = load_specification(
     heading("p")
@@ -80,3 +88,21 @@ def test_a_coarsened_joint_distribution_has_the_groups_as_labels() -> None:
     for levels, wrong in ((3, steps), (2, {}), (2, coarsened_variables(stated(("home", "drop")), SPEC))):
         with pytest.raises(TrystError, match="does not fit this specification"):
             labelled({"variables": [{**document["variables"][0], "levels": levels}]}, SPEC, *KEYS, wrong)
+
+
+def test_granted_columns_are_sent_as_the_result_was_released(tmp_path: Path) -> None:
+    (tmp_path / "bob.csv").write_text("id,home,age\n1,City,40\n2,rural,\n3,SUBURB ,60\n4,n/a,70\n")
+    grants = {"variables": (VariableGrant(to="alice", bob=("home", "age")),)}
+    spec = SPEC.model_copy(update={"release": SPEC.release.model_copy(update=grants)})
+    ids = pl.DataFrame({"identifier": ["2", "1", "3", "4"], "id": ["b", "a", "c", "d"]})
+    source = Source(csv=CsvSource(path=tmp_path / "bob.csv"))
+
+    def sent(statistics: dict[str, Any]) -> list[tuple[str, ...]]:
+        own = OwnShare(b"", Share({}, statistics), {})
+        found = granted_values(source, spec, own, Transfer(Side.BOB, "alice"), "id", ids)
+        return found.select("id", "home", "age").rows()
+
+    assert sent({}) == [("b", "rural", None), ("a", "City", "40"), ("c", "SUBURB", "60"), ("d", "n/a", "70")]
+    wide = sent(stated(("home", "wide"), ("work", "drop")))
+    assert wide == [("b", "country", None), ("a", "town", "40"), ("c", "town", "60"), ("d", None, "70")]
+    assert [row[1] for row in sent(stated(("home", "drop")))] == [None] * 4

@@ -44,9 +44,10 @@ def test_a_folder_that_was_left_out_is_named_at_the_start(
     world = make_world()
     ended = run(installed, "-m", *command, "--config", str(world.alice.config))
     assert ended.returncode == 1
-    assert "tryst.risk" in ended.stderr
-    assert "deploy/README.md" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    printed = ended.stdout + ended.stderr
+    assert "tryst.risk" in printed
+    assert "deploy/README.md" in printed
+    assert "Traceback" not in printed
     assert world.carole.calls == []
 
 
@@ -60,7 +61,7 @@ def test_a_driver_that_is_missing_is_named_with_what_installs_it(make_world, com
     world.alice.config.write_text("".join(lines[:start]) + source + "".join(lines[end:]))
     ended = run(ROOT, "-m", "tryst", "alice", command, "--config", str(world.alice.config))
     assert ended.returncode == 1
-    assert "pymysql is not installed; pip install pymysql" in " ".join(ended.stderr.split())
+    assert "pymysql is not installed; pip install pymysql" in " ".join((ended.stdout + ended.stderr).split())
     assert world.carole.calls == []
 
 

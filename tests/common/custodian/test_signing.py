@@ -22,7 +22,8 @@ from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.state.row_map import unpack_map
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps import signing
-from tryst.common.custodian.steps.signing import portions, require_room, sign_into
+from tryst.common.custodian.steps.held_memory import FileSize, require_room
+from tryst.common.custodian.steps.signing import portions, sign_into
 from tryst.common.custodian.steps.step_context import StepContext, StoppedError, Task
 from tryst.common.encoding import from_bytes, intervals, layout_of, to_bytes
 from tryst.common.encoding.layout import CODES, JOINT, KNOWN, SAMPLES, TRAINING
@@ -69,9 +70,9 @@ def file_of(spec: Specification, n: int = 50) -> CleanedFile:
 def test_what_does_not_fit_is_refused(mode: str, more: str, what: str, remedy: str) -> None:
     spec = specification(mode, more)
     file = file_of(spec)
-    require_room(file, spec, MemoryLimit(ENOUGH))
+    require_room(FileSize.of(file), spec, MemoryLimit(ENOUGH))
     with pytest.raises(TrystError) as caught:
-        require_room(file, spec, MemoryLimit(resident() + (100 << 20)))
+        require_room(FileSize.of(file), spec, MemoryLimit(resident() + (100 << 20)))
     assert caught.value.code is ErrorCode.MEMORY
     assert what in str(caught.value)
     assert "into this custodian's limits.memory of " in str(caught.value)

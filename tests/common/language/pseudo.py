@@ -42,7 +42,7 @@ class _Texts(HTMLParser):
         self.texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.texts += [value for name, value in attrs if name in ("aria-label", "title", "alt") and value]
+        self.texts += [value for name, value in attrs if name in ("aria-label", "title", "alt", "data-label") and value]
         if tag not in _VOID:
             self.inside.append(tag)
 

@@ -252,7 +252,7 @@ def test_detected_form_of_a_service(tmp_path: Path) -> None:
     detected = Source.model_validate({"csv": {"path": path, "encoding": "detect", "separator": "detect"}})
     assert read_source(detected, ["name"]).frame["name"].to_list() == ["Müller"]
     assert form_line(detected).startswith('p.csv is read as cp1252, separated by ";"')
-    assert read_as(path).startswith('p.csv is read as cp1252, separated by ";"; to read it otherwise')
+    assert read_as(path).startswith('p.csv is read as cp1252, separated by ";"; --encoding')
     # Mostly UTF-8: the broken line is refused, where windows-1252 would have read every letter wrongly.
     path.write_bytes("id;name\n1;Müller\n2;Zoë\n".encode() + b"3;\xfc\n")
     with pytest.raises(TrystError, match=r"p.csv, line 4, byte 27: the file is not in utf-8; mend that line"):

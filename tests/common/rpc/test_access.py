@@ -14,6 +14,7 @@ from tryst.protos.linkage.v1 import (
     operator_pb2,
     restoration_pb2,
     stewardship_pb2,
+    variables_pb2,
 )
 
 FILES: list[FileDescriptor] = [
@@ -23,6 +24,7 @@ FILES: list[FileDescriptor] = [
     operator_pb2.DESCRIPTOR,
     restoration_pb2.DESCRIPTOR,
     stewardship_pb2.DESCRIPTOR,
+    variables_pb2.DESCRIPTOR,
     health_pb2.DESCRIPTOR,
 ]
 
@@ -59,7 +61,7 @@ OF_ALL = {
 
 def test_what_is_of_all_parties_is_not_the_linkers() -> None:
     for method in OF_ALL:
-        assert ACCESS[method] == frozenset(Role) - {Role.LINKER}
+        assert ACCESS[method] == frozenset(Role) - {Role.LINKER, Role.ANALYST}
 
 
 def test_custodians_and_coordinator_share_no_other_method() -> None:
@@ -67,6 +69,12 @@ def test_custodians_and_coordinator_share_no_other_method() -> None:
         if method.startswith("/linkage.v1.") and method not in OF_ALL:
             assert not (roles & CUSTODIANS and Role.COORDINATOR in roles), method
             assert Role.LINKER not in roles, method
+
+
+def test_an_analyst_fetches_what_is_sealed_to_it_and_calls_nothing_else() -> None:
+    may = {method for method, roles in ACCESS.items() if Role.ANALYST in roles and method.startswith("/linkage.v1.")}
+    assert {method.split("/")[1] for method in may} == {"linkage.v1.Analysis"}
+    assert all(ACCESS[method] == {Role.ANALYST} for method in may)
 
 
 def test_a_steward_alone_decides_and_does_nothing_else() -> None:

@@ -109,7 +109,7 @@ def test_the_specification_digest_is_as_documented() -> None:
         "leakage": {"partial_register", "full_register"},
         "resolution": {"max_joins", "max_requested"},
         "retention": {"releases_days"},
-        "release": {"exact_probabilities"},
+        "release": {"exact_probabilities", "variables"},
         "blocking": {"__all__": {"withheld"}},
     }
     plain = example().model_dump(mode="json", exclude=newer)

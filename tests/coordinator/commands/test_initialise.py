@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shutil
 import subprocess
@@ -180,6 +181,14 @@ def test_health_needs_a_fixed_port_and_a_carole(parties: Path, tmp_path: Path) -
         (tmp_path / "carole.yaml").write_text(given.replace(old, listen))
         with pytest.raises(TrystError, match=match):
             check_health(tmp_path / "carole.yaml")
-    result = CliRunner().invoke(app, ["carole", "check", "--config", str(parties / "carole/carole.yaml")])
-    assert result.output.strip().endswith(f"on 0.0.0.0:7443 for {len(PARTIES)} members.")
-    assert result.exit_code == 0
+    check = ["carole", "check", "--json", "--config", str(parties / "carole/carole.yaml")]
+    result = CliRunner().invoke(app, check)
+    assert result.exit_code == 0, result.output
+    notes = {line["check"]: line["what"] for line in json.loads(result.stdout) if line["finding"] == "note"}
+    assert "`tryst carole init` makes it" in notes.pop("store")
+    assert set(notes) <= {"address"}  # which another service of this machine may have
+    assert CliRunner().invoke(app, ["carole", "init", "--config", check[-1]]).exit_code == 0
+    result = CliRunner().invoke(app, check)
+    assert result.exit_code == 0, result.output
+    found = {line["check"]: line["what"] for line in json.loads(result.stdout)}
+    assert found["membership list"] == f"{len(PARTIES)} members, as compared"

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.carole.deployment import Deployment
 from tryst.common.web.application import OPEN_PATHS
 from tryst.common.web.console_configuration import ConsoleConfiguration
 from tryst.common.web.guard import GuardRules
+from tryst.coordinator.client.client_configuration import template
 from tryst.coordinator.console.application import console_of
 from tryst.coordinator.console.member import member_of
 
@@ -43,11 +45,38 @@ class Served:
         assert found is not None
         return found[1]
 
+    def read(self, path: str) -> str:
+        """What stands for what a page showed, in its form."""
+        found = re.search(r'name="read" value="([0-9a-f]+)"', self.client.get(path).text)
+        assert found is not None
+        return found[1]
+
     def post(self, path: str, origin: str | None = BASE, **fields: str) -> tuple[int, str]:
         """Send a form; status and page."""
         headers = {} if origin is None else {"origin": origin}
         answer = self.client.post(path, data=fields, headers=headers, follow_redirects=False)
         return answer.status_code, answer.text
+
+
+def forms(page: str) -> set[str]:
+    """Where the forms and the links of a page lead that are for acting on a project."""
+    posted = set(re.findall(r'<form[^>]* method="post" action="([^"]+)"', page))
+    linked = {
+        link for link in re.findall(r'<a class="button[^"]*" href="([^"]+)"', page) if link.startswith("/projects/")
+    }
+    return {each.rpartition("/")[2] for each in (posted | linked) - {"/sign-out"}}
+
+
+@contextmanager
+def served_to(made: Deployment, party: str) -> Iterator[Served]:
+    """The console of a coordinator or steward of a Carole for tests, which has been entered."""
+    folder = made.root / f"{party}-console"
+    folder.mkdir(exist_ok=True)
+    config = folder / f"{party}.yaml"
+    config.write_text(template(made.address, keys=str(made.parties.parties[party].path), state=str(folder)))
+    with served(config) as console:
+        console.enter()
+        yield console
 
 
 @contextmanager

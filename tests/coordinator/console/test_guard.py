@@ -18,7 +18,8 @@ from tryst.coordinator.console.member import member_of
 
 PROJECT = "/projects/births-2026"
 READING = ("/", "/new", "/certificates", PROJECT, f"{PROJECT}/live", f"{PROJECT}/approve", f"{PROJECT}/amend")
-FORMS = ("/new", f"{PROJECT}/approve", f"{PROJECT}/amend", f"{PROJECT}/start", f"{PROJECT}/resolve", "/sign-out")
+ACTS = ("approve", "amend", "start", "resolve", "hand-over", "take-over", "new-epoch", "erase", "restored")
+FORMS = ("/new", *(f"{PROJECT}/{act}" for act in ACTS), "/sign-out")
 EVIL = "https://evil.example"
 
 
@@ -75,6 +76,7 @@ def test_a_new_link_is_printed_on_request_and_not_again_at_once(console: Served)
 def test_a_forged_form_is_refused_and_changes_nothing(console: Served, deployed: Deployment, path: str) -> None:
     token = console.enter()
     fields = {"text": DRAFT.replace("births-2026", "forged"), "do": "propose", "read": digest_of(DRAFT).hex()}
+    fields |= {"name": "births-2026", "successor": "coordinator", "reason": "forged by another page", "epoch": "2"}
     tries = {
         "no token": ({}, BASE),
         "an empty token": ({"csrf": ""}, BASE),

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.coordinator.console.oidc_provider import CLIENT
-from tests.coordinator.console.served import BASE, COOKIE, Served, TestClient, served
+from tests.coordinator.console.served import BASE, COOKIE, Served, TestClient, forms, served
 from tests.e2e.deployment import Deployment
 from tests.ports import free_port
 from tryst.common.configuration import parse_configuration
@@ -78,7 +78,15 @@ def test_who_is_named_comes_in_and_acts(shared: Served) -> None:
 
 def test_a_reader_reads_and_does_not_act(shared: Served) -> None:
     shared.client.get(begun(shared.client, "rita"))
-    assert "rita, reading only" in shared.client.get("/projects/births-2026").text
+    for path in ("/", "/certificates", "/projects/births-2026"):
+        page = shared.client.get(path).text
+        assert "rita, reading only" in page
+        assert forms(page) == set()
+        assert "/new" not in page
+    for act in ("approve", "amend", "hand-over", "take-over", "new-epoch", "erase", "restored"):
+        answer = shared.client.get(f"/projects/births-2026/{act}")
+        assert (answer.status_code, "you may read here, and not act" in answer.text) == (403, True)
+    assert shared.client.get("/new").status_code == 403
     for path in ("/new", "/projects/births-2026/start", "/projects/births-2026/approve"):
         status, page = shared.post(path, csrf=shared.token())
         assert status == 403

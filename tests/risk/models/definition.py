@@ -13,7 +13,9 @@ from scipy.special import gammaln
 
 from tryst.risk.models.bits import members
 from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.fitted import FittedModel
 from tryst.risk.models.graphs import Edge, Graph
+from tryst.risk.models.incomplete import IncompleteCounts
 from tryst.risk.models.junction_trees import JunctionTree
 from tryst.risk.models.triangulation import triangulated
 
@@ -64,6 +66,23 @@ def log_marginal_likelihood(counts: SparseCounts, variables: int, precision: flo
     prior = precision / math.prod(table.levels)
     occupied = gammaln(prior + table.counts) - gammaln(prior)
     return float(gammaln(precision) - gammaln(precision + table.total) + occupied.sum())
+
+
+def expected_counts(model: FittedModel, data: IncompleteCounts) -> tuple[list[NDArray[np.float64]], float]:
+    """Each clique's table of expected counts given what is known of the records, and the log likelihood of that.
+
+    Record by record, from the model's answer to a question about each clique.
+    """
+    tables = [np.zeros(factor.levels) for factor in model.cliques]
+    log_likelihood = 0.0
+    for record, weight in zip(data.records, data.weights, strict=True):
+        known = {model.names[v]: int(x) for v, x in enumerate(record) if x >= 0}
+        log_likelihood += weight * math.log(model.probability(known))
+        for table, factor in zip(tables, model.cliques, strict=True):
+            names = [model.names[v] for v in factor.variables]
+            unknown = [name for name in names if name not in known]
+            table[tuple(known.get(name, slice(None)) for name in names)] += weight * model.marginal(unknown, known)
+    return tables, log_likelihood
 
 
 def is_minimal(graph: Graph, fill: Sequence[Edge]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,11 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.risk.models.definition import expected_counts
 from tests.risk.models.examples import all_cells, counts_of_table, random_counts, random_decomposable
 from tryst.common.errors import TrystError
+from tryst.risk.models import expectation_step
+from tryst.risk.models.counts import SparseCounts
+from tryst.risk.models.expectation_step import ExpectationStep
 from tryst.risk.models.fitted import fit
 from tryst.risk.models.graphs import Graph, complete_graph, empty_graph
 from tryst.risk.models.incomplete import IncompleteCounts, fit_incomplete
+from tryst.risk.models.junction_trees import JunctionTree
 
 
 def test_the_two_by_two_table(shared: Path) -> None:
@@ -61,6 +67,37 @@ def test_sparse_em_is_the_dense_one(seed: int, saturated: bool) -> None:
     assert found.iterations <= 7
     expected = dense_em(records, weights, levels, graph, found.iterations)
     assert np.allclose(np.exp(found.model.log_probability(all_cells(levels))), expected.ravel(), atol=1e-10)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_an_expectation_step_is_that_of_its_definition(seed: int, in_parts: bool) -> None:
+    """Also where the records are too many to be prepared together, and after the probabilities have moved."""
+    rng = np.random.default_rng(seed)
+    levels = (2, 3, 2, 4, 2)
+    graph = random_decomposable(5, rng)
+    records = all_cells(levels)[rng.integers(0, 96, 25)]
+    records[rng.random(records.shape) < 0.4] = -1
+    data = IncompleteCounts.from_records(records, levels, weights=rng.random(25) + 0.1)
+    counts = random_counts(levels, 200, rng)
+    cliques = fit(counts, graph, "posterior mean").cliques
+    with patch.object(expectation_step, "BATCH_ROWS", 20 if in_parts else expectation_step.BATCH_ROWS):
+        step = ExpectationStep(JunctionTree.of(graph), cliques, data.records)
+        for precision in (1.0, 30.0):
+            model = fit(counts, graph, "posterior mean", precision)
+            found, log_likelihood = step.expected([factor.values for factor in model.cliques], data.weights)
+            tables, expected = expected_counts(model, data)
+            assert log_likelihood == pytest.approx(expected, rel=1e-10)
+            for values, factor, table in zip(found, model.cliques, tables, strict=True):
+                np.testing.assert_allclose(values, table[tuple(factor.cells.T)], atol=1e-10)
+
+
+def test_records_that_the_model_excludes_are_counted() -> None:
+    graph = Graph.from_edges(2, [(0, 1)])
+    only = fit(SparseCounts.from_records(np.array([[0, 0], [1, 1]]), (2, 2)), graph)
+    step = ExpectationStep(only.tree, only.cliques, np.array([[0, 1], [0, -1]], dtype=np.int32))
+    with pytest.raises(TrystError, match=r"excludes a record.*1 with probability 0"):
+        step.expected([factor.values for factor in only.cliques], np.ones(2))
 
 
 @settings(max_examples=6, deadline=None)

@@ -88,6 +88,7 @@ def documents(breach: dict[str, Any]) -> list[dict[str, Any]]:
         "tables": [{**table, "empty_cells": 1, "small_cells": 1, "subtraction": 0.5}],
         "released_joint": [known, {**known, "intruder": "keys"}],
         "earlier_releases": 2,
+        "granted": [{"to": "bob", "of": "alice", "assessed": ["age"], "not_assessed": ["region", "sex"]}],
     }
     held = {name: {**found, "limit": 1.0, "breached": False} for name, found in breach["measures"].items()}
     return [

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks._built_population import SMALL, built
 from tests.coordinator.reports.disclosure.browser import installed, visit
+from tests.e2e.console_browser import browser
 from tryst.carole.assessment import assess
 from tryst.common.disclosure_measures import MEASURES
 from tryst.common.documents.result_warning import result_warning
@@ -203,6 +204,26 @@ def test_a_browser_shows_it_without_network_or_complaint(breach: dict[str, Any],
     assert seen.pdf.startswith(b"%PDF")
 
 
+def test_on_a_phone_each_limit_has_its_verdict_in_sight(breach: dict[str, Any], tmp_path: Path) -> None:
+    page = tmp_path / "risk.html"
+    write_risk_report(page, breach)
+    limited = [found for found in breach["measures"].values() if found["limit"] is not None]
+    with browser() as opened:
+        phone = opened.new_page(viewport={"width": 390, "height": 800})
+        phone.goto(page.as_uri())
+        table = phone.get_by_role("table", name="The limits, and what was found")
+        marks = table.locator(".mark")
+        assert marks.count() == len(limited) > 1
+        for box in [mark.bounding_box() for mark in marks.all()]:
+            assert box is not None
+            assert box["x"] + box["width"] <= 390
+        # Still a table for who does not see it, and one for who has a wide screen.
+        assert table.get_by_role("row").count() == len(limited)
+        phone.set_viewport_size({"width": 1024, "height": 800})
+        assert table.get_by_role("columnheader").count() == 5
+        assert len({mark.bounding_box()["x"] for mark in marks.all()}) == 1  # type: ignore[index]
+
+
 @pytest.mark.skipif(installed() is None, reason="no Chromium on this machine: apt-get install chromium")
 def test_the_browser_would_report_requests_and_console_errors(tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
@@ -211,3 +232,13 @@ def test_the_browser_would_report_requests_and_console_errors(tmp_path: Path) ->
     assert len(seen.requested) == 2
     assert any("alas" in entry for entry in seen.console)
     assert any("ReferenceError" in entry for entry in seen.console)
+
+
+def test_columns_that_are_passed_on_without_an_assessment_are_named(within: dict[str, Any]) -> None:
+    granted = [{"to": "institute", "of": "bob", "assessed": ["illness"], "not_assessed": ["income"]}]
+    text = text_of(render_risk_report({**within, "granted": granted}))
+    assert "institute Bob illness income" in text
+    assert "Columns that are passed on" not in text_of(render_risk_report(within))
+    assert "NOT ASSESSED: income of Bob's linked records, which institute receives." in [
+        *verdict_lines({**within, "granted": granted})
+    ]

@@ -1,0 +1,130 @@
+"""``tryst carole check``: everything that can be found wrong before she serves, a line each."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from tryst.carole.cluster.engine_section import DaskEngine
+from tryst.carole.cluster.tls import require_admitted
+from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.common.check_lines import Checks, Note
+from tryst.common.errors import ErrorCode, file_error
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.keys.wrapping_configuration import open_wrapper
+from tryst.common.observability.machine_check import check_disks, check_memory
+from tryst.common.observability.settings import host_and_port
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import load_certificate
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.list_pin import ListPin
+from tryst.common.pki.own_keys import check_own
+from tryst.common.rpc.tls import TlsFiles
+from tryst.common.rpc.trust import Trust
+
+
+def check_carole(config: Path) -> Checks:
+    """Make every check of Carole's installation.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION if the configuration cannot be used: nothing can be checked then.
+    """
+    settings = load_carole(config)
+    checks = Checks()
+    checks.run("configuration", lambda: str(config))
+    _check_keys(checks, config, settings)
+    checks.run("address", lambda: _listens(settings.listen))
+    checks.run("memory", lambda: check_memory(settings.limits.memory_bytes))
+    checks.run("store", lambda: _store(settings))
+    checks.run("disk", lambda: check_disks(_folders(settings)))
+    if isinstance(settings.engine, DaskEngine):
+        engine = settings.engine
+
+        def cluster() -> str:
+            require_admitted(engine.address, engine)
+            return f"the scheduler at {engine.address} admits her"
+
+        checks.run("cluster", cluster)
+    if settings.notify:
+
+        def notify() -> str:
+            for way in settings.notify:
+                way.check()
+            return f"{len(settings.notify)} receivers; `tryst carole try-notify` sends a trial"
+
+        checks.run("notify", notify)
+    return checks
+
+
+def _check_keys(checks: Checks, config: Path, settings: CaroleConfiguration) -> None:
+    folder, pin = PartyFolder(settings.keys), ListPin(config.absolute())
+
+    def certificate() -> str:
+        TlsFiles.load(settings.keys, Role.LINKER, members=settings.members)
+        return f"valid until {load_certificate(folder.certificate).not_valid_after_utc:%Y-%m-%d}"
+
+    def members() -> str:
+        trust = Trust(folder.path, Role.LINKER, members=settings.members, pin=pin)
+        if (soon := trust.ending()) is not None:
+            raise Note(f"{len(trust.members)} members; {folder.certificate}: {soon}")
+        return f"{len(trust.members)} members" + ("" if pin.digest is None else ", as compared")
+
+    def keys() -> str:
+        open_wrapper(settings.wrapping, folder.wrapping)
+        identity = open_identity(settings.identity, folder.identity)
+        listed = pin.load(settings.members or folder.members).in_role(Role.LINKER)
+        held = {"identity": (identity.public,), "sealing": SealingKey.load(folder.sealing).publics}
+        check_own(listed, held, str(folder.path))
+        return f"of {listed.name}"
+
+    checks.run("certificate", certificate)
+    checks.run("membership list", members, needs=("certificate",))
+    checks.run("keys", keys, needs=("membership list",))
+
+
+def _listens(listen: str) -> str:
+    """Whether she could listen there, or does."""
+    host, port = host_and_port(listen)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise Note(f"{listen} is in use: by her, if she serves already") from None
+            raise file_error(
+                ErrorCode.CONFIGURATION,
+                "she cannot listen at this address",
+                Path(listen),
+                error,
+                "set `listen` to an address of this machine, such as 0.0.0.0:7443",
+            ) from None
+    return f"can listen on {listen}"
+
+
+def _store(settings: CaroleConfiguration) -> str:
+    """Whether there is a file of a database, where it is one; the database itself is opened by serving alone."""
+    url = make_url(settings.store.database)
+    if url.get_backend_name() != "sqlite":
+        return "in a database of its own"
+    if not Path(url.database or "").exists():
+        raise Note(f"{url.database} is not there yet: `tryst carole init` makes it, or mount the volume that it is on")
+    return str(url.database)
+
+
+def _folders(settings: CaroleConfiguration) -> dict[str, Path]:
+    """Of what she writes on this machine."""
+    url, blobs = make_url(settings.store.database), settings.store.place
+    found = {}
+    if url.get_backend_name() == "sqlite":
+        found["the database"] = Path(url.database or "").parent
+    if isinstance(blobs, Path):
+        found["the blobs"] = blobs
+    return found

@@ -1,0 +1,117 @@
+"""Carole's part in `release.variables`: she passes sealed columns from a custodian to a recipient, and reads none.
+
+Sender and recipient are the caller's own, never taken from a request.
+"""
+
+from __future__ import annotations
+
+import grpc
+
+from tryst.carole.projects import State
+from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import SIDE_OF_ROLE, Role
+from tryst.common.pki.members import Member
+from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
+from tryst.common.specification.model.granted_variables import Transfer
+from tryst.common.wire.chunks import Chunk
+from tryst.common.wire.sides import side_from_wire, side_to_wire
+from tryst.protos.linkage.v1 import variables_pb2, variables_pb2_grpc
+
+
+def put_variables(
+    service: ServiceContext, request: variables_pb2.PutVariablesRequest, member: Member
+) -> variables_pb2.PutVariablesResponse:
+    """Take a chunk of what a custodian sends to a recipient."""
+    limits, transfer = service.limits, Transfer(SIDE_OF_ROLE[member.role], request.recipient)
+    name, run, chunk = project_name(request.project), known_id(request.run), Chunk.of(request.chunk)
+    service.store.variables.put(name, member.name, run, transfer, chunk, limits.max_upload_bytes, limits.quota)
+    return variables_pb2.PutVariablesResponse()
+
+
+def fetch_variables(
+    service: ServiceContext, request: variables_pb2.FetchVariablesRequest, member: Member
+) -> variables_pb2.FetchVariablesResponse:
+    """A chunk of what a custodian has sent to the caller."""
+    name, run = project_name(request.project), known_id(request.run)
+    transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
+    chunk = service.store.variables.fetch(name, member.role, run, transfer, request.index)
+    return variables_pb2.FetchVariablesResponse(chunk=chunk.message())
+
+
+def acknowledge_variables(
+    service: ServiceContext, request: variables_pb2.AcknowledgeVariablesRequest, member: Member
+) -> variables_pb2.AcknowledgeVariablesResponse:
+    """The caller confirms that it holds what a custodian has sent."""
+    name, run = project_name(request.project), known_id(request.run)
+    transfer = Transfer(side_from_wire(request.sender), recipient_name(member))
+    service.store.variables.acknowledge(name, member.role, member.name, run, transfer, request.root)
+    return variables_pb2.AcknowledgeVariablesResponse()
+
+
+def recipient_name(member: Member) -> str:
+    """How a specification names a recipient: a custodian by its side, an analyst by its name."""
+    side = SIDE_OF_ROLE.get(member.role)
+    return member.name if side is None else str(side)
+
+
+def require_analysts(transfers: tuple[Transfer, ...], trust: Trust) -> None:
+    """Refuse a specification that grants columns to an analyst who is no member of that role.
+
+    Raises
+    ------
+    TrystError
+        SPECIFICATION.
+    """
+    analysts = {member.name for member in trust.members.with_role(Role.ANALYST)}
+    if missing := sorted({transfer.to for transfer in transfers if transfer.to_analyst} - analysts):
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            "columns are granted to a recipient that is no member with the role analyst",
+            where="release.variables",
+            got=", ".join(missing),
+            remedy="enrol it (`tryst party enrol --role analyst`) and have all take the new membership list, or name"
+            " alice or bob",
+        )
+
+
+class Analysis(variables_pb2_grpc.AnalysisServicer):
+    """The analysts' service."""
+
+    def __init__(self, service: ServiceContext) -> None:
+        self._service = service
+
+    def ListVariables(  # noqa: N802
+        self, request: variables_pb2.ListVariablesRequest, context: grpc.ServicerContext
+    ) -> variables_pb2.ListVariablesResponse:
+        """The projects whose columns are granted to the caller; of those not released, the name alone."""
+        own = recipient_name(caller(context))
+        found = []
+        for project in self._service.store.projects.all():
+            mine = [transfer for transfer in project.transfers if transfer.to == own]
+            if not mine or project.state is State.ERASED:
+                continue
+            run = project.released_run if project.state is State.RELEASED else None
+            found.append(
+                variables_pb2.VariableTransfers(
+                    project=project.name,
+                    specification=self._service.store.projects.specification(project.name),
+                    run="" if run is None else run.run,
+                    sent=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.sent],
+                    received=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.received],
+                )
+            )
+        return variables_pb2.ListVariablesResponse(projects=found)
+
+    def FetchVariables(  # noqa: N802
+        self, request: variables_pb2.FetchVariablesRequest, context: grpc.ServicerContext
+    ) -> variables_pb2.FetchVariablesResponse:
+        """A chunk of what a custodian has sent to the caller."""
+        return fetch_variables(self._service, request, caller(context))
+
+    def AcknowledgeVariables(  # noqa: N802
+        self, request: variables_pb2.AcknowledgeVariablesRequest, context: grpc.ServicerContext
+    ) -> variables_pb2.AcknowledgeVariablesResponse:
+        """The caller confirms that it holds what a custodian has sent."""
+        return acknowledge_variables(self._service, request, caller(context))

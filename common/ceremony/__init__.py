@@ -1,0 +1,11 @@
+"""The guided ceremony, by which organisations that do not share a machine become members of a linkage.
+
+Each member types one command, `tryst party join`, and the coordinator `tryst party convene`. One file goes from each
+member to the coordinator and one comes back, the same for all. Then the members read digits out to each other, and
+nothing is put into its place before the digits that another has read out are typed.
+
+- `place`: where a member's files are.
+- `configurations`: a member's configuration, written from the file it has received.
+- `comparison`: the digits, shown and typed.
+- `joining`, `convening`: the two commands' steps.
+"""

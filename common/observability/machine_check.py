@@ -1,0 +1,79 @@
+"""What a service's configuration may use, compared with what its machine has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.observability.disks import check_writable, disk_usage
+
+_GROUP = Path("/sys/fs/cgroup/memory.max")
+_LOW_DISK = 1 << 30
+"""Bytes free below which a disk is named."""
+
+
+def machine_memory() -> int | None:
+    """Bytes that this machine has, or that the group which it runs programs in may have; None if it does not say."""
+    has = []
+    with suppress(OSError, ValueError):
+        has.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(OSError, ValueError):
+        has.append(int(_GROUP.read_text(encoding="ascii")))
+    return min(has) if has else None
+
+
+def check_memory(limit: int) -> str:
+    """Refuse a setting `limits.memory` (bytes) above what the machine has; what both are, in words.
+
+    Raises
+    ------
+    TrystError
+        MEMORY.
+    """
+    has = machine_memory()
+    if has is not None and limit > has:
+        raise TrystError(
+            ErrorCode.MEMORY,
+            f"limits.memory is {mib(limit)}, which is more than this machine has",
+            got=mib(has),
+            remedy="lower it in the configuration: a service that takes too much is ended by the system",
+        )
+    return f"limits.memory is {mib(limit)}" + (f" of {mib(has)}" if has is not None else "")
+
+
+def check_disks(folders: Mapping[str, Path]) -> str:
+    """Refuse folders that cannot be written to, or whose disk is nearly full; what is free, in words.
+
+    Parameters
+    ----------
+    folders
+        By what they hold; one that does not exist yet is made by its service in the nearest that does.
+
+    Raises
+    ------
+    TrystError
+        DATABASE or STORAGE_FULL.
+    """
+    shown = []
+    for what, folder in folders.items():
+        there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+        check_writable(there, f"the folder of {what}")
+        usage = disk_usage(there)
+        if usage is not None and usage.free < _LOW_DISK:
+            raise TrystError(
+                ErrorCode.STORAGE_FULL,
+                f"the disk of the folder of {what} is nearly full",
+                where=str(folder),
+                got=f"{mib(usage.free)} free",
+                remedy="free some: what is uploaded is written whole before it is used",
+            )
+        shown.append(f"{what}: {mib(usage.free)} free" if usage is not None else what)
+    return ", ".join(shown)
+
+
+def mib(size: int) -> str:
+    """Bytes as MiB, rounded up."""
+    return f"{-(-size // (1 << 20)):,} MiB"

@@ -1,0 +1,143 @@
+"""The one file that every member receives: membership list, certificates, authorities and Carole's address.
+
+All of it is public. What it says is compared by its `authentication_string`, over the phone: the file itself is signed
+by no one, because a signature would have to be compared likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from tryst.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.pki.authentication_string import authentication_string
+from tryst.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
+from tryst.common.pki.certified_names import PinnedKey
+from tryst.common.pki.member_entries import member_name
+from tryst.common.pki.members import Members
+
+FILE = "membership.yaml"
+"""What the file is called."""
+
+
+class _MembershipFile(Configuration):
+    version: Literal[1]
+    carole: Address
+    members: str
+    authorities: str
+    certificates: dict[Annotated[str, AfterValidator(member_name)], str]
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What the file says.
+
+    Attributes
+    ----------
+    carole
+        Where Carole is reached, host:port.
+    members
+        The list.
+    authorities
+        Certificates of all authorities involved, PEM.
+    certificates
+        Each party's certificate (PEM) by its name; none of a party whose own PKI issues them.
+    """
+
+    carole: str
+    members: Members
+    authorities: bytes
+    certificates: Mapping[str, bytes]
+
+    @classmethod
+    def parse(cls, text: str, where: str = FILE) -> Membership:
+        """Read the text of such a file.
+
+        Raises
+        ------
+        TrystError
+            CONFIGURATION if it is malformed, or another file of the ceremony; CERTIFICATE if a certificate is malformed
+            or is not the one in the list.
+        """
+        if "\nrequest: " in text or "\npki:" in text:
+            raise _another("an enrolment request, which goes to the coordinator", where)
+        if text.startswith("-----BEGIN"):
+            raise _another("a certificate alone", where)
+        file = parse_configuration(text, _MembershipFile, folder=Path(), where=where)
+        members = Members.parse(file.members, where)
+        certificates = {name: _one(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
+        _check(members, certificates, where)
+        known = read_certificates(file.authorities.encode(), f"{where}, the authorities")
+        return cls(file.carole, members, b"".join(map(certificate_pem, known)), certificates)
+
+    @cached_property
+    def text(self) -> str:
+        """The whole file, canonical: two files that say the same have the same text."""
+        lines = [
+            "# Public. The same for every member: have the digits read out, and type them.",
+            "version: 1",
+            f'carole: "{self.carole}"',
+            *_block("members", self.members.dump(), 0),
+            *_block("authorities", self.authorities.decode("ascii"), 0),
+            "certificates:" + (" {}" if not self.certificates else ""),
+        ]
+        for name in sorted(self.certificates):
+            lines += _block(f'"{name}"', self.certificates[name].decode("ascii"), 2)
+        return "\n".join(lines) + "\n"
+
+    @cached_property
+    def authentication_string(self) -> str:
+        """What its receivers read out; takes some tenths of a second."""
+        return authentication_string(self.text.encode())
+
+
+def load_membership(path: Path) -> Membership:
+    """Read the file; errors as `Membership.parse`, and CONFIGURATION if it cannot be read."""
+    content = read_public(path, "the file that the coordinator sent")
+    if len(content) > MAX_BYTES:
+        raise _another(f"{len(content):,} bytes, and it has at most {MAX_BYTES:,}", str(path))
+    text = content.decode("utf-8", errors="replace")
+    return Membership.parse(text, str(path))
+
+
+def _block(key: str, text: str, indent: int) -> list[str]:
+    margin = " " * indent
+    return [f"{margin}{key}: |", *(f"{margin}  {line}" for line in text.splitlines())]
+
+
+def _one(pem: bytes, where: str) -> bytes:
+    """The certificate, and what is behind it, as it is always written."""
+    return b"".join(certificate_pem(each) for each in read_certificates(pem, where))
+
+
+def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> None:
+    """Refuse a file that does not fit together, which is not what `tryst party convene` has written."""
+    pinned = {each.name: each.certificate.key for each in members if isinstance(each.certificate, PinnedKey)}
+    differing = sorted(pinned.keys() ^ certificates.keys())
+    for name in pinned.keys() & certificates.keys():
+        if spki_fingerprint(read_certificates(certificates[name], where)[0]) != pinned[name]:
+            differing.append(name)
+    if differing:
+        raise TrystError(
+            ErrorCode.CERTIFICATE,
+            "the certificates in this file are not those of its list",
+            where=where,
+            got=f"another or none for {', '.join(sorted(differing))}",
+            remedy="it was changed on the way, or put together by hand: have the coordinator send it again",
+        )
+
+
+def _another(what: str, where: str) -> TrystError:
+    return TrystError(
+        ErrorCode.CONFIGURATION,
+        "expected the file that `tryst party convene` has written for all members",
+        where=where,
+        got=what,
+        remedy=f"take {FILE}, which the coordinator sends to everyone",
+    )

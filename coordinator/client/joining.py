@@ -1,0 +1,20 @@
+"""What is the coordinator's, and a steward's, at the end of the ceremony: a configuration."""
+
+from __future__ import annotations
+
+from tryst.common.ceremony.configurations import Joined
+from tryst.common.parties import Role
+from tryst.coordinator.client.client_configuration import steward_template, template
+
+
+def configure(joined: Joined) -> str:
+    """The text of ``coordinator.yaml`` or ``steward.yaml``."""
+    place = joined.place
+    write = steward_template if place.role is Role.STEWARD else template
+    return write(joined.membership.carole, keys="keys", state=place.below("."), members_digest=joined.members_digest)
+
+
+def complete(joined: Joined) -> str:
+    """Make the folder of what it has seen of Carole's log, if that is elsewhere."""
+    joined.place.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return ""

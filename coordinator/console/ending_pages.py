@@ -1,0 +1,126 @@
+"""The pages on which a coordinator destroys what Carole has of a project: by a new epoch, or by erasing it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from tryst.common.audit.reason import MAX_REASON, MIN_REASON
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.epochs import MAX_EPOCHS
+from tryst.common.specification import Specification, encoding_digest, load_specification
+from tryst.common.web.forms import Form, form_page, posting
+from tryst.common.web.pages import Pages
+from tryst.coordinator.client.coordinator_client import Coordinator
+from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
+from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
+from tryst.coordinator.console.erasure_words import erasure_kept, erasure_lost, uploads_lost
+from tryst.coordinator.console.member import Member
+from tryst.coordinator.console.project_words import state_words
+from tryst.protos.linkage.v1 import project_pb2
+
+
+class EndingPages:
+    """New epochs and erasure; parameters as `CoordinatorPages`."""
+
+    def __init__(self, member: Member, pages: Pages) -> None:
+        self._member, self._pages = member, pages
+
+    def routes(self) -> list[BaseRoute]:
+        """By address."""
+        return [
+            form_page(f"{PROJECT}/new-epoch", self.epoch),
+            posting(f"{PROJECT}/new-epoch", self.open_epoch),
+            form_page(f"{PROJECT}/erase", self.erasure),
+            posting(f"{PROJECT}/erase", self.erase),
+        ]
+
+    def epoch(self, request: Request) -> Response:
+        """What a new epoch is for and destroys, and the form that opens it."""
+        status, _ = self._found(self._member.coordinator(), request, Act.NEW_EPOCH)
+        lost = list(uploads_lost(status))
+        return self._pages.page(
+            "new_epoch.html.j2",
+            request,
+            project=status.project,
+            epoch=status.epoch + 1,
+            epochs=MAX_EPOCHS,
+            blocking_error=status.blocking_error,
+            lost=lost,
+            read=_digest(lost),
+            limits=(MIN_REASON, MAX_REASON),
+        )
+
+    def open_epoch(self, request: Request, form: Form) -> Response:
+        """Open the epoch that the page showed."""
+        coordinator = self._member.coordinator()
+        status, spec = self._found(coordinator, request, Act.NEW_EPOCH)
+        if form.get("epoch") != str(status.epoch + 1):
+            raise TrystError(
+                ErrorCode.WRONG_STATE,
+                "another epoch was opened since you opened the page",
+                where=status.project,
+                got=f"epoch {status.epoch}",
+                remedy="look at the project again: the next epoch may be open already",
+            )
+        _require_read(list(uploads_lost(status)), form, status)
+        coordinator.open_epoch(status.project, status.epoch + 1, encoding_digest(spec), form.get("reason", ""))
+        return done(request, status.project, "The new epoch is open. Both custodians' operators read your reason.")
+
+    def erasure(self, request: Request) -> Response:
+        """What an erasure destroys and what it leaves, and the form that erases."""
+        # Also where the log is no longer what was seen: what it is about can then still be taken away.
+        status, spec = self._found(self._member.unchecked_coordinator(), request, Act.ERASE)
+        lost, kept = erasure_lost(status), erasure_kept(status, spec)
+        return self._pages.page(
+            "erase.html.j2",
+            request,
+            project=status.project,
+            state=state_words(status),
+            lost=lost,
+            kept=kept,
+            read=_digest(lost + kept),
+        )
+
+    def erase(self, request: Request, form: Form) -> Response:
+        """Erase the project whose name was typed."""
+        coordinator = self._member.unchecked_coordinator()
+        status, spec = self._found(coordinator, request, Act.ERASE)
+        if form.get("name", "").strip() != status.project:
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "what was typed is not the project's name, and nothing was erased",
+                where=status.project,
+                remedy="open the page again, and type the name as it stands there",
+            )
+        _require_read(erasure_lost(status) + erasure_kept(status, spec), form, status)
+        coordinator.erase(status.project)
+        return done(request, status.project, "The project is erased: the keys of all that Carole had of it are gone.")
+
+    def _found(
+        self, coordinator: Coordinator, request: Request, act: Act
+    ) -> tuple[project_pb2.ProjectStatus, Specification]:
+        status, text = coordinator.get(project_name(request))
+        require_act(act, acts_of_coordinator(status, self._member.name), status)
+        return status, load_specification(text, f"{status.project} at Carole")
+
+
+def _require_read(words: list[str], form: Form, status: project_pb2.ProjectStatus) -> None:
+    """Refuse to destroy more, or other things, than the page named that was read."""
+    if not secrets.compare_digest(_digest(words).encode(), form.get("read", "").encode()):
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "what would be erased is no longer what you read, and nothing was erased",
+            where=status.project,
+            got=f"the project is now: {state_words(status)}",
+            remedy="open the page again, and read what is erased",
+        )
+
+
+def _digest(words: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()

@@ -1,0 +1,110 @@
+"""Records as a command or a caller of the library gives them: a file, or a table in memory; read by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import polars as pl
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.frames import Records, frame_of
+from tryst.common.records.csv_form import CsvOptions
+from tryst.common.records.registry import FOUND
+from tryst.common.records.sources import Values
+from tryst.common.records.typed_table import Labelled, labelled, read_records
+
+
+class RecordTable(Protocol):
+    """Records that are read by columns; as text they are what errors call them."""
+
+    def columns(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """Some columns, or all; FIELD_MISSING for one that is not there."""
+
+    def codes(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """The same, with the codes of values that have labels."""
+
+    def labelled(self, names: Sequence[str]) -> Labelled | None:
+        """Which of these columns have values with labels, and what they are read as."""
+
+
+@dataclass(frozen=True)
+class FileOfRecords:
+    """A file of records.
+
+    Attributes
+    ----------
+    path
+        CSV, Parquet, Stata, SPSS, SAS, or another that `common.records.registry` knows by its ending.
+    values
+        What values with labels are read as.
+    csv
+        Encoding and separator of a CSV file; what is not given is found.
+    """
+
+    path: Path
+    values: Values = "codes"
+    csv: CsvOptions = FOUND
+
+    def columns(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """As `read_records`."""
+        return read_records(self.path, names, self.values, self.csv)
+
+    def codes(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """As `read_records`."""
+        return read_records(self.path, names, "codes", self.csv)
+
+    def labelled(self, names: Sequence[str]) -> Labelled | None:
+        """As `typed_table.labelled`."""
+        return labelled(self.path, names, self.values)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True)
+class TableOfRecords:
+    """A table in memory, by the name that errors give it."""
+
+    frame: pl.DataFrame = field(repr=False)
+    name: str
+
+    def columns(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """Some columns, or all."""
+        if names is None:
+            return self.frame
+        if absent := [name for name in names if name not in self.frame.columns]:
+            raise TrystError(
+                ErrorCode.FIELD_MISSING,
+                f"there is no column {', '.join(absent)}",
+                where=self.name,
+                remedy=f"its columns are: {', '.join(self.frame.columns)}",
+            )
+        return self.frame.select(list(dict.fromkeys(names)))
+
+    codes = columns
+
+    def labelled(self, names: Sequence[str]) -> None:
+        """A table in memory has no labels of values."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def record_table(records: Records, name: str) -> RecordTable:
+    """Records of any form by their columns.
+
+    Parameters
+    ----------
+    records
+        A `RecordTable`, the path of a file, or a polars, pandas or Arrow table.
+    name
+        What errors call a table in memory.
+    """
+    if isinstance(records, FileOfRecords | TableOfRecords):
+        return records
+    if isinstance(records, str | Path):
+        return FileOfRecords(Path(records))
+    return TableOfRecords(frame_of(records, name), name)

@@ -1,0 +1,69 @@
+"""A signal that comes while compiled code is at work, which Python cannot interrupt."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tryst.common.ended_in_order import WORDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HASHING = """\
+import hashlib, signal
+from tryst.common.ended_in_order import ended_in_order
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with ended_in_order(0.2):
+    print("at work", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+"""
+"""Some ten minutes in one call."""
+
+SERVING = """\
+import signal, threading
+from tryst.common.ended_in_order import ended_in_order
+with ended_in_order(0.0):
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    print("at work", flush=True)
+    ended.wait()
+    threading.Event().wait(0.5)
+    print("in order", flush=True)
+"""
+
+
+def started(program: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    return process
+
+
+def processor_ticks(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_compiled_code_is_ended(number: signal.Signals) -> None:
+    process = started(HASHING)
+    begun = processor_ticks(process.pid)
+    while processor_ticks(process.pid) < begun + 20:
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, printed = process.communicate(timeout=120)
+    assert process.returncode == 128 + number
+    assert printed == f"{WORDS[128 + number]}\n"
+
+
+def test_a_service_with_a_handler_of_its_own_is_not_hurried() -> None:
+    process = started(SERVING)
+    process.terminate()
+    printed, _ = process.communicate(timeout=120)
+    assert (process.returncode, printed) == (0, "in order\n")

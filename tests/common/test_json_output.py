@@ -1,0 +1,104 @@
+"""``--json``: one document on standard output, whatever happens, and files that are whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.specifications import heading
+from tryst.common.json_output import write_json
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = heading("births") + "fields: [{name: a, kind: category}, {name: b, kind: category}, {name: c, kind: category}]\n"
+GOOD += "retention: {uploads_days: 7, results_days: 30, maps_days: 90}\n"
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tryst", *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def document(folder: Path, *arguments: str, status: int = 0) -> Any:
+    ended, out, words = run(folder, *arguments)
+    assert ended == status, words
+    return json.loads(out)
+
+
+def test_a_state_and_its_words(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    _, out, words = run(tmp_path, "spec", "check", "good.yaml", "--json")
+    found = json.loads(out)
+    assert (found["project"], found["fields"], found["estimate"]) == ("births", 3, None)
+    assert found["specification_digest"] in words
+    assert found["specification_digest"] in run(tmp_path, "spec", "check", "good.yaml")[1]
+
+
+def test_what_a_check_has_found_is_printed_and_not_the_error_that_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    arguments = ("spec", "check", "good.yaml", "--rows", "5000", "--max-rows", "1000", "--json")
+    found = document(tmp_path, *arguments, status=1)
+    assert found["estimate"]["exceeded"]
+    assert found["estimate"]["custodians"]["alice"]["records"] == 5000
+
+
+def test_an_error_is_a_document_and_in_words(tmp_path: Path) -> None:
+    ended, out, words = run(tmp_path, "spec", "check", "none.yaml", "--json")
+    error = json.loads(out)["error"]
+    assert set(error) == {"code", "what", "where", "got", "remedy"}
+    assert (ended, error["code"], error["where"]) == (1, "SPECIFICATION", "none.yaml")
+    assert error["what"] in words
+
+
+def test_errors_found_together_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text(GOOD.replace("version: 1", "version: 2").replace("kind: category", "kind: x"))
+    error = document(tmp_path, "spec", "check", "bad.yaml", "--json", status=1)["error"]
+    assert len(error["errors"]) > 1
+    assert all(set(each) == {"code", "what", "where", "got", "remedy"} for each in error["errors"])
+
+
+def test_a_wrong_command_line_has_no_document(tmp_path: Path) -> None:
+    ended, out, words = run(tmp_path, "spec", "check", "--json")
+    assert (ended, out) == (2, "")
+    assert "Missing argument" in words
+
+
+def test_figures_go_to_a_file_or_to_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "estimates.csv").write_text("estimate,variance\n1,2\n1.5,2\n1.2,2\n")
+    command = ("draws", "combine", "estimates.csv", "--json")
+    found = document(tmp_path, *command, "-")
+    assert found["draws"] == 3
+    _, out, _ = run(tmp_path, *command, "found.json")
+    assert "standard error" in out
+    assert json.loads((tmp_path / "found.json").read_text()) == found
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_link_stays_a_link_and_a_device_a_device(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert write_json(tmp_path / "link.json", {"a": 1})
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text()) == {"a": 1}
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        received = pool.submit(pipe.read_text)
+        assert write_json(pipe, {"b": 2})
+        assert json.loads(received.result()) == {"b": 2}
+    assert pipe.is_fifo()
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_begun(tmp_path: Path) -> None:
+    with pytest.raises(TypeError):
+        write_json(tmp_path / "found.json", {"a": object()})
+    assert list(tmp_path.iterdir()) == []

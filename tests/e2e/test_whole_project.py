@@ -1,0 +1,32 @@
+"""`tryst project run`, where its way through a project is not the straight one of docs/live-linkage.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from tests.e2e.deployment import Deployment, specification
+from tryst.common.command import app
+from tryst.common.errors import ErrorCode, TrystError
+
+
+def test_another_specification_of_the_same_project_is_refused(
+    deploy: Callable[..., Deployment], tmp_path: Path
+) -> None:
+    made = deploy(specification("births"))
+    made.start_carole()
+    given = tmp_path / "first.yaml"
+    given.write_text(specification("births"))
+    dry = CliRunner().invoke(app, ["project", "run", "--dry-run", str(given), "--config", str(made.coordinator_yaml)])
+    assert dry.exit_code == 0, dry.output
+    assert made.coordinator.projects() == []
+    made.create(specification("births"), approve=False)
+    path = tmp_path / "linkage.yaml"
+    path.write_text(specification("births", bits=512))
+    ran = CliRunner().invoke(app, ["project", "run", str(path), "--config", str(made.coordinator_yaml)])
+    assert isinstance(ran.exception, TrystError)
+    assert ran.exception.code is ErrorCode.EXISTS
+    assert "tryst project amend" in ran.exception.remedy
+    assert not made.status("births").approvals
