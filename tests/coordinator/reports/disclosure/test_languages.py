@@ -21,7 +21,7 @@ from tryst.coordinator.reports.disclosure.assessment_phrases import ACTIONS, MET
 
 _BUILT = {"linear programming (", "integer programming ("}
 """Parts that Carole puts together from smaller ones."""
-NAMES = {"Tryst", "Alice", "Bob"}
+NAMES = {"Tryst", "Alice", "Bob", "bob"}
 
 
 @pytest.fixture(scope="module")
