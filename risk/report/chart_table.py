@@ -7,8 +7,30 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from tryst.common.language import decimals, gettext, ngettext
+from tryst.common.language import decimals, gettext, marked, ngettext
 
+_COLUMNS = frozenset(
+    (
+        marked("name"),
+        marked("value"),
+        marked("kind"),
+        marked("records"),
+        marked("share"),
+        marked("to"),
+        marked("level"),
+        marked("step"),
+        marked("what"),
+        marked("who"),
+        marked("edge"),
+        marked("field"),
+        marked("scheme"),
+        marked("file"),
+        marked("right"),
+        marked("weight"),
+    )
+)
+"""What a column is called whose axis has no title."""
+_TRUTH = (marked("false"), marked("true"))
 _ROWS = 60
 """A curve of more points is given at so many of them, evenly spaced."""
 _DRAWN_ONLY = {"y2", "order", "text", "yOffset", "xOffset", "opacity", "size", "shape", "strokeDash", "tooltip"}
@@ -117,7 +139,8 @@ def _name(shown: Mapping[str, Any], field: str) -> str:
     for holder in (shown, shown.get("axis"), shown.get("legend")):
         if isinstance(holder, Mapping) and isinstance(holder.get("title"), str) and holder["title"]:
             return str(holder["title"])
-    return gettext(field.replace("_", " "))
+    name = field.replace("_", " ")
+    return gettext(name) if name in _COLUMNS else name
 
 
 def _title(spec: Mapping[str, Any]) -> str:
@@ -128,7 +151,7 @@ def _title(spec: Mapping[str, Any]) -> str:
 
 def _cell(value: object) -> str:
     if isinstance(value, bool) or value is None:
-        return "" if value is None else gettext(str(value).lower())
+        return "" if value is None else gettext(_TRUTH[value])
     if isinstance(value, float):
         return decimals(f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}")
     return decimals(f"{value:,}") if isinstance(value, int) else str(value)

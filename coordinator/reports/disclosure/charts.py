@@ -16,8 +16,8 @@ from . import wording
 
 _LABELS = 250
 _WIDTH = FULL_WIDTH - _LABELS - 60
-_LETTERS, _ACTION_LETTERS = 43, 57
-"""Of a label's line, so that none is cut off."""
+_LINE, _ACTION_LINE = 43, 57
+"""Characters of a label's line, so that none is cut off."""
 _STEP = 34
 # Beside the bar, or beside its limit where the limit would be in the way.
 _LABEL_AT = (
@@ -25,17 +25,6 @@ _LABEL_AT = (
 )
 _WITHIN, _ABOVE, _UNJUDGED = marked("within its limit"), marked("above its limit"), marked("no limit set")
 _NOW, _ENOUGH, _AFTER = marked("now"), marked("enough"), marked("after")
-_COLUMNS = (
-    marked("name"),
-    marked("value"),
-    marked("kind"),
-    marked("records"),
-    marked("share"),
-    marked("to"),
-    marked("true"),
-    marked("false"),
-)
-"""What the tables beside the charts call a column whose axis has no title, and its values."""
 
 
 def measures_chart(measures: Mapping[str, Any]) -> Chart:
@@ -48,7 +37,7 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
         kind = _ABOVE if found["breached"] else _UNJUDGED if found["limit"] is None else _WITHIN
         rows.append(
             {
-                "name": wrapped(gettext(MEASURES[name].title), _LETTERS),
+                "name": wrapped(gettext(MEASURES[name].title), _LINE),
                 "value": found["value"],
                 "low": found["lower"] if found["lower"] is not None else found["value"],
                 "high": found["upper"] if found["upper"] is not None else found["value"],
@@ -57,7 +46,7 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
                 "text": wording.figure(found["value"]),
             }
         )
-    titles = [wrapped(gettext(MEASURES[name].title), _LETTERS) for name in order]
+    titles = [wrapped(gettext(MEASURES[name].title), _LINE) for name in order]
     axis = alt.Axis(labelLimit=_LABELS, labelFontSize=12, labelColor=INK, labelExpr=LINES)
     y = alt.Y("name:N", sort=titles, title=None, axis=axis)
     scale = _whole()
@@ -191,7 +180,7 @@ def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart
     now = {"name": gettext("as it is"), "value": judged, "kind": gettext(_NOW), "text": wording.figure(judged)}
     rows = [now] + [
         {
-            "name": wrapped(row["action"], _ACTION_LETTERS),
+            "name": wrapped(row["action"], _ACTION_LINE),
             "value": row["main"],
             "kind": gettext(_ENOUGH if row["enough"] else _AFTER),
             "text": wording.figure(row["main"]),

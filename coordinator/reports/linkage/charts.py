@@ -41,9 +41,9 @@ class Chart:
     alt_text: str
 
 
-def wrapped(label: str, letters: int) -> str:
-    """A label in lines of so many letters at most."""
-    return "\n".join(wrap(label, letters, break_long_words=False, break_on_hyphens=False))
+def wrapped(label: str, width: int) -> str:
+    """A label in lines of so many characters at most."""
+    return "\n".join(wrap(label, width, break_long_words=False, break_on_hyphens=False))
 
 
 def weights_chart(fields: Sequence[FieldParameters]) -> Chart:

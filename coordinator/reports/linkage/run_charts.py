@@ -23,19 +23,6 @@ from .statistics_phrases import PHRASES
 
 _HALF = FULL_WIDTH // 2 - 90
 _KINDS = (marked("start"), marked("for"), marked("values"), marked("against"), marked("end"))
-_COLUMNS = (
-    marked("level"),
-    marked("step"),
-    marked("what"),
-    marked("who"),
-    marked("edge"),
-    marked("field"),
-    marked("scheme"),
-    marked("file"),
-    marked("right"),
-    marked("weight"),
-)
-"""What the tables beside the charts call a column whose axis has no title."""
 _SERIES = [TEAL, OCHRE, RUST, GREY, SOFT, INK]
 
 

@@ -57,9 +57,6 @@ _JOINED = (
     ),
 )
 
-MODES = {mode: " ".join(sentences) for mode, sentences in _MODES.items()}
-"""What a mode lets Carole see, in the words that every screen and report uses for it."""
-
 
 def mode_name(run: RunDescription) -> str:
     """A run's mode, as the report heads it."""
