@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from tryst.common.command import SUBCOMMANDS, subcommand
 
@@ -68,7 +68,9 @@ def _row(parameter: Any) -> str:
 def _value(parameter: Any) -> str:
     """What an argument or option takes, with its bounds."""
     kind = parameter.type_descriptor.annotation
-    kind = get_args(kind)[0] if get_args(kind) else kind
+    kind = get_args(kind)[0] if get_args(kind) and get_origin(kind) is not Literal else kind
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
     if kind is bool:
         return "-"
     if issubclass(kind, Enum):

@@ -12,6 +12,7 @@ from tryst.common.documents.evaluation_document import EvaluationDocument
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.frames import Records
+from tryst.common.language import LanguageCode
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 from tryst.coordinator.api.frames import table_of
@@ -83,13 +84,15 @@ class LinkedFiles:
             persons.append(frame.select(pl.col(own).alias("identifier"), pl.col(person).alias("person")))
         return evaluate(self.links, self.pairs, persons[0], persons[1])
 
-    def report(self, evaluation: EvaluationDocument | None = None) -> Report:
+    def report(self, evaluation: EvaluationDocument | None = None, language: LanguageCode = "en") -> Report:
         """The report that a rehearsal writes: shown in a notebook, or written to a file.
 
         Parameters
         ----------
         evaluation
             What `evaluate` gave, where the truth is known.
+        language
+            Of the report: en, de or fr.
 
         Raises
         ------
@@ -103,7 +106,7 @@ class LinkedFiles:
             from tryst.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
-        return Report(f"Linkage {self.specification.project}", render_report(self._content(evaluation)))
+        return Report(f"Linkage {self.specification.project}", render_report(self._content(evaluation), language))
 
     def charts(self, evaluation: EvaluationDocument | None = None) -> dict[str, alt.TopLevelMixin]:
         """The report's charts by name, such as ``weights``, ``levels`` and ``histogram``, as Altair objects."""

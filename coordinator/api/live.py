@@ -14,6 +14,7 @@ import polars as pl
 from tryst.carole.engine.specified import refuse_unidentified
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import LanguageCode
 from tryst.common.missing_module import missing_module
 from tryst.common.shown_report import Report
 from tryst.common.specification import (
@@ -83,15 +84,15 @@ class ReleasedStatistics:
     specification: Specification = field(repr=False)
     statistics: StatisticsDocument = field(repr=False)
 
-    def report(self) -> Report:
-        """The report that `tryst project results` writes."""
+    def report(self, language: LanguageCode = "en") -> Report:
+        """The report that `tryst project results` writes, in a language: en, de or fr."""
         try:
             from tryst.coordinator.rehearsal.output_folder import report_content
             from tryst.coordinator.reports.linkage import render_report
         except ModuleNotFoundError as error:
             raise missing_module(error) from None
         content = report_content(self.specification, self.statistics, None)
-        return Report(f"Linkage {self.specification.project}", render_report(content))
+        return Report(f"Linkage {self.specification.project}", render_report(content, language))
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -247,7 +248,7 @@ class Client:
         statistics = self._coordinator.statistics(project, status.run.run)
         return ReleasedStatistics(load_specification(text, f"{project} at Carole"), statistics)
 
-    def risk_report(self, project: str) -> Report:
+    def risk_report(self, project: str, language: LanguageCode = "en") -> Report:
         """The report on the newest run's disclosure risk, which the steward judges by.
 
         Raises
@@ -261,7 +262,7 @@ class Client:
             raise missing_module(error) from None
         run = self._coordinator.get(project)[0].run.run
         document = self._coordinator.report(project, run).document
-        return Report(f"Disclosure risk of {project}", render_risk_report(document))
+        return Report(f"Disclosure risk of {project}", render_risk_report(document, language=language))
 
 
 def _text(spec: AnySpecification, found: Specification) -> str:

@@ -5,10 +5,12 @@ They are ``coordinator.yaml``, ``steward.yaml`` and ``analyst.yaml``.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
-from tryst.common.configuration import Configuration, ConfiguredPath
+from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.keys.identity_configuration import IdentityConfiguration
+from tryst.common.language import LanguageCode
 from tryst.common.pki.list_pin import ListDigest, pin_line
 from tryst.common.web.console_configuration import ConsoleConfiguration
 
@@ -79,6 +81,13 @@ class CoordinatorConfiguration(Configuration):
     observability: ClientObservability = ClientObservability()
     console: ConsoleConfiguration = ConsoleConfiguration()
     """How `tryst console` is served."""
+    language: LanguageCode = "en"
+    """Of the reports that are written from what Carole sends."""
+
+
+def report_language(config: Path, given: LanguageCode | None) -> LanguageCode:
+    """The language of a report: the one given, or that of the configuration; never the environment's."""
+    return given or load_configuration(config, CoordinatorConfiguration).language
 
 
 def template(address: str, *, keys: str = ".", state: str = ".", members_digest: str = "") -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tryst.common.documents.assessment_document import AssessmentDocument
+from tryst.common.language import LanguageCode
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.transfer import Fetch
 from tryst.coordinator.client.terminal import console
@@ -48,11 +49,11 @@ def fetch_report(connection: Connection, project: str, run: str) -> Report:
     return Report(text, hashlib.sha256(text).digest())
 
 
-def show_report(report: Report, out: Path) -> None:
+def show_report(report: Report, out: Path, language: LanguageCode) -> None:
     """Print the verdict, and write ``assessment.json`` and ``risk.html`` into a folder."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "assessment.json").write_bytes(report.text)
-    write_risk_report(out / "risk.html", report.document, sha256=report.sha256)
+    write_risk_report(out / "risk.html", report.document, sha256=report.sha256, language=language)
     for line in verdict_lines(report.document):
         console.print(line, highlight=False)
     console.print(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tryst.coordinator.commands.report_language import ReportLanguage
+
 SHARE_IN_COMMON = 0.5
 UNMEASURED = 10_000
 """Up to so many people the draft is not measured by the custodians' leakage gate, which would take a fifth of the
@@ -34,6 +36,7 @@ def command(
             help="Two insurers who also know drivers' traits, linked by first name, month of birth and sex only.",
         ),
     ] = False,
+    language: ReportLanguage = "en",
 ) -> None:
     """See a whole linkage on invented people: three services, every step explained, two reports at the end.
 
@@ -84,4 +87,4 @@ def command(
     truth = Truth(TRUTH, TRUTH)
     narrator = Narrator(explain=True)
     files = out / "alice.csv", out / "bob.csv"
-    rehearse_into(out, spec, *files, truth, narrator, "3GiB", 0, invented=True, alone=variables)
+    rehearse_into(out, spec, *files, truth, narrator, "3GiB", 0, invented=True, alone=variables, language=language)

@@ -9,6 +9,7 @@ import typer
 
 from tryst.common.csv_options import EncodingOption, SeparatorOption
 from tryst.common.json_output import Json, print_json
+from tryst.coordinator.commands.report_language import ReportLanguage
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -24,6 +25,7 @@ def command(
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
     as_json: Json = False,
+    language: ReportLanguage = "en",
 ) -> None:
     """Find the people who are in one file more than once: on this machine, in clear, by a linkage's own methods.
 
@@ -61,7 +63,7 @@ def command(
 
         found = own_duplicates(source, specification, Side(side), resources, progress)
     out.mkdir(parents=True, exist_ok=True)
-    write_duplicates(out, file.name, specification, found)
+    write_duplicates(out, file.name, specification, found, language)
     if as_json:
         people, records = found.persons["person"].n_unique(), found.persons.height
         linkage = found.statistics.linkage.plain()

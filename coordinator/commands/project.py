@@ -12,7 +12,9 @@ import typer
 
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, print_json
+from tryst.common.language import LanguageCode
 from tryst.common.project_names import project_names
+from tryst.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.coordinator_client import Coordinator
@@ -39,6 +41,7 @@ def run(
     config: Config = DEFAULT_CONFIG,
     dry_run: DryRun = False,
     as_json: Json = False,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Take a project from its specification to its results: create, approve, start, watch, results.
 
@@ -48,6 +51,7 @@ def run(
     """
     from tryst.carole.engine.specified import refuse_unidentified
     from tryst.common.specification import read_specification
+    from tryst.coordinator.client.client_configuration import report_language
     from tryst.coordinator.client.status_document import status_document
     from tryst.coordinator.client.terminal import show_mode
     from tryst.coordinator.client.whole_project import carry_through
@@ -62,7 +66,7 @@ def run(
         if code:
             raise typer.Exit(code)
         if spec.release.coordinator != "nothing":
-            _fetch_results(coordinator, spec.project, out)
+            _fetch_results(coordinator, spec.project, out, report_language(config, language))
 
 
 @app.command()
@@ -268,16 +272,21 @@ def results(
     out: Annotated[Path, typer.Option(help="Folder for model.json and report.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch what the specification grants the coordinator: the model, aggregate statistics, a report.
 
     Links go to the custodians who are granted them, sealed; the coordinator never receives a record.
     """
+    from tryst.coordinator.client.client_configuration import report_language
+
     with _coordinator(config) as coordinator:
-        _fetch_results(coordinator, project, out, as_json=as_json)
+        _fetch_results(coordinator, project, out, report_language(config, language), as_json=as_json)
 
 
-def _fetch_results(coordinator: Coordinator, project: str, out: Path, *, as_json: bool = False) -> None:
+def _fetch_results(
+    coordinator: Coordinator, project: str, out: Path, language: LanguageCode, *, as_json: bool = False
+) -> None:
     """What is granted to the coordinator of the newest run, as files."""
     from tryst.common.specification import load_specification
     from tryst.coordinator.client.run_progress import pairs_compared
@@ -292,7 +301,8 @@ def _fetch_results(coordinator: Coordinator, project: str, out: Path, *, as_json
     out.mkdir(parents=True, exist_ok=True)
     console.print(pairs_compared(statistics.linkage), highlight=False)
     (out / "model.json").write_bytes(statistics.written())
-    write_report(out / "report.html", report_content(load_specification(text, project), statistics, None))
+    content = report_content(load_specification(text, project), statistics, None)
+    write_report(out / "report.html", content, language)
     console.print(f"Wrote {out / 'model.json'} and {out / 'report.html'}")
 
 
@@ -302,9 +312,11 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on the newest run's disclosure risk, which the steward judges by, released or not."""
     from tryst.common.errors import ErrorCode, TrystError
+    from tryst.coordinator.client.client_configuration import report_language
     from tryst.coordinator.client.risk_reports import show_report
 
     with _coordinator(config) as coordinator:
@@ -322,7 +334,7 @@ def report(
             ) from None
     if as_json:
         print_json(fetched.document)
-    show_report(fetched, out)
+    show_report(fetched, out, report_language(config, language))
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tryst.coordinator.commands.report_language import ReportLanguage
 from tryst.coordinator.commands.spec import EncodingOption, SeparatorOption
 
 Memory = Annotated[str, typer.Option(help="Memory Carole may use, such as 3GiB.")]
@@ -33,6 +34,7 @@ def command(
     threads: Threads = 0,
     encoding: EncodingOption = None,
     separator: SeparatorOption = None,
+    language: ReportLanguage = "en",
 ) -> None:
     """Try a specification out: three real services on this machine, throw-away keys, your files.
 
@@ -62,5 +64,16 @@ def command(
     forms = CsvOptions.of_files(encoding or [], separator or [])
     narrator = Narrator(explain=False)
     rehearse_into(
-        out, spec, alice, bob, truth, narrator, memory, threads, schemes=schemes, forms=forms, known=known or []
+        out,
+        spec,
+        alice,
+        bob,
+        truth,
+        narrator,
+        memory,
+        threads,
+        schemes=schemes,
+        forms=forms,
+        known=known or [],
+        language=language,
     )

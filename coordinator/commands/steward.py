@@ -12,6 +12,7 @@ import typer
 from tryst.common.dry_run_option import DryRun
 from tryst.common.json_output import Json, print_json
 from tryst.common.project_names import project_names
+from tryst.coordinator.commands.report_language import ConfiguredLanguage
 
 if TYPE_CHECKING:
     from tryst.coordinator.client.steward_client import Steward
@@ -62,8 +63,10 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder for assessment.json and risk.html.")] = Path("results"),
     config: Config = DEFAULT_CONFIG,
     as_json: Json = False,
+    language: ConfiguredLanguage = None,
 ) -> None:
     """Fetch the report on a result's disclosure risk: verdict, every measure in plain words, what would lower it."""
+    from tryst.coordinator.client.client_configuration import report_language
     from tryst.coordinator.client.risk_reports import show_report
     from tryst.coordinator.client.steward_client import connect_steward
 
@@ -71,7 +74,7 @@ def report(
         fetched = connected.report(project, _judged(connected, project))
     if as_json:
         print_json(fetched.document)
-    show_report(fetched, out)
+    show_report(fetched, out, report_language(config, language))
 
 
 @app.command()

@@ -157,7 +157,7 @@ class CoordinatorPages:
         """The report by itself."""
         coordinator = self._member.coordinator()
         status, _ = coordinator.get(project_name(request))
-        return risk_report(self._reports, coordinator.report(status.project, status.run.run))
+        return risk_report(self._reports, coordinator.report(status.project, status.run.run), self._member.language)
 
     def results(self, request: Request) -> Response:
         """What the specification grants the coordinator of the newest run, once it is released."""
@@ -181,7 +181,8 @@ class CoordinatorPages:
         status, text = coordinator.get(project_name(request))
         statistics = coordinator.statistics(status.project, status.run.run)
         spec = load_specification(text, status.project)
-        return self._reports.answer(statistics.written(), lambda: render_report(report_content(spec, statistics, None)))
+        content, language = report_content(spec, statistics, None), self._member.language
+        return self._reports.answer(statistics.written(), lambda: render_report(content, language))
 
     def model(self, request: Request) -> Response:
         """The model and the statistics, to be kept."""

@@ -11,12 +11,14 @@ from pydantic import ConfigDict
 
 from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import LanguageCode
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import load_certificate, names_role, role_of
 from tryst.common.pki.certified_names import CertifiedNames
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.reader import Reader
+from tryst.coordinator.client.client_configuration import report_language
 from tryst.coordinator.client.connection import Client, client
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.steward_client import Steward
@@ -44,11 +46,14 @@ class Member:
         In the membership list.
     found
         Its keys, and its connection to Carole.
+    language
+        Of the reports; the console's own pages are English.
     """
 
     role: Role
     name: str
     found: Client
+    language: LanguageCode = "en"
 
     @property
     def coordinators(self) -> list[str]:
@@ -100,7 +105,7 @@ def member_of(config: Path) -> Iterator[Member]:
             remedy="name the configuration of a coordinator or of a steward with --config",
         )
     with client(config, role, checked=False) as found:
-        yield Member(role, found.name, found)
+        yield Member(role, found.name, found, report_language(config, None))
 
 
 def _role(config: Path) -> Role:

@@ -109,7 +109,7 @@ class StewardPages:
         """The report by itself."""
         steward = self._member.steward()
         status = _judged(steward, request)
-        return risk_report(self._reports, steward.report(status.project, status.run.run))
+        return risk_report(self._reports, steward.report(status.project, status.run.run), self._member.language)
 
     def decide(self, request: Request, form: Form) -> Response:
         """Release the held result or refuse it, with the steward's signature over the report that was read."""

@@ -26,6 +26,7 @@ from tryst.common.custodian.source.reading import read_cleaned
 from tryst.common.documents.statistics_document import StatisticsDocument
 from tryst.common.encoding.records import encode_records
 from tryst.common.keys.derivation import Seed
+from tryst.common.language import LanguageCode
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.records.sources import Source
@@ -117,7 +118,9 @@ def _persons(found: Deduplication, identifiers: pl.Series, order: NDArray[np.int
     ).sort("person", maintain_order=True)
 
 
-def write_duplicates(folder: Path, name: str, spec: Specification, found: OwnDuplicates) -> None:
+def write_duplicates(
+    folder: Path, name: str, spec: Specification, found: OwnDuplicates, language: LanguageCode = "en"
+) -> None:
     """Write ``persons.csv``, ``model.json``, ``linkage.json`` and ``report.html``.
 
     Parameters
@@ -126,6 +129,8 @@ def write_duplicates(folder: Path, name: str, spec: Specification, found: OwnDup
         Exists.
     name : str
         What the report calls the file.
+    language
+        Of the report.
     """
     found.persons.write_csv(folder / "persons.csv")
     (folder / "model.json").write_bytes(found.statistics.model.written())
@@ -144,4 +149,4 @@ def write_duplicates(folder: Path, name: str, spec: Specification, found: OwnDup
     content = ReportContent(
         RunDescription.of(run, "run"), statistics.model, statistics.linkage, None, statistics.timings
     )
-    write_report(folder / "report.html", content)
+    write_report(folder / "report.html", content, language)

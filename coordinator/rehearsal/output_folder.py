@@ -23,6 +23,7 @@ from tryst.common.documents.evaluation_document import EvaluationDocument, Schem
 from tryst.common.documents.linkage_document import Counts
 from tryst.common.documents.statistics_document import Stage, StatisticsDocument, Timings
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import LanguageCode
 from tryst.common.parties import Side
 from tryst.common.processors import processors
 from tryst.common.records.csv_form import CsvOptions
@@ -62,6 +63,7 @@ def rehearse_into(
     forms: tuple[CsvOptions, CsvOptions] = (FOUND, FOUND),
     max_upload: str = "2GiB",
     known: Sequence[Path] = (),
+    language: LanguageCode = "en",
 ) -> None:
     """Rehearse a linkage and write its results into the folder `out`.
 
@@ -84,6 +86,8 @@ def rehearse_into(
         Carole's limit of a contribution.
     known
         Files that the specification names by their digest.
+    language
+        Of the two reports.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def rehearse_into(
     def collect(rehearsed: Rehearsed) -> None:
         with _whole(out) as folder:
             links, pairs = links_and_pairs(rehearsed.shares)
-            _write_result(folder, rehearsed, links, invented=invented)
+            _write_result(folder, rehearsed, links, language, invented=invented)
             for recipient, path in rehearsed.linked.items():
                 shutil.copyfile(path, folder / f"linked-{recipient}.parquet")
             evaluation = None
@@ -130,7 +134,7 @@ def rehearse_into(
             timings = _timings(rehearsed, narrator)
             _write_timings(folder, rehearsed, timings)
             content = report_content(spec, rehearsed.statistics, evaluation, timings, invented=invented)
-            write_report(folder / "report.html", content)
+            write_report(folder / "report.html", content, language)
 
     granted = Resources(memory, threads or processors(), max_upload)
     with _made(out):
@@ -148,7 +152,9 @@ def rehearse_into(
     _show_written(out, spec)
 
 
-def _write_result(folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, *, invented: bool) -> None:
+def _write_result(
+    folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, language: LanguageCode, *, invented: bool
+) -> None:
     """Write what the parties were given."""
     links.write_parquet(folder / "links.parquet")
     links.write_csv(folder / "links.csv")
@@ -161,7 +167,9 @@ def _write_result(folder: Path, rehearsed: Rehearsed, links: pl.DataFrame, *, in
     if rehearsed.assessment is not None:
         _write_json(folder / "assessment.json", rehearsed.assessment)
         written = hashlib.sha256((folder / "assessment.json").read_bytes()).digest()
-        write_risk_report(folder / "risk.html", rehearsed.assessment, invented=invented, sha256=written)
+        write_risk_report(
+            folder / "risk.html", rehearsed.assessment, invented=invented, sha256=written, language=language
+        )
 
 
 def _write_timings(folder: Path, rehearsed: Rehearsed, timings: Timings) -> None:

@@ -7,6 +7,30 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from tryst.common.language import decimals, gettext, marked, ngettext
+
+_COLUMNS = frozenset(
+    (
+        marked("name"),
+        marked("value"),
+        marked("kind"),
+        marked("records"),
+        marked("share"),
+        marked("to"),
+        marked("level"),
+        marked("step"),
+        marked("what"),
+        marked("who"),
+        marked("edge"),
+        marked("field"),
+        marked("scheme"),
+        marked("file"),
+        marked("right"),
+        marked("weight"),
+    )
+)
+"""What a column is called whose axis has no title."""
+_TRUTH = (marked("false"), marked("true"))
 _ROWS = 60
 """A curve of more points is given at so many of them, evenly spaced."""
 _DRAWN_ONLY = {"y2", "order", "text", "yOffset", "xOffset", "opacity", "size", "shape", "strokeDash", "tooltip"}
@@ -45,8 +69,8 @@ def beside(spec: Mapping[str, Any]) -> Markup:
     if not found:
         return Markup()
     inner = Markup().join(_written(table) for table in found)
-    return Markup('<details class="numbers"><summary>The numbers</summary>'
-                  '<div class="scroll" tabindex="0">{}</div></details>').format(inner)  # fmt: skip
+    folded = '<details class="numbers"><summary>{}</summary><div class="scroll" tabindex="0">{}</div></details>'
+    return Markup(folded).format(gettext("The numbers"), inner)  # noqa: S704 - no text of others
 
 
 def _written(table: Table) -> Markup:
@@ -56,7 +80,10 @@ def _written(table: Table) -> Markup:
         for row in table.rows
     )
     caption = Markup("<caption>{}</caption>").format(table.caption) if table.caption else Markup()
-    more = Markup("<p>{} points between these are not listed.</p>").format(table.left_out) if table.left_out else ""
+    between = ngettext(
+        "{number} point between these is not listed.", "{number} points between these are not listed.", table.left_out
+    ).format(number=decimals(f"{table.left_out:,}"))
+    more = Markup("<p>{}</p>").format(between) if table.left_out else ""
     return Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}").format(caption, head, lines, more)
 
 
@@ -112,7 +139,8 @@ def _name(shown: Mapping[str, Any], field: str) -> str:
     for holder in (shown, shown.get("axis"), shown.get("legend")):
         if isinstance(holder, Mapping) and isinstance(holder.get("title"), str) and holder["title"]:
             return str(holder["title"])
-    return field.replace("_", " ")
+    name = field.replace("_", " ")
+    return gettext(name) if name in _COLUMNS else name
 
 
 def _title(spec: Mapping[str, Any]) -> str:
@@ -123,7 +151,7 @@ def _title(spec: Mapping[str, Any]) -> str:
 
 def _cell(value: object) -> str:
     if isinstance(value, bool) or value is None:
-        return "" if value is None else str(value).lower()
+        return "" if value is None else gettext(_TRUTH[value])
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        return decimals(f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}")
+    return decimals(f"{value:,}") if isinstance(value, int) else str(value)

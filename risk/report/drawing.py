@@ -8,6 +8,7 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup, escape
 
+from tryst.common.language import current
 from tryst.risk.report.chart_table import beside
 from tryst.risk.report.palette import INK, LINE, SOFT
 
@@ -62,7 +63,7 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
         A scaling ``svg`` element with its text alternative, and its numbers as a folded table.
     """
     spec = chart.to_dict(validate=False)
-    svg = vl_convert.vegalite_to_svg(spec | {"config": _STYLE})
+    svg = vl_convert.vegalite_to_svg(spec | {"config": _STYLE}, format_locale=_numbers())
     # Several drawings share the page, and each numbers its clip paths from 0.
     svg = _CLIP.sub(rf"\g<1>{name}-\g<2>", svg)
     svg = re.sub(r'\srole="graphics[^"]*"|\saria-\w+="[^"]*"|\spointer-events="none"', "", svg)
@@ -76,3 +77,16 @@ def draw(chart: alt.TopLevelMixin, name: str, alt_text: str) -> Markup:
     ).format(name, width, height, escape(alt_text))
     drawn = Markup(svg[opening.end() :])  # noqa: S704 - vl-convert escapes the text it draws
     return head + drawn + Markup("</div>") + beside(spec)
+
+
+def _numbers() -> dict[str, object]:
+    """How axes write numbers, in D3's terms."""
+    language = current()
+    percent = "%" if language.code == "en" else "\u00a0%"
+    return {
+        "decimal": language.decimal,
+        "thousands": language.thousands,
+        "grouping": [3],
+        "currency": ["", ""],
+        "percent": percent,
+    }

@@ -11,9 +11,12 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from tryst.common.durable import write_text
+from tryst.common.language import current, gettext, ngettext
 from tryst.risk.report.palette import colour_rules
+from tryst.risk.report.phrases import WARNINGS, Phrases
 
 _HERE = "tryst.risk.report"
+_WARNINGS = Phrases(WARNINGS)
 _SHARED = ("shell.html.j2", "warnings.html.j2")
 
 
@@ -26,7 +29,7 @@ def rendered(
     parts: tuple[str, ...] = (),
     filters: Mapping[str, Callable[..., Any]],
 ) -> str:
-    """A page as HTML: everything escaped, nothing undefined, no script, no network.
+    """A page as HTML: everything escaped, nothing undefined, no script, no network; in the present language.
 
     Parameters
     ----------
@@ -45,10 +48,19 @@ def rendered(
     """
     own = {name: _text(package, name) for name in (template, *parts)}
     loader = DictLoader({**{name: _text(_HERE, name) for name in _SHARED}, **own})
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= filters
+    made = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
+    )
+    made.policies["ext.i18n.trimmed"] = True
+    made.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
+    made.filters |= {"phrase": _WARNINGS.shown, **filters}
     style = colour_rules() + _text(_HERE, "page.css") + "".join(_text(package, name) for name in styles)
-    return made.get_template(template).render(style=Markup(style), **shown)  # noqa: S704 - the packages' own
+    return made.get_template(template).render(style=Markup(style), language=current().code, **shown)  # noqa: S704 - the packages' own
 
 
 def write_page(path: Path, page: str) -> None:

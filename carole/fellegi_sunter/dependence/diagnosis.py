@@ -156,7 +156,7 @@ def ignored_dependence(found: Sequence[Misfit], n_kin: int) -> tuple[ResultWarni
         else ("the second counts as evidence of its own, and too many matches are claimed")
     )
     return (
-        result_warning("dependence_ignored", first=first, second=second, times=_times(ratio), effect=effect, more=more),
+        result_warning("dependence_ignored", first=first, second=second, times=_times(ratio), effect=f"{effect}{more}"),
     )
 
 

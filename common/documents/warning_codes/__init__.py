@@ -26,4 +26,4 @@ BY_SUBJECT: dict[str, tuple[WarningCode, ...]] = {
 WARNING_CODES: dict[str, WarningCode] = {entry.code: entry for entries in BY_SUBJECT.values() for entry in entries}
 """By code."""
 
-__all__ = ["BY_SUBJECT", "SEVERITIES", "WARNING_CODES", "Severity", "WarningCode"]
+__all__ = ["BY_SUBJECT", "CONTRIBUTION", "LEAKAGE", "SEVERITIES", "WARNING_CODES", "Severity", "WarningCode"]

@@ -107,7 +107,7 @@ ESTIMATION = (
         severity="warning",
         meaning="model.dependence is none, and two fields depend on each other strongly.",
         text="model.dependence is none, but pairs of two people agree on both {first} and {second} {times} as often as"
-        " independence has it: {effect}{more}.",
+        " independence has it: {effect}.",
         remedy="Leave model.dependence at its default.",
     ),
     WarningCode(

@@ -8,19 +8,23 @@ from typing import Any
 import altair as alt
 
 from tryst.common.disclosure_measures import MEASURES, report_order
-from tryst.coordinator.reports.linkage.charts import FULL_WIDTH, Chart
+from tryst.common.language import clauses, decimals, gettext, marked, named, written
+from tryst.coordinator.reports.linkage.charts import FULL_WIDTH, LINES, Chart, wrapped
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 
 _LABELS = 250
 _WIDTH = FULL_WIDTH - _LABELS - 60
-_STEP = 30
+_LINE, _ACTION_LINE = 43, 57
+"""Characters of a label's line, so that none is cut off."""
+_STEP = 34
 # Beside the bar, or beside its limit where the limit would be in the way.
 _LABEL_AT = (
     "datum.limit !== null && datum.limit >= datum.high && datum.limit < datum.high + 0.09 ? datum.limit : datum.high"
 )
-_WITHIN, _ABOVE, _UNJUDGED = "within its limit", "above its limit", "no limit set"
+_WITHIN, _ABOVE, _UNJUDGED = marked("within its limit"), marked("above its limit"), marked("no limit set")
+_NOW, _ENOUGH, _AFTER = marked("now"), marked("enough"), marked("after")
 
 
 def measures_chart(measures: Mapping[str, Any]) -> Chart:
@@ -33,21 +37,24 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
         kind = _ABOVE if found["breached"] else _UNJUDGED if found["limit"] is None else _WITHIN
         rows.append(
             {
-                "name": MEASURES[name].title,
+                "name": wrapped(gettext(MEASURES[name].title), _LINE),
                 "value": found["value"],
                 "low": found["lower"] if found["lower"] is not None else found["value"],
                 "high": found["upper"] if found["upper"] is not None else found["value"],
                 "limit": found["limit"],
-                "kind": kind,
+                "kind": gettext(kind),
                 "text": wording.figure(found["value"]),
             }
         )
-    titles = [MEASURES[name].title for name in order]
-    y = alt.Y("name:N", sort=titles, title=None, axis=alt.Axis(labelLimit=_LABELS, labelFontSize=12, labelColor=INK))
+    titles = [wrapped(gettext(MEASURES[name].title), _LINE) for name in order]
+    axis = alt.Axis(labelLimit=_LABELS, labelFontSize=12, labelColor=INK, labelExpr=LINES)
+    y = alt.Y("name:N", sort=titles, title=None, axis=axis)
     scale = _whole()
-    x = alt.X("value:Q", title="of all who could be concerned, or as a probability", scale=scale, axis=_percent())
-    kinds = [kind for kind in (_ABOVE, _WITHIN, _UNJUDGED) if any(row["kind"] == kind for row in rows)]
-    colours = {_ABOVE: RUST, _WITHIN: TEAL, _UNJUDGED: GREY}
+    x = alt.X(
+        "value:Q", title=gettext("of all who could be concerned, or as a probability"), scale=scale, axis=_percent()
+    )
+    colours = {gettext(_ABOVE): RUST, gettext(_WITHIN): TEAL, gettext(_UNJUDGED): GREY}
+    kinds = [kind for kind in colours if any(row["kind"] == kind for row in rows)]
     colour = alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=[colours[kind] for kind in kinds]))
     base = alt.Chart(alt.InlineData(values=rows), width=_WIDTH, height={"step": _STEP})
     bars = base.mark_bar(height=13).encode(y=y, x=x, color=colour)
@@ -62,8 +69,11 @@ def measures_chart(measures: Mapping[str, Any]) -> Chart:
         .mark_text(align="left", dx=7, fontSize=11.5, color=SOFT)
         .encode(y=y, x=alt.X("end:Q", scale=scale), text="text:N")
     )
-    reported = "; ".join(f"{row['name']} {row['text']}, {row['kind']}" for row in rows)
-    return Chart(alt.layer(bars, whiskers, limits, label), f"Bars of every measure of risk. {reported}.")
+    reported = clauses(f"{row['name']} {row['text']}, {row['kind']}" for row in rows)
+    return Chart(
+        alt.layer(bars, whiskers, limits, label),
+        gettext("Bars of every measure of risk. {reported}.").format(reported=reported),
+    )
 
 
 def chances_chart(histogram: Mapping[str, Any]) -> Chart:
@@ -74,14 +84,15 @@ def chances_chart(histogram: Mapping[str, Any]) -> Chart:
         alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH // 2 - 90, height=220)
         .mark_bar(color=TEAL, binSpacing=1)
         .encode(
-            x=alt.X("from:Q", bin="binned", title="chance to be matched to the right person", axis=_percent()),
+            x=alt.X("from:Q", bin="binned", title=gettext("chance to be matched to the right person"), axis=_percent()),
             x2="to:Q",
-            y=alt.Y("records:Q", title="linked records"),
+            y=alt.Y("records:Q", title=gettext("linked records")),
         )
     )
     total = sum(records) or 1
     half = sum(number for k, number in enumerate(records) if edges[k] >= 0.5)
-    return Chart(bars, f"Histogram of the linked records by their chance to be found: {half / total:.1%} at one half.")
+    words = gettext("Histogram of the linked records by their chance to be found: {share} at one half.")
+    return Chart(bars, words.format(share=written(half / total, ".1%")))
 
 
 def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
@@ -91,21 +102,22 @@ def sizes_chart(sizes: Sequence[Mapping[str, Any]]) -> Chart:
             "name": _size_label(size["from"], size["to"]),
             "records": size["records"],
             "alone": size["to"] == 1,
-            "text": f"{size['records']:,}",
+            "text": decimals(f"{size['records']:,}"),
         }
         for size in sizes
     ]
     labels = [row["name"] for row in rows]
     base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH // 2 - 110, height={"step": 31}).encode(
-        y=alt.Y("name:N", sort=labels, title="records that are alike", axis=alt.Axis(labelFontSize=11.5)),
-        x=alt.X("records:Q", title="linked records", axis=alt.Axis(tickCount=4)),
+        y=alt.Y("name:N", sort=labels, title=gettext("records that are alike"), axis=alt.Axis(labelFontSize=11.5)),
+        x=alt.X("records:Q", title=gettext("linked records"), axis=alt.Axis(tickCount=4)),
     )
     bars = base.mark_bar(height={"band": 0.75}).encode(
         color=alt.condition("datum.alone", alt.value(RUST), alt.value(TEAL))
     )
     text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    reported = "; ".join(f"{row['name']}: {row['text']}" for row in rows)
-    return Chart(alt.layer(bars, text), f"Bars of the linked records by how many are like them. {reported}.")
+    reported = clauses(named(row["name"], row["text"]) for row in rows)
+    words = gettext("Bars of the linked records by how many are like them. {reported}.")
+    return Chart(alt.layer(bars, text), words.format(reported=reported))
 
 
 def linking_chart(document: Mapping[str, Any]) -> Chart:
@@ -113,10 +125,14 @@ def linking_chart(document: Mapping[str, Any]) -> Chart:
     own = document["identification"]["own_file"]
     combined = document["measures"]["correct_matches"]["value"]
     rows = [
-        {"name": f"{side.capitalize()}'s file alone", "share": found["correct_matches"], "kind": "alone"}
+        {
+            "name": gettext("{side}'s file alone").format(side=side.capitalize()),
+            "share": found["correct_matches"],
+            "kind": "alone",
+        }
         for side, found in own.items()
     ]
-    rows.append({"name": "the combined output", "share": combined, "kind": "combined"})
+    rows.append({"name": gettext("the combined output"), "share": combined, "kind": "combined"})
     shown = [{**row, "text": wording.figure(row["share"])} for row in rows]
     names = [row["name"] for row in shown]
     room = max(max(row["share"] for row in rows) * 1.15, 0.01)
@@ -124,7 +140,7 @@ def linking_chart(document: Mapping[str, Any]) -> Chart:
         y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=_LABELS, labelFontSize=12)),
         x=alt.X(
             "share:Q",
-            title="people expected to be matched correctly",
+            title=gettext("people expected to be matched correctly"),
             axis=_percent(),
             scale=alt.Scale(domain=[0, min(1.0, room) if room < 1.0 else 1.1], nice=False),
         ),
@@ -133,49 +149,57 @@ def linking_chart(document: Mapping[str, Any]) -> Chart:
         color=alt.condition("datum.kind == 'combined'", alt.value(OCHRE), alt.value(GREY))
     )
     text = base.mark_text(align="left", dx=5, color=SOFT).encode(text="text:N")
-    reported = "; ".join(f"{row['name']} {row['text']}" for row in shown)
-    return Chart(alt.layer(bars, text), f"People who would be matched correctly: {reported}.")
+    reported = clauses(f"{row['name']} {row['text']}" for row in shown)
+    words = gettext("People who would be matched correctly: {reported}.")
+    return Chart(alt.layer(bars, text), words.format(reported=reported))
 
 
 def variables_chart(shares: Sequence[Mapping[str, Any]]) -> Chart:
     """How much each key variable adds to records' being singled out."""
     rows = [
-        {"name": row["variable"], "share": row["share"], "text": f"{row['share']:.0%}"}
+        {"name": row["variable"], "share": row["share"], "text": written(row["share"], ".0%")}
         for row in sorted(shares, key=lambda row: -row["share"])
     ]
     names = [row["name"] for row in rows]
     base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH // 2 - 130, height={"step": 27}).encode(
         y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=110)),
-        x=alt.X("share:Q", title="of what singles records out, in part by it", axis=_percent(), scale=_whole()),
+        x=alt.X(
+            "share:Q", title=gettext("of what singles records out, in part by it"), axis=_percent(), scale=_whole()
+        ),
     )
     bars = base.mark_bar(color=TEAL, height={"band": 0.7})
     text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
-    reported = "; ".join(f"{row['name']} {row['text']}" for row in rows)
-    return Chart(alt.layer(bars, text), f"Contribution of each key variable to records being unique: {reported}.")
+    reported = clauses(f"{row['name']} {row['text']}" for row in rows)
+    words = gettext("Contribution of each key variable to records being unique: {reported}.")
+    return Chart(alt.layer(bars, text), words.format(reported=reported))
 
 
 def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart:
     """What the chief measure would be after each way of releasing less."""
-    now = {"name": "as it is", "value": measure["judged"], "kind": "now", "text": wording.figure(measure["judged"])}
+    judged = measure["judged"]
+    now = {"name": gettext("as it is"), "value": judged, "kind": gettext(_NOW), "text": wording.figure(judged)}
     rows = [now] + [
         {
-            "name": row["action"],
+            "name": wrapped(row["action"], _ACTION_LINE),
             "value": row["main"],
-            "kind": "enough" if row["enough"] else "after",
+            "kind": gettext(_ENOUGH if row["enough"] else _AFTER),
             "text": wording.figure(row["main"]),
         }
         for row in found["rows"]
     ]
     names = [row["name"] for row in rows]
     scale = alt.Scale(domain=[0, max(1e-6, *(row["value"] * 1.12 for row in rows), (measure["limit"] or 0.0) * 1.12)])
+    title = gettext(MEASURES[found["main"]].title)
     width = FULL_WIDTH - 400
-    base = alt.Chart(alt.InlineData(values=rows), width=width, height={"step": 25}).encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=330, labelFontSize=11.5)),
-        x=alt.X("value:Q", title=MEASURES[found["main"]].title.lower(), axis=_percent(), scale=scale),
+    base = alt.Chart(alt.InlineData(values=rows), width=width, height={"step": 30}).encode(
+        y=alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=330, labelFontSize=11.5, labelExpr=LINES)),
+        x=alt.X("value:Q", title=title, axis=_percent(), scale=scale),
     )
     bars = base.mark_bar(height={"band": 0.68}).encode(
         color=alt.Color(
-            "kind:N", legend=None, scale=alt.Scale(domain=["now", "enough", "after"], range=[SOFT, TEAL, GREY])
+            "kind:N",
+            legend=None,
+            scale=alt.Scale(domain=[gettext(kind) for kind in (_NOW, _ENOUGH, _AFTER)], range=[SOFT, TEAL, GREY]),
         )
     )
     text = base.mark_text(align="left", dx=4, color=SOFT, fontSize=11).encode(text="text:N")
@@ -183,15 +207,17 @@ def options_chart(found: Mapping[str, Any], measure: Mapping[str, Any]) -> Chart
     if measure["limit"] is not None:
         line = alt.Chart(alt.InlineData(values=[{"limit": measure["limit"]}]))
         layers.append(line.mark_rule(color=RUST, strokeDash=[5, 3], size=1.5).encode(x=alt.X("limit:Q", scale=scale)))
-    reported = "; ".join(f"{row['name']} {row['text']}" for row in rows)
-    title = MEASURES[found["main"]].title
-    return Chart(alt.layer(*layers), f"{title}, as it is and after each change: {reported}.")
+    reported = clauses(f"{row['name']} {row['text']}" for row in rows)
+    words = gettext("{title}, as it is and after each change: {reported}.")
+    return Chart(alt.layer(*layers), words.format(title=title, reported=reported))
 
 
 def _size_label(low: int, high: int | None) -> str:
     if high is None:
-        return f"{low} or more"
-    return {1: "alone", 2: "two"}.get(low, f"{low} to {high}") if low == high else f"{low} to {high}"
+        return gettext("{low} or more").format(low=low)
+    if low == high and low in (1, 2):
+        return gettext("alone") if low == 1 else gettext("two")
+    return gettext("{low} to {high}").format(low=low, high=high)
 
 
 def _percent() -> alt.Axis:

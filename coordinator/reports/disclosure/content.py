@@ -8,9 +8,10 @@ from typing import Any
 from tryst.common.disclosure_measures import MEASURES, report_order
 from tryst.common.documents.assessment_document import VERSION, AssessmentDocument
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.message_words import listed
+from tryst.common.language import gettext, listed, written
 
 from . import wording
+from .assessment_phrases import PHRASES
 
 _OPTIONS = 12
 _COMBINATIONS = 12
@@ -47,7 +48,9 @@ def groups(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         cards = [card(measure.name, measures[measure.name]) for measure in own if measure.name in measures]
         cards.sort(key=lambda shown: (not shown["breached"], shown["limit"] is None))
         if cards:
-            found.append({"question": question.title, "explanation": question.explanation, "cards": cards})
+            found.append(
+                {"question": gettext(question.title), "explanation": gettext(question.explanation), "cards": cards}
+            )
     return found
 
 
@@ -55,15 +58,17 @@ def card(name: str, measure: Mapping[str, Any]) -> dict[str, Any]:
     """One measure, ready to be shown."""
     interval = None
     if measure.get("lower") is not None and measure.get("upper") is not None:
-        interval = f"{wording.figure(measure['lower'])} to {wording.figure(measure['upper'])}"
+        interval = gettext("{low} to {high}").format(
+            low=wording.figure(measure["lower"]), high=wording.figure(measure["upper"])
+        )
     earlier = measure.get("earlier")
     accumulated = earlier is not None and earlier > (measure["upper"] if interval else measure["value"])
     return {
         "name": name,
-        "title": MEASURES[name].title,
+        "title": gettext(MEASURES[name].title),
         "value": wording.figure(measure["value"]),
         "interval": interval,
-        "confidence": f"{measure['interval']:.0%}" if interval and measure.get("interval") else "",
+        "confidence": written(measure["interval"], ".0%") if interval and measure.get("interval") else "",
         "no_interval": None if interval else measure.get("no_interval"),
         "limit": None if measure["limit"] is None else wording.figure(measure["limit"]),
         "breached": measure["breached"],
@@ -126,7 +131,7 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
         if any(name in option["effect"] for name in columns):
             rows.append(
                 {
-                    "action": option["action"][:1].upper() + option["action"][1:],
+                    "action": option["action"],
                     "cells": cells,
                     "enough": not over,
                     "main": after[main],
@@ -134,12 +139,14 @@ def options(document: Mapping[str, Any]) -> dict[str, Any]:
                 }
             )
     rows.sort(key=lambda row: row["order"])
+    for row in rows[:_OPTIONS]:
+        row["action"] = wording.capital(PHRASES.plain(row["action"]))
     now = [
         {"text": wording.figure(_judged(measures[name])), "over": measures[name]["breached"], "same": False}
         for name in columns
     ]
     return {
-        "columns": [MEASURES[name].title for name in columns],
+        "columns": [gettext(MEASURES[name].title) for name in columns],
         "limits": ["–" if measures[n]["limit"] is None else wording.figure(measures[n]["limit"]) for n in columns],
         "now": now,
         "rows": rows[:_OPTIONS],

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
-from tryst.common.message_words import listed
+from tryst.common.language import Language, LanguageCode, day, gettext, in_language, listed
+from tryst.coordinator.reports.linkage import wording as linkage_wording
 from tryst.coordinator.reports.linkage.charts import Chart
 from tryst.coordinator.reports.linkage.page import FILTERS
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, wording
+from .assessment_phrases import PHRASES
 from .content import card, checked, groups, highest_risk_records, options, unjudged
 from .protection import protection
 
@@ -23,8 +25,11 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     **FILTERS,
     "figure": wording.figure,
     "joined": listed,
-    "title_of": lambda name: MEASURES[name].title,
+    "phrase": PHRASES.shown,
+    "sentence": lambda text: PHRASES.shown(text, linkage_wording.sentence),
+    "title_of": lambda name: gettext(MEASURES[name].title),
     "receives": wording.receives,
+    "role": wording.role,
     "protection": wording.protection,
     "earlier_runs": wording.earlier_runs,
 }
@@ -40,7 +45,12 @@ class Made:
 
 
 def write_risk_report(
-    path: Path, document: Mapping[str, Any], *, invented: bool = False, sha256: bytes | None = None
+    path: Path,
+    document: Mapping[str, Any],
+    *,
+    invented: bool = False,
+    sha256: bytes | None = None,
+    language: LanguageCode = "en",
 ) -> None:
     """Write the report as one HTML file that needs nothing else.
 
@@ -54,26 +64,38 @@ def write_risk_report(
         Whether the people are invented, which the report then states.
     sha256
         Of the file that holds the document, which the report then states.
+    language
+        Of the report; the document stays English.
 
     Raises
     ------
     TrystError
         PARAMETER if the document is of another version, or is not as it is described.
     """
-    write_page(path, render_risk_report(document, invented=invented, sha256=sha256))
+    write_page(path, render_risk_report(document, invented=invented, sha256=sha256, language=language))
 
 
-def render_risk_report(document: Mapping[str, Any], *, invented: bool = False, sha256: bytes | None = None) -> str:
+def render_risk_report(
+    document: Mapping[str, Any],
+    *,
+    invented: bool = False,
+    sha256: bytes | None = None,
+    language: LanguageCode | Language = "en",
+) -> str:
     """Return the report as HTML; see `write_risk_report`."""
+    with in_language(language):
+        return _rendered(document, invented=invented, sha256=sha256)
+
+
+def _rendered(document: Mapping[str, Any], *, invented: bool, sha256: bytes | None) -> str:
     document = checked(document)
     ways = options(document)
-    today = datetime.now(UTC)
     judged = [card(name, found) for name, found in document["measures"].items() if found["limit"] is not None]
     judged.sort(key=lambda shown: not shown["breached"])
     shown = {
         "d": document,
         "invented": invented,
-        "made": Made(f"{today.day} {today:%B %Y}", version("tryst"), sha256.hex() if sha256 else None),
+        "made": Made(day(datetime.now(UTC)), version("tryst"), sha256.hex() if sha256 else None),
         "headline": wording.headline(document),
         "verdict": wording.verdict(document),
         "judged": judged,

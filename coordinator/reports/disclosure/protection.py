@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tryst.common.disclosure_measures import MEASURES
-from tryst.common.message_words import listed
+from tryst.common.language import decimals, gettext, listed, ngettext, written
 from tryst.common.specification.model.protection import DROP
 
 from . import wording
@@ -18,9 +18,9 @@ def changed_in_words(changes: Iterable[Mapping[str, Any]]) -> str:
     """Coarsenings as a list: age as bands, town dropped."""
     return listed(
         [
-            f"{change['variable']} dropped"
-            if change["coarsening"] == DROP
-            else f"{change['variable']} as {change['coarsening']}"
+            (
+                gettext("{variable} dropped") if change["coarsening"] == DROP else gettext("{variable} as {coarsening}")
+            ).format(variable=change["variable"], coarsening=change["coarsening"])
             for change in changes
         ]
     )
@@ -34,8 +34,8 @@ def protection(document: Mapping[str, Any]) -> dict[str, Any] | None:
     tried = [
         {
             "changes": changed_in_words(attempt["changes"]),
-            "cost": f"{attempt['cost']:.2f}",
-            "breaches": listed([MEASURES[name].title for name in attempt["breaches"]]) or "none",
+            "cost": written(attempt["cost"], ".2f"),
+            "breaches": listed([gettext(MEASURES[name].title) for name in attempt["breaches"]]) or gettext("none"),
         }
         for attempt in found["tried"][:_TRIED]
     ]
@@ -53,25 +53,32 @@ def protection(document: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _searched(found: Mapping[str, Any]) -> str:
     if found["possible"] is None:
-        return "No coarsening was tried."
-    number = "one" if found["assessed"] == 1 else f"{found['assessed']:,}"
-    noun = "was" if found["assessed"] == 1 else "were"
-    end = (
-        "none that was not assessed costs less"
-        if found["exact"] and found["outcome"] == "coarsened"
-        else "that is all of them"
-        if found["exact"]
-        else "the search was not of all of them"
+        return gettext("No coarsening was tried.")
+    words = ngettext(
+        "Of {possible} coarsenings that the specification allows one was assessed; {end}.",
+        "Of {possible} coarsenings that the specification allows {assessed} were assessed; {end}.",
+        found["assessed"],
     )
-    return f"Of {found['possible']:,} coarsenings that the specification allows {number} {noun} assessed; {end}."
+    end = (
+        gettext("none that was not assessed costs less")
+        if found["exact"] and found["outcome"] == "coarsened"
+        else gettext("that is all of them")
+        if found["exact"]
+        else gettext("the search was not of all of them")
+    )
+    return words.format(
+        possible=decimals(f"{found['possible']:,}"), assessed=decimals(f"{found['assessed']:,}"), end=end
+    )
 
 
 def _change(change: Mapping[str, Any]) -> dict[str, Any]:
     before = change["bits_before"]
     return {
         "variable": change["variable"],
-        "coarsening": "dropped" if change["coarsening"] == DROP else change["coarsening"],
-        "categories": f"{change['categories_before']} to {change['categories']}",
+        "coarsening": gettext("dropped") if change["coarsening"] == DROP else change["coarsening"],
+        "categories": gettext("{before} to {after}").format(
+            before=change["categories_before"], after=change["categories"]
+        ),
         "lost": wording.figure(1.0 - change["bits"] / before if before > 0 else 0.0),
     }
 
@@ -88,7 +95,7 @@ def _before(document: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[
             continue
         rows.append(
             {
-                "title": MEASURES[name].title,
+                "title": gettext(MEASURES[name].title),
                 "before": wording.figure(value),
                 "after": "–" if after is None else wording.figure(after["judged"]),
                 "limit": "–" if limit is None else wording.figure(limit),
@@ -100,8 +107,12 @@ def _before(document: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[
 
 def _utility(found: Mapping[str, float]) -> str:
     before, after = found["dependence_before"], found["dependence"]
-    kept = f"{wording.figure(after / before)} of it is left" if before > 0 else "there was none to lose"
-    return (
-        f"What is lost counts {found['cost']:.2f}, where a dropped variable counts 1. The dependence of every two"
-        f" variables on each other was {before:.3g} bits in all among the linked records; {kept}."
+    kept = (
+        gettext("{share} of it is left").format(share=wording.figure(after / before))
+        if before > 0
+        else gettext("there was none to lose")
     )
+    return gettext(
+        "What is lost counts {cost}, where a dropped variable counts 1. The dependence of every two variables on each"
+        " other was {before} bits in all among the linked records; {kept}."
+    ).format(cost=written(found["cost"], ".2f"), before=written(before, ".3g"), kept=kept)

@@ -5,51 +5,79 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tryst.common.language import decimals, gettext, listed, marked, ngettext
 from tryst.coordinator.reports.linkage import wording
 
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBERS = (
+    marked("no"),
+    marked("one"),
+    marked("two"),
+    marked("three"),
+    marked("four"),
+    marked("five"),
+    marked("six"),
+    marked("seven"),
+    marked("eight"),
+    marked("nine"),
+    marked("ten"),
+    marked("eleven"),
+    marked("twelve"),
+)
 
 _RECEIVES = {
-    "links": "the links of its own records",
-    "draws": "the links of its own records, and drawn linkages",
-    "pairs": "every likely pair of its own records, with probabilities",
-    "statistics": "statistics only",
-    "nothing": "nothing",
+    "links": marked("the links of its own records"),
+    "draws": marked("the links of its own records, and drawn linkages"),
+    "pairs": marked("every likely pair of its own records, with probabilities"),
+    "statistics": marked("statistics only"),
+    "nothing": marked("nothing"),
 }
 
-_METHOD_WORDS = {"none": "as counted", "conventional": "rounded to the nearest", "random": "rounded at random"}
+_METHOD_WORDS = {
+    "none": marked("as counted"),
+    "conventional": marked("rounded to the nearest"),
+    "random": marked("rounded at random"),
+}
+
+_ROLES = {"key": marked("recognisable"), "sensitive": marked("sensitive"), "": marked("neither")}
 
 
 def receives(grant: str) -> str:
     """What a custodian receives, in words."""
-    return _RECEIVES.get(grant, grant)
+    return gettext(_RECEIVES.get(grant, grant))
+
+
+def role(name: str) -> str:
+    """What a variable was taken as."""
+    return gettext(_ROLES.get(name, _ROLES[""]))
 
 
 def protection(table: Mapping[str, Any]) -> str:
     """How a table is protected, in words."""
-    words = _METHOD_WORDS.get(table["protection"], table["protection"])
-    return words if table["base"] is None else f"{words}, multiples of {table['base']}"
+    words = gettext(_METHOD_WORDS.get(table["protection"], table["protection"]))
+    if table["base"] is None:
+        return words
+    return gettext("{words}, multiples of {base}").format(words=words, base=table["base"])
 
 
 def earlier_runs(difference: Mapping[str, Any]) -> str:
     """The runs that a table was compared with, in words."""
     named = [
-        f"run {run[:12]} of {project or 'another coordinator'}"
+        gettext("run {run} of {project}").format(run=run[:12], project=project or gettext("another coordinator"))
         for run, project in zip(difference["runs"], difference["projects"], strict=True)
     ]
-    return f"the sum of {' and '.join(named)}" if len(named) > 1 else named[0]
+    return gettext("the sum of {runs}").format(runs=listed(named)) if len(named) > 1 else named[0]
 
 
 def number(value: int) -> str:
     """A small number as a word."""
-    return _NUMBERS[value] if value < len(_NUMBERS) else wording.count(value)
+    return gettext(_NUMBERS[value]) if value < len(_NUMBERS) else wording.count(value)
 
 
 def headline(document: Mapping[str, Any]) -> str:
     """The verdict in a few words."""
     if document["verdict"] != "within":
-        return "The policy is breached"
-    return "The policy is met by a coarser result" if coarsened(document) else "The policy is met"
+        return gettext("The policy is breached")
+    return gettext("The policy is met by a coarser result") if coarsened(document) else gettext("The policy is met")
 
 
 def coarsened(document: Mapping[str, Any]) -> bool:
@@ -63,45 +91,74 @@ def verdict(document: Mapping[str, Any]) -> str:
     limited = sum(measure["limit"] is not None for measure in document["measures"].values())
     broken = len(document["breaches"])
     if not broken:
-        held = f"{_all_of(limited)} on which the parties agreed held"
-        if coarsened(document):
-            return (
-                f"{held}, once what was linked had been coarsened as the parties had approved. The result may be"
-                " released so, as the specification grants."
-            )
-        return f"{held}. The result may be released as the specification grants."
+        return _held(limited, coarsened=coarsened(document))
     if broken == limited:
-        what = "The only limit" if limited == 1 else f"All {number(limited)} limits"
+        what = ngettext(
+            "The only limit on which the parties agreed is exceeded.",
+            "All {limited} limits on which the parties agreed are exceeded.",
+            limited,
+        )
     else:
-        what = f"{number(broken).capitalize()} of the {number(limited)} limits"
-    exceeded = "is" if broken == 1 else "are"
+        what = ngettext(
+            "One of the {limited} limits on which the parties agreed is exceeded.",
+            "{broken} of the {limited} limits on which the parties agreed are exceeded.",
+            broken,
+        )
     after = (
-        "The result waits for a steward, who may refuse it, or release it with a reason and a signature that stay in"
-        " the audit log."
+        gettext(
+            "The result waits for a steward, who may refuse it, or release it with a reason and a signature that stay"
+            " in the audit log."
+        )
         if document.get("on_breach") == "hold"
-        else "The result is refused: no one receives anything."
+        else gettext("The result is refused: no one receives anything.")
     )
-    return f"{what} on which the parties agreed {exceeded} exceeded. {after}"
+    return f"{what.format(limited=number(limited), broken=capital(number(broken)))} {after}"
+
+
+def _held(limited: int, *, coarsened: bool) -> str:
+    if coarsened:
+        words = ngettext(
+            "The one limit on which the parties agreed held, once what was linked had been coarsened as the parties had"
+            " approved. The result may be released so, as the specification grants.",
+            "All {limited} limits on which the parties agreed held, once what was linked had been coarsened as the"
+            " parties had approved. The result may be released so, as the specification grants.",
+            limited,
+        )
+    else:
+        words = ngettext(
+            "The one limit on which the parties agreed held. The result may be released as the specification grants.",
+            "All {limited} limits on which the parties agreed held. The result may be released as the specification"
+            " grants.",
+            limited,
+        )
+    return words.format(limited=number(limited))
 
 
 def unjudged(free: int, notable: int, from_share: float) -> str:
     """What the verdict does not speak of: of `free` risks without a limit, `notable` are a given share or more."""
-    risks = "one risk" if free == 1 else f"{number(free)} risks"
-    some = "it is" if free == 1 else f"{number(notable)} of them {'is' if notable == 1 else 'are'}"
-    return f"the parties set no limit on {risks}; {some} {figure(from_share)} or more. The largest:"
-
-
-def _all_of(limited: int) -> str:
-    return "The one limit" if limited == 1 else f"All {number(limited)} limits"
+    if free == 1:
+        words = gettext("the parties set no limit on one risk; it is {share} or more. The largest:")
+    else:
+        words = ngettext(
+            "the parties set no limit on {free} risks; one of them is {share} or more. The largest:",
+            "the parties set no limit on {free} risks; {notable} of them are {share} or more. The largest:",
+            notable,
+        )
+    return words.format(free=number(free), notable=number(notable), share=figure(from_share))
 
 
 def figure(value: float | None) -> str:
     """A measure as a share in per cent, with no false 0 or 100."""
     if value is None:
-        return "could not be computed"
+        return gettext("could not be computed")
     if 0.0 < value < 0.0005:
-        return "under 0.05\u00a0%"
+        return gettext("under {share}").format(share=decimals("0.05\u00a0%"))
     if 0.9995 < value < 1.0:
-        return "over 99.95\u00a0%"
-    decimals = 2 if value < 0.01 else 1
-    return f"{f'{100.0 * value:.{decimals}f}'.rstrip('0').rstrip('.')}\u00a0%"
+        return gettext("over {share}").format(share=decimals("99.95\u00a0%"))
+    places = 2 if value < 0.01 else 1
+    return decimals(f"{f'{100.0 * value:.{places}f}'.rstrip('0').rstrip('.')}\u00a0%")
+
+
+def capital(text: str) -> str:
+    """A text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]

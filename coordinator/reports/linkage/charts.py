@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import altair as alt
 import numpy as np
@@ -12,12 +13,16 @@ from numpy.typing import NDArray
 
 from tryst.common.documents.evaluation_document import Curve
 from tryst.common.documents.model_document import FieldParameters
+from tryst.common.language import clauses, gettext, ngettext
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .content import ReportContent
 
 FULL_WIDTH = 860
+
+LINES = "split(datum.label, '\\n')"
+"""Expression of an axis whose labels have several lines."""
 
 Panel = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -36,6 +41,11 @@ class Chart:
     alt_text: str
 
 
+def wrapped(label: str, width: int) -> str:
+    """A label in lines of so many characters at most."""
+    return "\n".join(wrap(label, width, break_long_words=False, break_on_hyphens=False))
+
+
 def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
     """Draw the match weight of every comparison level, a panel per field on one scale."""
     scored = [field.scored for field in fields]
@@ -46,7 +56,7 @@ def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
     scale = alt.Scale(domain=[min(lowest, 0.0) - room, max(highest, 0.0) + room], nice=False)
     panels = []
     for i, field in enumerate(fields):
-        title = "match weight (log2 Bayes factor)" if _at_foot(i, len(fields)) else None
+        title = gettext("match weight (log2 Bayes factor)") if _at_foot(i, len(fields)) else None
         x = alt.X("weight:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
         labels = wording.level_labels(scored[i].bounds)
         rows = [
@@ -64,10 +74,16 @@ def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
         panels.append(_panel(alt.layer(bars, left, right, zero), field.name, len(rows)))
     strongest = max(fields, key=lambda field: max(field.weights))
     against = min(fields, key=lambda field: min(field.weights))
-    alt_text = (
-        f"Bars of the match weight of each comparison level, for {_named(len(fields), 'field')}. Strongest for a "
-        f"match: {strongest.name}, {wording.signed(max(strongest.weights))}. Strongest against: "
-        f"{against.name}, {wording.signed(min(against.weights))}."
+    alt_text = ngettext(
+        "Bars of the match weight of each comparison level, for {number} field. Strongest for a match: {strongest}."
+        " Strongest against: {against}.",
+        "Bars of the match weight of each comparison level, for {number} fields. Strongest for a match: {strongest}."
+        " Strongest against: {against}.",
+        len(fields),
+    ).format(
+        number=len(fields),
+        strongest=f"{strongest.name}, {wording.signed(max(strongest.weights))}",
+        against=f"{against.name}, {wording.signed(min(against.weights))}",
     )
     return Chart(_grid(panels), alt_text)
 
@@ -75,10 +91,10 @@ def weights_chart(fields: Sequence[FieldParameters]) -> Chart:
 def levels_chart(fields: Sequence[FieldParameters]) -> Chart:
     """Draw m and u of every comparison level, a panel per field."""
     axis, scale = alt.Axis(format="%", tickCount=5), alt.Scale(domain=[0, 1])
-    who = ["matches (m)", "non-matches (u)"]
+    who = [gettext("matches (m)"), gettext("non-matches (u)")]
     panels = []
     for i, field in enumerate(fields):
-        title = "share of pairs at the level" if _at_foot(i, len(fields)) else None
+        title = gettext("share of pairs at the level") if _at_foot(i, len(fields)) else None
         labels = wording.level_labels(field.bounds)
         rows = [
             {"level": label, "share": value, "who": name}
@@ -118,10 +134,15 @@ def levels_chart(fields: Sequence[FieldParameters]) -> Chart:
             )
             drawn = alt.layer(bars, whiskers)
         panels.append(_panel(drawn, field.name, len(rows) // 2, step=16))
-    tops = "; ".join(f"{field.name} {wording.share(field.m[-1])} and {wording.share(field.u[-1])}" for field in fields)
-    alt_text = (
-        f"Bars of m and u by comparison level and field. Shares at the top level, matches and non-matches: {tops}."
+    tops = clauses(
+        gettext("{name} {m} and {u}").format(
+            name=field.name, m=wording.share(field.m[-1]), u=wording.share(field.u[-1])
+        )
+        for field in fields
     )
+    alt_text = gettext(
+        "Bars of m and u by comparison level and field. Shares at the top level, matches and non-matches: {tops}."
+    ).format(tops=tops)
     return Chart(_grid(panels), alt_text)
 
 
@@ -135,7 +156,7 @@ def histogram_chart(content: ReportContent) -> Chart:
     base = 0.7 if logarithmic else 0.0
     top = max([*positive, 1]) * (1.6 if logarithmic else 1.08)
     scale = alt.Scale(type="log", domain=[base, top], nice=False) if logarithmic else alt.Scale(domain=[0, top])
-    names = ["kept pairs", "links"]
+    names = [gettext("kept pairs"), gettext("links")]
     rows = [
         {"left": edges[i], "right": edges[i + 1], "pairs": number, "base": base, "what": name}
         for name, numbers in zip(names, (counts, links), strict=True)
@@ -143,7 +164,7 @@ def histogram_chart(content: ReportContent) -> Chart:
         if number > 0
     ]
     x_scale = alt.Scale(domain=[edges[0], edges[-1]], nice=False)
-    x = alt.X("left:Q", title="match weight (log2 Bayes factor)", scale=x_scale)
+    x = alt.X("left:Q", title=gettext("match weight (log2 Bayes factor)"), scale=x_scale)
     ticks = [10.0**k for k in range(math.ceil(math.log10(top)))] if logarithmic else alt.Undefined
     y_axis = alt.Axis(values=ticks, format=",d", tickCount=5)
     bars = (
@@ -152,7 +173,12 @@ def histogram_chart(content: ReportContent) -> Chart:
         .encode(
             x=x,
             x2="right:Q",
-            y=alt.Y("pairs:Q", title="pairs" + (" (log scale)" if logarithmic else ""), scale=scale, axis=y_axis),
+            y=alt.Y(
+                "pairs:Q",
+                title=gettext("pairs (log scale)") if logarithmic else gettext("pairs"),
+                scale=scale,
+                axis=y_axis,
+            ),
             y2="base:Q",
             color=alt.Color(
                 "what:N",
@@ -171,13 +197,13 @@ def histogram_chart(content: ReportContent) -> Chart:
             mark.mark_text(color=RUST, align="right" if right_half else "left", dx=-6 if right_half else 6, dy=6)
             .encode(x=x, y=alt.value(0), text="text:N")
         )  # fmt: skip
-    alt_text = (
-        f"Histogram of {wording.count(sum(counts))} kept pairs by match weight, from {wording.signed(edges[0])} "
-        f"to {wording.signed(edges[-1])}."
+    alt_text = gettext("Histogram of {pairs} kept pairs by match weight, from {low} to {high}.").format(
+        pairs=wording.count(sum(counts)), low=wording.signed(edges[0]), high=wording.signed(edges[-1])
     )
     if math.isfinite(decision):
         above = sum(number for left, number in zip(edges, counts, strict=False) if left >= decision)
-        alt_text += f" {wording.count(above)} are in bars above the decision at weight {wording.signed(decision)}."
+        over = gettext("{pairs} are in bars above the decision at weight {weight}.")
+        alt_text += f" {over.format(pairs=wording.count(above), weight=wording.signed(decision))}"
     return Chart(alt.layer(*layers), alt_text)
 
 
@@ -189,19 +215,25 @@ def precision_recall_chart(content: ReportContent) -> Chart:
     decision, best = evaluation.at_decision, evaluation.at_best
     recall, precision = _thinned(evaluation.curve)
     marks = [
-        {"recall": decision.recall, "precision": decision.precision, "what": "decision taken"},
-        {"recall": best.recall, "precision": best.precision, "what": "best F1"},
+        {"recall": decision.recall, "precision": decision.precision, "what": gettext("decision taken")},
+        {"recall": best.recall, "precision": best.precision, "what": gettext("best F1")},
     ]
     worst = min(mark[axis] for mark in marks for axis in ("recall", "precision"))  # type: ignore[type-var]
     corner = next((low for low in (0.99, 0.98, 0.95, 0.9, 0.8) if float(worst) >= low + 0.2 * (1 - low)), None)  # type: ignore[arg-type]
-    panels = [_curve_panel(recall, precision, marks, 0.0, "the whole curve")]
+    panels = [_curve_panel(recall, precision, marks, 0.0, gettext("the whole curve"))]
     if corner is not None:
-        panels.append(_curve_panel(recall, precision, marks, corner, "its upper right corner"))
-    alt_text = (
-        f"Precision against recall. At the decision precision is {wording.share(decision.precision)} and recall "
-        f"{wording.share(decision.recall)}; the best F1, {wording.score(best.f1)}, lies at "
-        f"{wording.share(best.precision)} and {wording.share(best.recall)}. "
-        f"The area under the expected curve is {wording.score(evaluation.auc)}."
+        panels.append(_curve_panel(recall, precision, marks, corner, gettext("its upper right corner")))
+    alt_text = gettext(
+        "Precision against recall. At the decision precision is {precision} and recall {recall}; the best F1,"
+        " {f1}, lies"
+        " at {best_precision} and {best_recall}. The area under the expected curve is {auc}."
+    ).format(
+        precision=wording.share(decision.precision),
+        recall=wording.share(decision.recall),
+        f1=wording.score(best.f1),
+        best_precision=wording.share(best.precision),
+        best_recall=wording.share(best.recall),
+        auc=wording.score(evaluation.auc),
     )
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)
 
@@ -220,12 +252,15 @@ def calibration_chart(content: ReportContent) -> Chart:
     ]
     reach = max(5.0, *(abs(row["excess"]) for row in rows)) * 1.1
     x = alt.X(
-        "expected:Q", title="matches expected by the model", scale=alt.Scale(domain=[0, end], nice=False), axis=_round()
+        "expected:Q",
+        title=gettext("matches expected by the model"),
+        scale=alt.Scale(domain=[0, end], nice=False),
+        axis=_round(),
     )
     panels = []
     for name, what, limits, ideal in (
-        ("true", "true matches", [0.0, end], [0.0, end]),
-        ("excess", "true less expected matches", [-reach, reach], [0.0, 0.0]),
+        ("true", gettext("true matches"), [0.0, end], [0.0, end]),
+        ("excess", gettext("true less expected matches"), [-reach, reach], [0.0, 0.0]),
     ):
         y = alt.Y(f"{name}:Q", title=what, scale=alt.Scale(domain=limits, nice=False), axis=_round())
         line = [{"expected": at, name: value} for at, value in zip((0.0, end), ideal, strict=True)]
@@ -239,10 +274,11 @@ def calibration_chart(content: ReportContent) -> Chart:
                 .encode(x=x, y=y, order="expected:Q"),
             ).properties(width=_SQUARE, height=_SQUARE - 40)
         )
-    alt_text = (
-        f"True matches against expected ones, most probable pairs first: over all kept pairs the model expects "
-        f"{wording.count(expected[-1])} and there are {wording.count(observed[-1])}."
-    )
+    alt_text = gettext(
+        "True matches against expected ones, most probable pairs first: over all kept pairs the model expects"
+        " {expected}"
+        " and there are {observed}."
+    ).format(expected=wording.count(expected[-1]), observed=wording.count(observed[-1]))
     return Chart(alt.hconcat(*panels, spacing=30), alt_text)
 
 
@@ -256,8 +292,8 @@ def _curve_panel(
     # A hair above 1, so that a curve along the upper edge is not cut in half.
     scale = alt.Scale(domain=[low, 1 + 0.01 * (1 - low)], nice=False, clamp=False)
     axis = alt.Axis(format=".0%" if low < 0.95 else ".1%", tickCount=5)
-    x = alt.X("recall:Q", title="recall", scale=scale, axis=axis)
-    y = alt.Y("precision:Q", title="precision", scale=scale, axis=axis)
+    x = alt.X("recall:Q", title=gettext("recall"), scale=scale, axis=axis)
+    y = alt.Y("precision:Q", title=gettext("precision"), scale=scale, axis=axis)
     rows = [{"recall": float(r), "precision": float(q)} for r, q in zip(recall, precision, strict=True)]
     line = (
         alt.Chart(alt.InlineData(values=rows))
@@ -328,8 +364,5 @@ def _round() -> alt.Axis:
 
 
 def _decision(content: ReportContent) -> str:
-    return f"decision: probability {wording.probability(content.linkage.threshold)}"
-
-
-def _named(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    threshold = wording.probability(content.linkage.threshold)
+    return gettext("decision: probability {threshold}").format(threshold=threshold)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tryst.common.documents.linkage_document import Example
 from tryst.common.documents.model_document import FieldParameters
+from tryst.common.language import clauses, gettext, named
 
 from . import wording
 from .content import ReportContent
@@ -27,26 +28,34 @@ def waterfall_reading(example: Example) -> str:
     """How to read the waterfall of one example: where it begins, what moves it most, where it ends."""
     one_in = 2.0**-example.prior + 1.0
     end = example.prior + sum(example.weights) + example.together
-    reading = (
-        f"before anything is compared one pair in {wording.count(one_in)} matches, log2 odds of "
-        f"{wording.signed(example.prior)}. Each field adds its weight, teal for a match, red against. The bar at the "
-        f"foot is the sum, {wording.signed(end)}, a match probability of {wording.probability(example.probability)}."
+    reading = gettext(
+        "before anything is compared one pair in {one_in} matches, log2 odds of {prior}. Each field adds its weight,"
+        " teal for a match, red against. The bar at the foot is the sum, {end}, a match probability of {probability}."
+    ).format(
+        one_in=wording.count(one_in),
+        prior=wording.signed(example.prior),
+        end=wording.signed(end),
+        probability=wording.probability(example.probability),
     )
-    if abs(example.together) > _SLIGHT:
-        reading += (
-            " “Fields together” corrects the sum of the single weights, which takes the fields to be independent: "
-            + (
-                "fields that often agree together, of kin or neighbours, are not counted twice."
-                if example.together < 0
-                else "to agree on these together is stronger evidence than on each by itself."
-            )
+    if abs(example.together) <= _SLIGHT:
+        return reading
+    corrected = (
+        gettext(
+            "“Fields together” corrects the sum of the single weights, which takes the fields to be independent: fields"
+            " that often agree together, of kin or neighbours, are not counted twice."
         )
-    return reading
+        if example.together < 0
+        else gettext(
+            "“Fields together” corrects the sum of the single weights, which takes the fields to be independent: to"
+            " agree on these together is stronger evidence than on each by itself."
+        )
+    )
+    return f"{reading} {corrected}"
 
 
 def _comparison(example: Example, content: ReportContent) -> dict[str, Any]:
     at = example.prior
-    steps = [{"name": "before anything is compared", "level": "", "weight": at, "so_far": at}]
+    steps = [{"name": gettext("before anything is compared"), "level": "", "weight": at, "so_far": at}]
     words: dict[str, list[str]] = {}
     for field, level, weight in zip(content.model.fields, example.gamma, example.weights, strict=True):
         at += weight
@@ -55,12 +64,12 @@ def _comparison(example: Example, content: ReportContent) -> dict[str, Any]:
         words.setdefault(label, []).append(field.name)
     if abs(example.together) > _SLIGHT:
         at += example.together
-        steps.append({"name": "fields together", "level": "", "weight": example.together, "so_far": at})
+        steps.append({"name": gettext("fields together"), "level": "", "weight": example.together, "so_far": at})
     return {
         "probability": example.probability,
         "pairs": example.pairs,
         "link": example.probability >= content.linkage.threshold,
-        "words": "; ".join(f"{label}: {', '.join(names)}" for label, names in words.items()),
+        "words": clauses(named(label, ", ".join(names)) for label, names in words.items()),
         "steps": steps,
     }
 

@@ -13,12 +13,14 @@ from typing import Any
 from markupsafe import Markup
 
 from tryst.common.documents.model_document import FieldErrors, KinClass
+from tryst.common.language import Language, LanguageCode, clauses, gettext, in_language, listed, moment, written
 from tryst.common.specification.model.schemes import DEFAULT_SCHEME
 from tryst.risk.report import draw, rendered, write_page
 
 from . import charts, run_charts, wording
 from .comparisons import COMMONEST, comparisons, waterfall_reading
-from .content import ReportContent
+from .content import MISSING, ReportContent
+from .statistics_phrases import PHRASES, STAGES
 
 _MISFITS = 12
 _DEPENDENCES = 3
@@ -34,7 +36,7 @@ class Figure:
     reading: str
 
 
-def write_report(path: Path, content: ReportContent) -> None:
+def write_report(path: Path, content: ReportContent, language: LanguageCode = "en") -> None:
     """Write the report as one HTML file that needs nothing else.
 
     Parameters
@@ -43,12 +45,14 @@ def write_report(path: Path, content: ReportContent) -> None:
         The file; it appears whole or not at all, and replaces an earlier one.
     content : ReportContent
         What the report shows.
+    language
+        Of the report; the documents stay English.
 
     Notes
     -----
     About two seconds, nearly all in drawing; the cost does not depend on the number of records.
     """
-    write_page(path, render_report(content))
+    write_page(path, render_report(content, language))
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {
@@ -57,7 +61,10 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "quantity": wording.quantity,
     "probability": wording.probability,
     "score": wording.score,
-    "sentence": wording.sentence,
+    "sentence": lambda text: PHRASES.shown(text, wording.sentence),
+    "phrase": PHRASES.shown,
+    "phrases": lambda texts: clauses(PHRASES.plain(text) for text in texts),
+    "fixed": lambda value: written(value, ".4f"),
     "signed": wording.signed,
     "duration": wording.duration,
     "memory": wording.memory,
@@ -65,9 +72,10 @@ FILTERS: Mapping[str, Callable[..., str]] = {
 """How numbers and notes are written."""
 
 
-def render_report(content: ReportContent) -> str:
-    """Return the report as HTML."""
-    return rendered(__package__, "report.html.j2", _view(content), styles=("report.css",), filters=FILTERS)
+def render_report(content: ReportContent, language: LanguageCode | Language = "en") -> str:
+    """Return the report as HTML, in a language."""
+    with in_language(language):
+        return rendered(__package__, "report.html.j2", _view(content), styles=("report.css",), filters=FILTERS)
 
 
 def _view(content: ReportContent) -> dict[str, Any]:
@@ -81,8 +89,8 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "linkage": linkage,
         "evaluation": content.evaluation,
         "timings": content.timings,
-        "created": f"{created.day} {created:%B %Y, %H:%M}",
-        "mode": run.mode,
+        "created": moment(created),
+        "mode": wording.mode_name(run),
         "mode_meaning": wording.mode_meaning(run),
         "verdict": wording.verdict(content),
         "key_figures": wording.key_figures(content),
@@ -94,22 +102,36 @@ def _view(content: ReportContent) -> dict[str, Any]:
         "misfits": _misfits(content),
         "dependence": _dependence(content),
         "quality": wording.quality_rows(content),
-        "quality_names": wording.QUALITY_NAMES,
-        "quality_units": wording.QUALITY_UNITS,
+        "quality_names": {name: gettext(title) for name, title in wording.QUALITY_NAMES.items()},
+        "quality_units": {name: gettext(unit) for name, unit in wording.QUALITY_UNITS.items()},
+        "latent_pairs": _latent_pairs(content),
+        "p_estimate": _p_estimate(content),
         "stages": _stages(content),
         "total_seconds": sum(stage.seconds for stage in content.timings.stages),
         "reduction": 1.0 - linkage.candidates / linkage.pairs if linkage.pairs else 0.0,
         "threshold_weight": content.threshold_weight if isfinite(content.threshold_weight) else None,
-        "assignment_meaning": wording.ONE_FILE
-        if run.one_file
-        else wording.ASSIGNMENTS[linkage.assignment or ("one_to_one" if run.one_to_one else "none")],
-        "scheme_meaning": wording.SCHEMES.get(model.scheme or DEFAULT_SCHEME, model.scheme),
-        "u_meaning": {
-            "all_pairs": "from all pairs, taken as non-matches",
-            "corrected": "from all pairs, with the share of the matches taken out",
-            "free": "estimated together with m",
-        }.get(content.model.u_method, content.model.u_method),
+        "assignment_meaning": gettext(
+            wording.ONE_FILE
+            if run.one_file
+            else wording.ASSIGNMENTS[linkage.assignment or ("one_to_one" if run.one_to_one else "none")]
+        ),
+        "scheme_meaning": gettext(wording.SCHEMES.get(model.scheme or DEFAULT_SCHEME, model.scheme or "")),
+        "u_meaning": gettext(wording.U_METHODS.get(content.model.u_method, content.model.u_method)),
     }
+
+
+def _latent_pairs(content: ReportContent) -> str:
+    """The variables that depend on each other, by twos."""
+    found = content.linkage.latent.dependences if content.linkage.latent else []
+    return ", ".join(listed(list(pair)) for pair in found) or gettext("none")
+
+
+def _p_estimate(content: ReportContent) -> str:
+    """p and its standard error, where there is one."""
+    model = content.model
+    error = model.standard_errors.p if model.standard_errors else None
+    p = wording.quantity(model.p)
+    return p if error is None else f"{p}\u00a0±\u00a0{wording.quantity(error)}"
 
 
 def _figures(content: ReportContent) -> dict[str, Figure]:
@@ -126,36 +148,51 @@ def charts_of(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
     if fields:
         drawn["weights"] = (
             charts.weights_chart(fields),
-            "a bar to the right is evidence that two records are of one person, a bar to the left that they are not; "
-            "one unit doubles or halves the odds, and the bars of a pair's fields add up.",
+            gettext(
+                "a bar to the right is evidence that two records are of one person, a bar to the left that they"
+                " are not; "
+                "one unit doubles or halves the odds, and the bars of a pair's fields add up."
+            ),
         )
         drawn["levels"] = (
             charts.levels_chart(fields),
-            "a field distinguishes people where teal bars (pairs of one person) and ochre bars (pairs of two) "
-            "differ, above all in the top level; a thin line across a teal bar is two standard errors of m either way.",
+            gettext(
+                "a field distinguishes people where teal bars (pairs of one person) and ochre bars (pairs of two) "
+                "differ, above all in the top level; a thin line across a teal bar is two standard errors of m"
+                " either way."
+            ),
         )
     if sum(content.linkage.histogram.counts) > 0:
         drawn["histogram"] = (
             charts.histogram_chart(content),
-            "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the doubtful ones.",
+            gettext(
+                "two humps with a gap at the dashed line mean an easy decision; pairs near the line are the"
+                " doubtful ones."
+            ),
         )
     drawn |= _run_figures(content)
     if content.evaluation is not None:
         drawn["precision_recall"] = (
             charts.precision_recall_chart(content),
-            "the nearer the curve comes to the upper right corner, the better; the circle is the decision that "
-            "was taken, the diamond the best that any threshold could have reached.",
+            gettext(
+                "the nearer the curve comes to the upper right corner, the better; the circle is the decision that "
+                "was taken, the diamond the best that any threshold could have reached."
+            ),
         )
         drawn["calibration"] = (
             charts.calibration_chart(content),
-            "on the dashed line the model's probabilities are true; below it the model claims more matches than "
-            "there are, above it fewer. The right panel enlarges what lies between the two.",
+            gettext(
+                "on the dashed line the model's probabilities are true; below it the model claims more matches than "
+                "there are, above it fewer. The right panel enlarges what lies between the two."
+            ),
         )
         if schemes := content.evaluation.schemes:
             drawn["schemes"] = (
                 run_charts.schemes_chart(schemes),
-                "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs that "
-                "the scheme kept end.",
+                gettext(
+                    "the line nearest to the upper right corner ranks the pairs best; where a line stops, the pairs "
+                    "that the scheme kept end."
+                ),
             )
     return drawn
 
@@ -166,21 +203,28 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
     if content.model.history is not None and len(content.model.history.step) > 1:
         drawn["history"] = (
             run_charts.history_chart(content.model.history),
-            "lines that have become level have converged; one that still climbs or falls at the right edge has not.",
+            gettext(
+                "lines that have become level have converged; one that still climbs or falls at the right edge has not."
+            ),
         )
     if linkage.thresholds:
         drawn["thresholds"] = (
             run_charts.thresholds_chart(linkage.thresholds, linkage.threshold),
-            "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it matters "
-            "little.",
+            gettext(
+                "moving the threshold (dashed) to the right buys precision with recall; flat lines mean that it"
+                " matters "
+                "little."
+            ),
         )
     if linkage.unlinkable is not None and any(
         records for side in (linkage.unlinkable.alice, linkage.unlinkable.bob) for _, records in side.below
     ):
         drawn["unlinkable"] = (
             run_charts.unlinkable_chart(content, linkage.unlinkable),
-            "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
-            "decision gives their number.",
+            gettext(
+                "a record that lacks most fields cannot be linked even to a record just like it; a line above 0 at the "
+                "decision gives their number."
+            ),
         )
     for number, example in enumerate(linkage.examples):
         if example.what == COMMONEST:
@@ -192,14 +236,18 @@ def _run_figures(content: ReportContent) -> dict[str, tuple[charts.Chart, str]]:
     for number, group in enumerate(linkage.latent.explained if linkage.latent else []):
         drawn[f"explained_{number}"] = (
             run_charts.explained_chart(group),
-            "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
-            "over several pairs: no pair is shown.",
+            gettext(
+                "teal is agreement, ochre the evidence of the values; bars to the left count against a match. Averages "
+                "over several pairs: no pair is shown."
+            ),
         )
     if linkage.latent and linkage.latent.effect and linkage.latent.effect.dependences:
         drawn["dependences"] = (
             run_charts.dependences_chart(linkage.latent.effect),
-            "the farther to the right, the more one variable tells of the other. Where the circle is left of the "
-            "diamond, pairs that may be no match dilute the joint distribution.",
+            gettext(
+                "the farther to the right, the more one variable tells of the other. Where the circle is left of the "
+                "diamond, pairs that may be no match dilute the joint distribution."
+            ),
         )
     return drawn
 
@@ -237,7 +285,7 @@ def _misfits(content: ReportContent) -> list[dict[str, Any]]:
         residual = sqrt(observed) + sqrt(observed + 1.0) - hypot(1.0, 2.0 * sqrt(expected))
         rows.append(
             {
-                "cells": [wording.cell(level, names) for level, names in zip(pattern.gamma, labels, strict=True)],
+                "cells": [_cell(level, names) for level, names in zip(pattern.gamma, labels, strict=True)],
                 "observed": observed,
                 "expected": expected,
                 "residual": residual,
@@ -245,6 +293,12 @@ def _misfits(content: ReportContent) -> list[dict[str, Any]]:
         )
     rows.sort(key=lambda row: -abs(float(row["residual"])))  # type: ignore[arg-type]
     return rows[:_MISFITS]
+
+
+def _cell(level: int, labels: list[str]) -> dict[str, str]:
+    text = wording.cell(level, labels)
+    kind = "missing" if level == MISSING else "same" if text == gettext("same") else ""
+    return {"text": text, "kind": kind}
 
 
 def _dependence(content: ReportContent) -> dict[str, Any] | None:
@@ -262,7 +316,7 @@ def _dependence(content: ReportContent) -> dict[str, Any] | None:
         "words": words,
         "kin": [_kin(known) for known in sorted(reported.kin, key=lambda known: -_agreements(known))],
         **{
-            within: ", ".join(" and ".join(edge.fields) for edge in edges) or "none that matters"
+            within: ", ".join(listed(list(edge.fields)) for edge in edges) or gettext("none that matters")
             for within, edges in (("matches", reported.matches), ("others", reported.others))
         },
     }
@@ -277,10 +331,18 @@ def _kin(known: KinClass) -> dict[str, Any]:
     shared = sorted(
         ((share, name) for name, share in known.agreement.items() if share >= _SHARED), key=lambda each: -each[0]
     )
-    return {"pairs": known.pairs, "shared": [{"name": name, "share": share} for share, name in shared]}
+    fields = ", ".join(f"{name} ({wording.share(share)})" for share, name in shared)
+    return {"pairs": known.pairs, "shared": bool(shared), "fields": fields}
 
 
 def _stages(content: ReportContent) -> list[dict[str, Any]]:
     stages = content.timings.stages
     longest = max((stage.seconds for stage in stages), default=0.0) or 1.0
-    return [{**stage.plain(), "part": round(100.0 * stage.seconds / longest, 1)} for stage in stages]
+    return [
+        {
+            "name": gettext(STAGES[stage.name]) if stage.name in STAGES else stage.name,
+            "seconds": stage.seconds,
+            "part": round(100.0 * stage.seconds / longest, 1),
+        }
+        for stage in stages
+    ]

@@ -13,26 +13,29 @@ from tryst.common.documents.linkage_document import (
     ExplainedGroup,
 )
 from tryst.common.documents.model_document import FieldParameters, History
+from tryst.common.language import clauses, gettext, listed, marked, named, written
 from tryst.risk.report.palette import GREY, INK, OCHRE, RUST, SOFT, TEAL
 
 from . import wording
 from .charts import FULL_WIDTH, Chart
 from .content import ReportContent
+from .statistics_phrases import PHRASES
 
 _HALF = FULL_WIDTH // 2 - 90
+_KINDS = (marked("start"), marked("for"), marked("values"), marked("against"), marked("end"))
 _SERIES = [TEAL, OCHRE, RUST, GREY, SOFT, INK]
 
 
 def history_chart(history: History) -> Chart:
     """Draw p, and each field's m at its top level, over the steps of EM."""
     steps = list(history.step)
-    x = alt.X("step:Q", title="step of EM", axis=alt.Axis(tickMinStep=1, tickCount=6, format="d"))
+    x = alt.X("step:Q", title=gettext("step of EM"), axis=alt.Axis(tickMinStep=1, tickCount=6, format="d"))
     prevalence = [{"step": step, "value": p} for step, p in zip(steps, history.p, strict=True)]
     left = (
         alt.Chart(alt.InlineData(values=prevalence), width=_HALF, height=200)
         .mark_line(color=TEAL, size=2)
         .encode(
-            x=x, y=alt.Y("value:Q", title="p, share of pairs that match", axis=alt.Axis(format=".2e"),
+            x=x, y=alt.Y("value:Q", title=gettext("p, share of pairs that match"), axis=alt.Axis(format=".2e"),
                          scale=alt.Scale(zero=False)),
         )
     )  # fmt: skip
@@ -47,7 +50,10 @@ def history_chart(history: History) -> Chart:
         .mark_line(size=1.8)
         .encode(
             x=x,
-            y=alt.Y("value:Q", title="m at the top level", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
+            y=alt.Y(
+                "value:Q", title=gettext("m at the top level"), scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%"),
+            ),
             color=alt.Color(
                 "field:N", sort=names, title=None, scale=alt.Scale(domain=names, range=_cycled(len(names))),
                 legend=alt.Legend(orient="bottom", columns=3, symbolType="stroke"),
@@ -58,54 +64,57 @@ def history_chart(history: History) -> Chart:
             ),
         )
     )  # fmt: skip
-    last = "; ".join(f"{name} {wording.share(values[-1])}" for name, values in history.top_m.items() if len(values))
-    alt_text = (
-        f"Two lines of EM's course over {steps[-1] if steps else 0} steps: p, which ends at "
-        f"{history.p[-1] if len(history.p) else 0:.2e}, and m at each field's top level, which ends at: {last}."
-    )
+    last = clauses(f"{name} {wording.share(values[-1])}" for name, values in history.top_m.items() if len(values))
+    alt_text = gettext(
+        "Two lines of EM's course over {steps} steps: p, which ends at {p}, and m at each field's top level, which ends"
+        " at: {last}."
+    ).format(steps=steps[-1] if steps else 0, p=written(history.p[-1] if len(history.p) else 0.0, ".2e"), last=last)
     return Chart(alt.hconcat(left, right, spacing=40).resolve_scale(color="independent"), alt_text)
 
 
 def thresholds_chart(thresholds: list[AtThreshold], decision: float) -> Chart:
     """Draw the precision and recall that the model expects, over the threshold."""
-    names = ["precision", "recall"]
+    names = [gettext("precision"), gettext("recall")]
     rows = [
         {
             "threshold": row.threshold,
-            "share": row.precision if name == "precision" else row.recall,
+            "share": row.precision if name == names[0] else row.recall,
             "what": name,
         }
         for name in names
         for row in thresholds
     ]
     lowest = min(float(str(row["share"])) for row in rows)
-    x = alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6))
+    x = alt.X("threshold:Q", title=gettext("threshold"), scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6))
     lines = (
         alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=200)
         .mark_line(point=True, size=2)
         .encode(
             x=x,
             y=alt.Y(
-                "share:Q", title="expected by the model", axis=alt.Axis(format="%"),
+                "share:Q", title=gettext("expected by the model"), axis=alt.Axis(format="%"),
                 scale=alt.Scale(domain=[max(0.0, lowest - 0.05), 1.0]),
             ),
             color=alt.Color("what:N", sort=names, title=None, scale=alt.Scale(domain=names, range=[TEAL, OCHRE])),
         )
     )  # fmt: skip
     mark = alt.Chart(alt.InlineData(values=[{"threshold": decision}])).mark_rule(color=RUST, strokeDash=[4, 3])
-    alt_text = (
-        f"Expected precision and recall at thresholds from {thresholds[0].threshold:g} to "
-        f"{thresholds[-1].threshold:g}; the decision is at {wording.probability(decision)}."
+    alt_text = gettext(
+        "Expected precision and recall at thresholds from {low} to {high}; the decision is at {decision}."
+    ).format(
+        low=written(thresholds[0].threshold),
+        high=written(thresholds[-1].threshold),
+        decision=wording.probability(decision),
     )
     return Chart(alt.layer(lines, mark.encode(x=x)), alt_text)
 
 
 def schemes_chart(schemes: list[SchemeResult]) -> Chart:
     """Draw precision against recall of each scheme on the same files."""
-    names = [one.scheme for one in schemes]
+    names = [PHRASES.plain(one.scheme) for one in schemes]
     rows = [
-        {"recall": recall, "precision": precision, "scheme": one.scheme}
-        for one in schemes
+        {"recall": recall, "precision": precision, "scheme": name}
+        for name, one in zip(names, schemes, strict=True)
         for recall, precision in zip(one.curve.recall, one.curve.precision, strict=True)
         # Below the pairs kept, the rest of the product is one class that no decision would link.
         if precision > 0.01
@@ -115,9 +124,9 @@ def schemes_chart(schemes: list[SchemeResult]) -> Chart:
         alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=240)
         .mark_line(size=2, clip=True)
         .encode(
-            x=alt.X("recall:Q", title="recall", scale=alt.Scale(domain=[0, 1.005]), axis=alt.Axis(format="%")),
+            x=alt.X("recall:Q", title=gettext("recall"), scale=alt.Scale(domain=[0, 1.005]), axis=alt.Axis(format="%")),
             y=alt.Y(
-                "precision:Q", title="precision", axis=alt.Axis(format="%", tickCount=5),
+                "precision:Q", title=gettext("precision"), axis=alt.Axis(format="%", tickCount=5),
                 scale=alt.Scale(domain=[min(0.95, max(0.0, lowest - 0.05)), 1.005], nice=False),
             ),
             order="recall:Q",
@@ -130,9 +139,12 @@ def schemes_chart(schemes: list[SchemeResult]) -> Chart:
             ),
         )
     )  # fmt: skip
-    alt_text = "Precision against recall by scheme. " + "; ".join(
-        f"{one.scheme}: F1 {wording.score(one.f1)} at its decision, area {wording.score(one.auc)}" for one in schemes
+    each = gettext("{scheme}: F1 {f1} at its decision, area {auc}")
+    reported = clauses(
+        each.format(scheme=PHRASES.plain(one.scheme), f1=wording.score(one.f1), auc=wording.score(one.auc))
+        for one in schemes
     )
+    alt_text = gettext("Precision against recall by scheme. {reported}").format(reported=reported)
     return Chart(chart, alt_text)
 
 
@@ -150,64 +162,76 @@ def unlinkable_chart(content: ReportContent, found: BothUnlinkable) -> Chart:
         alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 120, height=170)
         .mark_line(point=True, size=2)
         .encode(
-            x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6)),
+            x=alt.X(
+                "threshold:Q", title=gettext("threshold"), scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=6)
+            ),
             y=alt.Y(
                 "share:Q",
-                title="records that cannot reach it",
+                title=gettext("records that cannot reach it"),
                 axis=alt.Axis(format=".1%", tickCount=4),
                 scale=alt.Scale(domain=[0, max(0.01, 1.1 * max(float(str(row["share"])) for row in rows))]),
             ),
             color=alt.Color("file:N", sort=names, title=None, scale=alt.Scale(domain=names, range=[TEAL, OCHRE])),
         )
     )
-    alt_text = (
-        f"Share of records that could not be linked even to their like. At the decision: "
-        f"{wording.count(found.alice.at_decision)} of {names[0]}'s and "
-        f"{wording.count(found.bob.at_decision)} of {names[1]}'s."
+    alt_text = gettext(
+        "Share of records that could not be linked even to their like. At the decision, {file_a}: {alice}, {file_b}:"
+        " {bob}."
+    ).format(
+        file_a=names[0],
+        alice=wording.count(found.alice.at_decision),
+        file_b=names[1],
+        bob=wording.count(found.bob.at_decision),
     )
     return Chart(chart, alt_text)
 
 
 def waterfall_chart(example: Example, fields: list[FieldParameters]) -> Chart:
     """Draw how an example's weights add up, from the prior to the posterior log odds."""
-    rows = [_bar("prior", 0.0, example.prior, "start")]
+    rows = [_bar(gettext("prior"), 0.0, example.prior, "start")]
     at = example.prior
     for field, level, weight in zip(fields, example.gamma, example.weights, strict=True):
         labels = wording.level_labels(field.scored.bounds)
         name = wording.cell(min(level, len(labels) - 1), labels)
-        rows.append(_bar(f"{field.name}: {name}", at, at + weight, "for" if weight >= 0 else "against"))
+        rows.append(_bar(named(field.name, name), at, at + weight, "for" if weight >= 0 else "against"))
         at += weight
     together = example.together
     if abs(together) > 0.005:
-        rows.append(_bar("fields together", at, at + together, "for" if together >= 0 else "against"))
+        rows.append(_bar(gettext("fields together"), at, at + together, "for" if together >= 0 else "against"))
         at += together
-    rows.append(_bar("sum", 0.0, at, "end"))
-    what = f"{example.what} ({wording.count(example.pairs)} pairs, probability"
-    return _waterfall(rows, f"{what} {wording.probability(example.probability)})", at)
+    rows.append(_bar(gettext("sum"), 0.0, at, "end"))
+    what = gettext("{what} ({pairs} pairs, probability {probability})").format(
+        what=PHRASES.plain(example.what),
+        pairs=wording.count(example.pairs),
+        probability=wording.probability(example.probability),
+    )
+    return _waterfall(rows, what, at)
 
 
 def explained_chart(group: ExplainedGroup) -> Chart:
     """Draw what a group of pairs owes to agreement and to values, on average, from the prior to the log odds."""
     rows, at = [], 0.0
-    words = {"agreement": "agreement: ", "rarity": "", "association": "values: ", "prior": ""}
+    words = {"agreement": gettext("agreement: {name}"), "association": gettext("values: {name}")}
     for part in group.parts:
         if part.kind == "prior":
-            rows.append(_bar("prior", 0.0, part.bits, "start"))
+            rows.append(_bar(gettext("prior"), 0.0, part.bits, "start"))
         else:
             kind = "against" if part.bits < 0 else "for" if part.kind == "agreement" else "values"
-            rows.append(_bar(f"{words[part.kind]}{part.name}", at, at + part.bits, kind))
+            name = words[part.kind].format(name=part.name) if part.kind in words else PHRASES.plain(part.name)
+            rows.append(_bar(name, at, at + part.bits, kind))
         at += part.bits
-    rows.append(_bar("sum", 0.0, at, "end"))
-    return _waterfall(rows, f"{group.what}, {wording.count(group.pairs)} pairs on average", at)
+    rows.append(_bar(gettext("sum"), 0.0, at, "end"))
+    what = gettext("{what}, {pairs} pairs on average")
+    return _waterfall(rows, what.format(what=PHRASES.plain(group.what), pairs=wording.count(group.pairs)), at)
 
 
 def dependences_chart(effect: EffectOfValues) -> Chart:
     """Draw the mutual information of every edge of the joint distribution's graph, by it and by the links alone."""
     moved = sorted(effect.dependences, key=lambda one: -one.joint)
-    names = [" and ".join(one.variables) for one in moved]
-    who = ["joint distribution", "links of agreement alone"]
+    names = [listed(list(one.variables)) for one in moved]
+    who = [gettext("joint distribution"), gettext("links of agreement alone")]
     y = alt.Y("edge:N", sort=names, title=None, axis=alt.Axis(labelLimit=320, ticks=False, domain=False))
-    title = "mutual information, in bits"
+    title = gettext("mutual information, in bits")
     between = [{"edge": name, "joint": one.joint, "links": one.links} for name, one in zip(names, moved, strict=True)]
     points = [
         {"edge": name, "bits": bits, "who": by}
@@ -230,31 +254,31 @@ def dependences_chart(effect: EffectOfValues) -> Chart:
         )
     )
     chart = alt.layer(rules, dots).properties(width=FULL_WIDTH - 400, height=22 * len(names))
-    alt_text = (
-        "Mutual information in bits, by the joint distribution and by the links of agreement alone. "
-        + "; ".join(
-            f"{name}: {wording.score(one.joint)} and {wording.score(one.links)}"
-            for name, one in zip(names, moved, strict=True)
-        )
-        + "."
+    each = gettext("{name}: {joint} and {links}")
+    reported = clauses(
+        each.format(name=name, joint=wording.score(one.joint), links=wording.score(one.links))
+        for name, one in zip(names, moved, strict=True)
     )
+    alt_text = gettext(
+        "Mutual information in bits, by the joint distribution and by the links of agreement alone. {reported}."
+    ).format(reported=reported)
     return Chart(chart, alt_text)
 
 
 def _waterfall(rows: list[dict[str, object]], what: str, at: float) -> Chart:
     order = [str(row["step"]) for row in rows]
-    kinds = ["start", "for", "values", "against", "end"]
-    base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 260, height=17 * len(rows)).encode(
-        y=alt.Y("step:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=240))
+    kinds = [gettext(kind) for kind in _KINDS]
+    base = alt.Chart(alt.InlineData(values=rows), width=FULL_WIDTH - 340, height=17 * len(rows)).encode(
+        y=alt.Y("step:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=320))
     )
     bars = base.mark_bar(height={"band": 0.75}).encode(
-        x=alt.X("from:Q", title="log2 odds of a match", axis=alt.Axis(tickCount=8)),
+        x=alt.X("from:Q", title=gettext("log2 odds of a match"), axis=alt.Axis(tickCount=8)),
         x2="to:Q",
         color=alt.Color("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[GREY, TEAL, OCHRE, RUST, INK])),
     )
     text = base.mark_text(align="left", dx=4, fontSize=10, color=SOFT).encode(x="right:Q", text="label:N")
-    alt_text = f"{what}: log2 odds {wording.signed(at)}. " + "; ".join(
-        f"{row['step']} {row['label']}" for row in rows[:-1]
+    alt_text = gettext("{what}: log2 odds {odds}. {steps}").format(
+        what=what, odds=wording.signed(at), steps=clauses(f"{row['step']} {row['label']}" for row in rows[:-1])
     )
     return Chart(alt.layer(bars, text), alt_text)
 
@@ -262,7 +286,7 @@ def _waterfall(rows: list[dict[str, object]], what: str, at: float) -> Chart:
 def _bar(step: str, start: float, stop: float, kind: str) -> dict[str, object]:
     value = stop if kind in ("start", "end") else stop - start
     return {
-        "step": step, "from": start, "to": stop, "kind": kind, "right": max(start, stop),
+        "step": step, "from": start, "to": stop, "kind": gettext(kind), "right": max(start, stop),
         "label": wording.signed(value),
     }  # fmt: skip
 

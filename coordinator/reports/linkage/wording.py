@@ -6,84 +6,124 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tryst.common.language import current, decimals, gettext, marked
 from tryst.common.specification.model import schemes
 
 from .content import MISSING, ReportContent, RunDescription
 
-_IN_BLOCKS = (
+_IN_BLOCKS = marked(
     "Carole received keyed signatures that compare inside a block of a blocking rule only, each record once per rule "
     "under a pseudonym of that rule, keyed blocking digests and tags, and for each field small groups of signatures "
     "that belong to no row; no name, no date, no identifier and no key. She saw the sizes of blocks and what is equal "
     "or similar within them."
 )
 
-#: What a mode lets Carole see, in the words that every screen and report uses for it.
-MODES = {
+_MODES = {
     "open": (
-        "Carole received keyed signatures, keyed blocking digests and shuffled rows; no name, no date, no identifier "
-        "and no key. In this mode equal values have equal signatures and similar values similar ones, throughout "
-        "each file: Carole can count how often every value occurs and see which values resemble each other. "
-        "With public name counts that is enough to recover common names by frequency and likeness. Use open "
-        "mode where Carole is trusted not to try, and never where she might join forces with a custodian: "
-        "whoever holds the custodians' key can test any name."
+        marked(
+            "Carole received keyed signatures, keyed blocking digests and shuffled rows; no name, no date, no"
+            " identifier"
+            " and no key. In this mode equal values have equal signatures and similar values similar ones, throughout"
+            " each file: Carole can count how often every value occurs and see which values resemble each other. With"
+            " public name counts that is enough to recover common names by frequency and likeness. Use open mode where"
+            " Carole is trusted not to try, and never where she might join forces with a custodian: whoever holds the"
+            " custodians' key can test any name."
+        ),
     ),
     "block_keyed": (
-        f"{_IN_BLOCKS} Which rows are one record the coordinator's process decided, without a signature; together with "
-        "her it could join what was sent under different rules."
+        _IN_BLOCKS,
+        marked(
+            "Which rows are one record the coordinator's process decided, without a signature; together with her it"
+            " could join what was sent under different rules."
+        ),
     ),
     "trusted": (
-        "The values themselves were sent to Carole: every compared field of every row, cleaned but not hidden from "
-        "her, and compared by Jaro or Jaro-Winkler similarity. No identifier and no key was sent. Carole keeps the "
-        "values encrypted at rest until the uploads expire; whoever holds her keys can read them until then."
+        marked(
+            "The values themselves were sent to Carole: every compared field of every row, cleaned but not hidden from"
+            " her, and compared by Jaro or Jaro-Winkler similarity. No identifier and no key was sent. Carole keeps the"
+            " values encrypted at rest until the uploads expire; whoever holds her keys can read them until then."
+        ),
     ),
 }
 
-#: The same of mode block_keyed where Carole joined rows herself.
-JOINED = (
-    f"{_IN_BLOCKS} This linkage used the mode's fall-back: Carole herself received which rows of different rules are "
-    "one record, for the records of candidate pairs and up to the cap that all parties approved. She could follow "
-    "equal and similar values of these records from block to block, at most as in open mode, where public name counts "
-    "recover common names by frequency and likeness. Her audit log records of how many records the rows were joined."
+_JOINED = (
+    _IN_BLOCKS,
+    marked(
+        "This linkage used the mode's fall-back: Carole herself received which rows of different rules are one record,"
+        " for the records of candidate pairs and up to the cap that all parties approved. She could follow equal and"
+        " similar values of these records from block to block, at most as in open mode, where public name counts"
+        " recover common names by frequency and likeness. Her audit log records of how many records the rows were"
+        " joined."
+    ),
 )
+
+
+def mode_name(run: RunDescription) -> str:
+    """A run's mode, as the report heads it."""
+    if run.joined:
+        return gettext("{mode} mode, joined by Carole").format(mode=run.mode)
+    return gettext("{mode} mode").format(mode=run.mode)
 
 
 def mode_meaning(run: RunDescription) -> str:
     """What Carole could see in a run."""
     if run.one_file:
-        return "Nothing: the file was read, signed with a key drawn for this run, and compared on one machine."
-    meaning = JOINED if run.joined else MODES.get(run.mode, "")
-    if not run.variables:
-        return meaning
-    codes = f"The categories of {run.variables} variables came as keyed codes without labels, for every record"
-    counted = "She could count codes and their combinations, which public figures can name."
-    if run.mode != "block_keyed":
-        return f"{meaning} {codes}, beside the rest of its row. {counted}"
-    reported = "; for the assessment she received which rows of the two lists are links" if run.assessed else ""
-    return f"{meaning} {codes}, in a list of their own, beside no signature{reported}. {counted}"
+        return gettext("Nothing: the file was read, signed with a key drawn for this run, and compared on one machine.")
+    sentences = _JOINED if run.joined else _MODES.get(run.mode, ())
+    meaning = [gettext(sentence) for sentence in sentences]
+    if run.variables:
+        if run.mode != "block_keyed":
+            codes = gettext(
+                "The categories of {number} variables came as keyed codes without labels, for every record, beside the"
+                " rest of its row."
+            )
+        elif run.assessed:
+            codes = gettext(
+                "The categories of {number} variables came as keyed codes without labels, for every record, in a"
+                " list of"
+                " their own, beside no signature; for the assessment she received which rows of the two lists"
+                " are links."
+            )
+        else:
+            codes = gettext(
+                "The categories of {number} variables came as keyed codes without labels, for every record, in a"
+                " list of"
+                " their own, beside no signature."
+            )
+        counted = gettext("She could count codes and their combinations, which public figures can name.")
+        meaning += [codes.format(number=run.variables), counted]
+    return " ".join(meaning)
 
 
 #: How similarity enters the model.
-SCHEMES = {scheme.name: scheme.title for scheme in schemes.SCHEMES.values()}
+SCHEMES = {scheme.name: scheme.title for scheme in schemes.SCHEMES.values()}  # also messages of the catalogue
 
 #: What an assignment allows.
 ASSIGNMENTS = {
-    "one_to_one": "one to one",
-    "greedy": "one to one, the most probable pair first",
-    "many_to_one": "a record of Alice's has one link at most, one of Bob's any number",
-    "one_to_many": "a record of Bob's has one link at most, one of Alice's any number",
-    "clusters": "a person one to one, with all records that are his in either file",
-    "none": "every pair above the threshold",
+    "one_to_one": marked("one to one"),
+    "greedy": marked("one to one, the most probable pair first"),
+    "many_to_one": marked("a record of Alice's has one link at most, one of Bob's any number"),
+    "one_to_many": marked("a record of Bob's has one link at most, one of Alice's any number"),
+    "clusters": marked("a person one to one, with all records that are his in either file"),
+    "none": marked("every pair above the threshold"),
 }
 
 #: How the records of one file become persons.
-ONE_FILE = "a record is a copy of one earlier record at most, and all its copies are one person"
+ONE_FILE = marked("a record is a copy of one earlier record at most, and all its copies are one person")
+
+#: How u was estimated.
+U_METHODS = {
+    "all_pairs": marked("from all pairs, taken as non-matches"),
+    "corrected": marked("from all pairs, with the share of the matches taken out"),
+    "free": marked("estimated together with m"),
+}
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def count(number: float) -> str:
     """Write a whole number with separators: ``12,345``."""
-    return f"{round(number):,}"
+    return decimals(f"{round(number):,}")
 
 
 def share(value: float, minimum: int = 1) -> str:
@@ -94,7 +134,7 @@ def share(value: float, minimum: int = 1) -> str:
     if 0.0 < value < 1.0:
         gap = min(value, 1.0 - value) * 100.0
         digits = min(max(minimum, math.ceil(-math.log10(2.0 * gap))), 8)
-    return f"{value * 100.0:.{digits}f}\u00a0%"
+    return decimals(f"{value * 100.0:.{digits}f}\u00a0%")
 
 
 def quantity(value: float) -> str:
@@ -102,19 +142,19 @@ def quantity(value: float) -> str:
     if value == 0.0 or not math.isfinite(value):
         return "0" if value == 0.0 else "–"
     if abs(value) >= 1000.0:
-        return f"{value:,.0f}"
+        return decimals(f"{value:,.0f}")
     mantissa, exponent = f"{value:.2e}".split("e")
     if int(exponent) >= -3:
-        return f"{float(f'{value:.2e}'):.{2 - int(exponent)}f}"
-    return f"{float(mantissa):.1f}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}"
+        return decimals(f"{float(f'{value:.2e}'):.{2 - int(exponent)}f}")
+    return decimals(f"{float(mantissa):.1f}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}")
 
 
 def probability(value: float) -> str:
     """Write a probability, never rounding it to a 1 or a 0 that it is not: ``0.5``, ``0.99987``."""
     if not 0.0 < value < 1.0:
-        return f"{value:g}"
+        return decimals(f"{value:g}")
     digits = max(2, math.ceil(-math.log10(min(value, 1.0 - value))) + 1)
-    return f"{value:.{min(digits, 12)}f}".rstrip("0") if digits <= 12 else f"{value:.3g}"
+    return decimals(f"{value:.{min(digits, 12)}f}".rstrip("0") if digits <= 12 else f"{value:.3g}")
 
 
 def score(value: float) -> str:
@@ -122,22 +162,22 @@ def score(value: float) -> str:
     digits = 4
     while digits < 8 and value < 1.0 <= float(f"{value:.{digits}f}"):
         digits += 1
-    return f"{value:.{digits}f}"
+    return decimals(f"{value:.{digits}f}")
 
 
 def signed(value: float) -> str:
     """Write a match weight: ``+8.1``, ``−3.0``, ``0.0``."""
     if abs(value) < 0.05:
-        return "0.0"
-    return f"{'−' if value < 0 else '+'}{abs(value):.1f}"
+        return decimals("0.0")
+    return decimals(f"{'−' if value < 0 else '+'}{abs(value):.1f}")
 
 
 def duration(seconds: float) -> str:
     """Write a time in words: ``0.04 s``, ``12.3 s``, ``4 min 10 s``."""
     if seconds < 9.995:
-        return f"{seconds:.2f} s"
+        return decimals(f"{seconds:.2f} s")
     if seconds < 59.95:
-        return f"{seconds:.1f} s"
+        return decimals(f"{seconds:.1f} s")
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
@@ -145,12 +185,15 @@ def duration(seconds: float) -> str:
 def memory(n_bytes: float) -> str:
     """Write an amount of memory: ``412 MiB``, ``3.2 GiB``."""
     mebibytes = n_bytes / 2**20
-    return f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB"
+    return decimals(f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB")
 
 
 def bound(value: float) -> str:
     """Write a bound of similarity without its leading zero: ``.95``."""
-    return f"{value:.4g}".replace("0.", ".", 1) if value < 1 else "1"
+    if value >= 1:
+        return "1"
+    text = f"{value:.4g}"
+    return text.replace("0.", ".", 1) if current().code == "en" else decimals(text)
 
 
 def level_labels(bounds: Sequence[float]) -> list[str]:
@@ -161,15 +204,15 @@ def level_labels(bounds: Sequence[float]) -> list[str]:
     lower = [0.0, *bounds[:-1]]
     labels = [f"{bound(low)} – {bound(high)}" for low, high in zip(lower, bounds, strict=True)]
     if len(bounds) > 1 and bounds[-2] >= 0.99:
-        labels[-1] = "same"
+        labels[-1] = gettext("same")
         if len(bounds) == 2:
-            labels[0] = "different"
+            labels[0] = gettext("different")
     return labels
 
 
 def cell(level: int, labels: Sequence[str]) -> str:
     """Name one level of a pattern."""
-    return "missing" if level == MISSING else labels[level]
+    return gettext("missing") if level == MISSING else labels[level]
 
 
 def sentence(text: str) -> str:
@@ -185,82 +228,129 @@ def verdict(content: ReportContent) -> str:
     linkage, files = content.linkage, content.run.files
     if content.run.one_file:
         return _duplicates_verdict(content)
-    found = (
-        f"{count(linkage.links)} links were made between the {count(files.alice.records)} records of "
-        f"{files.alice.title} and the {count(files.bob.records)} of {files.bob.title}"
-    )
+    figures = {
+        "links": count(linkage.links),
+        "records_a": count(files.alice.records),
+        "file_a": files.alice.title,
+        "records_b": count(files.bob.records),
+        "file_b": files.bob.title,
+    }
     if linkage.links == 0:
-        return (
-            f"No link was made between the {count(files.alice.records)} records of {files.alice.title} "
-            f"and the {count(files.bob.records)} of {files.bob.title}."
-        )
-    if content.evaluation is not None:
+        words = gettext("No link was made between the {records_a} records of {file_a} and the {records_b} of {file_b}.")
+    elif content.evaluation is not None:
         decision = content.evaluation.at_decision
-        return (
-            f"{found}; checked against the truth supplied, {share(decision.precision)} of the links are right and "
-            f"{share(decision.recall)} of the {count(content.evaluation.matches)} true matches were found."
+        words = gettext(
+            "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b};"
+            " checked against the truth supplied, {precision} of the links are right and {recall} of the {matches} true"
+            " matches were found."
         )
-    expected = linkage.expected
-    if expected:
-        within = " among the candidate pairs" if linkage.blocking else ""
-        return (
-            f"{found}; no truth was supplied, but the model expects {share(expected.precision)} of them to be right "
-            f"and to include {share(expected.recall)} of the matches{within}."
+        figures |= _quality(decision.precision, decision.recall) | {"matches": count(content.evaluation.matches)}
+    elif linkage.expected and linkage.blocking:
+        words = gettext(
+            "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b}; no"
+            " truth was supplied, but the model expects {precision} of them to be right and to include {recall} of the"
+            " matches among the candidate pairs."
         )
-    return f"{found}; no truth was supplied to check them against."
+        figures |= _quality(linkage.expected.precision, linkage.expected.recall)
+    elif linkage.expected:
+        words = gettext(
+            "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b}; no"
+            " truth was supplied, but the model expects {precision} of them to be right and to include {recall} of the"
+            " matches."
+        )
+        figures |= _quality(linkage.expected.precision, linkage.expected.recall)
+    else:
+        words = gettext(
+            "{links} links were made between the {records_a} records of {file_a} and the {records_b} of {file_b}; no"
+            " truth was supplied to check them against."
+        )
+    return words.format(**figures)
+
+
+def _quality(precision: float, recall: float) -> dict[str, str]:
+    return {"precision": share(precision), "recall": share(recall)}
 
 
 def _duplicates_verdict(content: ReportContent) -> str:
     """The duplicates of one file and their quality in one sentence."""
     linkage, file = content.linkage, content.run.files.alice
-    found = (
-        f"{count(file.records - linkage.unlinked.alice)} of the {count(file.records)} records of {file.title} are of a "
-        f"person who is in it more than once, in {count(linkage.links)} pairs"
-    )
+    figures = {
+        "several": count(file.records - linkage.unlinked.alice),
+        "records": count(file.records),
+        "file": file.title,
+        "pairs": count(linkage.links),
+    }
     if content.evaluation is not None:
-        decision, matches = content.evaluation.at_decision, count(content.evaluation.matches)
-        return (
-            f"{found}; checked against the truth supplied, {share(decision.precision)} of these pairs are right and "
-            f"{share(decision.recall)} of the {matches} true ones were found."
+        decision = content.evaluation.at_decision
+        words = gettext(
+            "{several} of the {records} records of {file} are of a person who is in it more than once, in"
+            " {pairs} pairs;"
+            " checked against the truth supplied, {precision} of these pairs are right and {recall} of the {matches}"
+            " true ones were found."
         )
-    if linkage.expected:
-        return f"{found}; the model expects {share(linkage.expected.precision)} of these pairs to be right."
-    return f"{found}."
+        figures |= _quality(decision.precision, decision.recall) | {"matches": count(content.evaluation.matches)}
+    elif linkage.expected:
+        words = gettext(
+            "{several} of the {records} records of {file} are of a person who is in it more than once, in"
+            " {pairs} pairs;"
+            " the model expects {precision} of these pairs to be right."
+        )
+        figures["precision"] = share(linkage.expected.precision)
+    else:
+        words = gettext(
+            "{several} of the {records} records of {file} are of a person who is in it more than once, in"
+            " {pairs} pairs."
+        )
+    return words.format(**figures)
 
 
 def key_figures(content: ReportContent) -> list[tuple[str, str, str]]:
     """Return up to four headline figures: value, name, and what it means."""
     linkage, files = content.linkage, content.run.files
-    figures = [(count(linkage.links), "links", "pairs of records taken for the same person")]
+    figures = [(count(linkage.links), gettext("links"), gettext("pairs of records taken for the same person"))]
     if content.evaluation is not None:
         decision = content.evaluation.at_decision
         return [
             *figures,
-            (share(decision.precision), "precision", "of the links are right"),
-            (share(decision.recall), "recall", "of the true matches were found"),
-            (score(decision.f1), "F1", "the two in one figure; 1 is perfect"),
+            (share(decision.precision), gettext("precision"), gettext("of the links are right")),
+            (share(decision.recall), gettext("recall"), gettext("of the true matches were found")),
+            (score(decision.f1), "F1", gettext("the two in one figure; 1 is perfect")),
         ]
     expected = linkage.expected
     if expected:
+        right, found = (
+            gettext("of the links are right, by the model"),
+            gettext("of the matches were found, by the model"),
+        )
         figures += [
-            (share(expected.precision), "expected precision", "of the links are right, by the model"),
-            (share(expected.recall), "expected recall", "of the matches were found, by the model"),
+            (share(expected.precision), gettext("expected precision"), right),
+            (share(expected.recall), gettext("expected recall"), found),
         ]
     blocking = linkage.blocking
     estimated = blocking.estimated_recall if blocking else None
     if estimated is not None:
-        figures.append((share(estimated), "blocking recall", "of the matches were compared at all, estimated"))
+        compared = gettext("of the matches were compared at all, estimated")
+        figures.append((share(estimated), gettext("blocking recall"), compared))
     if content.run.one_file:
-        figures.append((count(linkage.unlinked.alice), "records", "of people who are in the file once"))
+        alone = gettext("of people who are in the file once")
+        figures.append((count(linkage.unlinked.alice), gettext("records"), alone))
     elif len(figures) < 4:
         smaller = min(file.records for file in (files.alice, files.bob))
         linked = share(linkage.links / smaller if smaller else math.nan)
-        figures.append((linked, "of the smaller file", "found a partner"))
+        figures.append((linked, gettext("of the smaller file"), gettext("found a partner")))
     return figures
 
 
-QUALITY_NAMES = {"check_field": "The check field", "decoys": "Decoys", "bootstrap": "The bootstrap"}
-QUALITY_UNITS = {"check_field": "links in doubt", "decoys": "decoys", "bootstrap": "runs drawn"}
+QUALITY_NAMES = {
+    "check_field": marked("The check field"),
+    "decoys": marked("Decoys"),
+    "bootstrap": marked("The bootstrap"),
+}
+QUALITY_UNITS = {
+    "check_field": marked("links in doubt"),
+    "decoys": marked("decoys"),
+    "bootstrap": marked("runs drawn"),
+}
 """What the interval of each estimate rests on."""
 
 
@@ -272,10 +362,12 @@ def quality_rows(content: ReportContent) -> list[dict[str, Any]]:
 
     rows: list[dict[str, Any]] = []
     if claim := content.linkage.expected:
-        rows.append({"name": "The model's claim", "precision": point(claim.precision), "recall": point(claim.recall)})
+        claimed = gettext("The model's claim")
+        rows.append({"name": claimed, "precision": point(claim.precision), "recall": point(claim.recall)})
     for found in content.linkage.quality:
-        rows.append({"name": QUALITY_NAMES[found.method], "precision": found.precision, "recall": found.recall})
+        name = gettext(QUALITY_NAMES[found.method])
+        rows.append({"name": name, "precision": found.precision, "recall": found.recall})
     if content.evaluation is not None:
         true = content.evaluation.at_decision
-        rows.append({"name": "The truth", "precision": point(true.precision), "recall": point(true.recall)})
+        rows.append({"name": gettext("The truth"), "precision": point(true.precision), "recall": point(true.recall)})
     return rows

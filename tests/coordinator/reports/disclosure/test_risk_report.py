@@ -27,13 +27,6 @@ CHARTS = ("measures", "linking", "sizes", "chances", "variables", "options")
 
 
 @pytest.fixture(scope="module")
-def breach() -> dict[str, Any]:
-    """An assessment of a built population that breaches two limits of four."""
-    population = built(SMALL, 3_000, (0.5, 0.5), np.random.default_rng(7), LIMITS)
-    return assess(population.combined, population.spec, "r" * 32).document
-
-
-@pytest.fixture(scope="module")
 def within(breach: dict[str, Any]) -> dict[str, Any]:
     """The same with limits that hold."""
     document = deepcopy(breach)
@@ -152,7 +145,7 @@ def test_what_a_released_joint_distribution_discloses_is_a_table(breach: dict[st
     found = [{**entry, "intruder": who, "inferred": share} for who, share in (("keys", 0.28), ("alice", 0.31))]
     text = text_of(render_risk_report({**breach, "released_joint": found}))
     assert "illness the key variables 28 % 25 % to 35 %" in text
-    assert "all that Alice&#39;s file has 31 %" in text
+    assert "all that Alice's file has 31 %" in text
     assert "What the released joint distribution discloses" not in text_of(render_risk_report(breach))
 
 

@@ -125,8 +125,8 @@ def test_what_it_says_with_truth(documents: dict[str, Any]) -> None:
         "1,990 links were made between the 5,000 records of Alice and the 4,000 of Bob; checked against the truth "
         "supplied, 99.7 % of the links are right and 99.2 % of the 2,000 true matches were found.",
         "What Carole could see: open mode",
-        "2,610 were probable enough to be scored one by one, the least probable of them with a match probability of "
-        "about 0.000001 before records compete for a partner; 1,990 became links, at a decision of",
+        "2,610 were probable enough to be scored one by one. The least probable of them has a match probability of "
+        "about 0.000001 before records compete for a partner. 1,990 became links, at a decision of",
         "Every one of the 20,000,000 pairs was compared",
         "0.9950",
         "0.9971 expected",
@@ -326,8 +326,8 @@ def test_thresholds_duplicates_and_the_unlinkable_are_shown(documents: dict[str,
     for phrase in (
         "What other thresholds would give",
         "0.99 1,803 99.99 % 90.12 %",
-        "4 of Alice's equal another of the same file in every field, 31 match a record of the other file",
-        "12 of Alice's and 0 of Bob's, at the decision.",
+        "Alice: 4 equal another of the same file in every field, 31 match a record of the other file",
+        "a record just like them, at the decision: Alice 12, Bob 0.",
         "A comparison in full: the strongest",
         "The course of the estimation",
     ):
@@ -350,8 +350,8 @@ def test_a_report_of_an_earlier_run_has_less_to_say(documents: dict[str, Any]) -
 def test_what_blocking_lost_is_shown_with_its_method(documents: dict[str, Any]) -> None:
     blocked = without_truth(documents)
     text = Page(html_of(blocked)).text
-    assert "about 32.5 matches were never compared" in text
-    assert "(estimated by capture-recapture)" in text
+    assert "About 32.5 matches were never compared" in text
+    assert "Estimated by capture-recapture." in text
     blocked["linkage"]["blocking"] |= {"estimated_recall": None, "assumptions": ["one rule only"]}
     assert "What was lost cannot be estimated: one rule only." in Page(html_of(blocked)).text
 
@@ -435,10 +435,10 @@ def test_the_evidence_of_the_values_is_shown_beside_agreement_alone(documents: d
         "The estimation had not converged, after 9 rounds",
     ):
         assert phrase in text, phrase
-    assert "its prior weighs" not in text  # of a former release
+    assert "Its prior weighs" not in text  # of a former release
     documents["linkage"]["latent"] = {**LATENT, "precision": 64.0}
     text = Page(html_of(documents)).text.replace("\N{NO-BREAK SPACE}", " ")
-    assert "its prior weighs as much as 64.0 people" in text
+    assert "Its prior weighs as much as 64.0 people" in text
 
 
 EFFECT = {

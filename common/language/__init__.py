@@ -1,0 +1,40 @@
+"""The language in which reports are written: words, numbers and dates.
+
+Words stand in the code in English and are marked where they stand: `gettext` and `ngettext` in code, ``trans`` in
+templates. `in_language` chooses the language for what is rendered inside of it; without it everything is English. The
+catalogues are beside this file: ``de.po`` is what a translator edits, ``de.mo`` is made from it
+(``python -m tests.common.language.catalogues``) and is what is read.
+
+A report's language is a decision of whoever has it written: it is never taken from the environment, so that the same
+command writes the same report everywhere. Documents, logs, errors and signed texts are English.
+"""
+
+from tryst.common.language.language import (
+    LANGUAGES,
+    Language,
+    LanguageCode,
+    current,
+    gettext,
+    in_language,
+    marked,
+    ngettext,
+)
+from tryst.common.language.numbers import clauses, day, decimals, listed, moment, named, written
+
+__all__ = [
+    "LANGUAGES",
+    "Language",
+    "LanguageCode",
+    "clauses",
+    "current",
+    "day",
+    "decimals",
+    "gettext",
+    "in_language",
+    "listed",
+    "marked",
+    "moment",
+    "named",
+    "ngettext",
+    "written",
+]

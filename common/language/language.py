@@ -1,0 +1,109 @@
+"""Languages with their catalogues, and which of them is spoken at present."""
+
+from __future__ import annotations
+
+import gettext as catalogues
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Literal, get_args
+
+from tryst.common.errors import ErrorCode, TrystError
+
+LanguageCode = Literal["en", "de", "fr"]
+"""A language that reports can have, by its code in HTML."""
+
+LANGUAGES: tuple[LanguageCode, ...] = get_args(LanguageCode)
+
+
+@dataclass(frozen=True)
+class Language:
+    """How a language writes.
+
+    Attributes
+    ----------
+    code
+        As in HTML's attribute ``lang``.
+    decimal, thousands
+        What stands before decimals, and between groups of three digits.
+    date
+        A day with its ``{day}``, ``{month}`` (its name) and ``{year}``.
+    first
+        The first day of a month, where it is no number.
+    catalogue
+        The translations.
+    """
+
+    code: str
+    decimal: str = "."
+    thousands: str = ","
+    date: str = "{day} {month} {year}"
+    first: str = "1"
+    catalogue: catalogues.NullTranslations = field(default_factory=catalogues.NullTranslations)
+
+
+_THIN = "\u202f"
+_WRITING = {
+    "en": Language("en"),
+    "de": Language("de", ",", _THIN, "{day}. {month} {year}"),
+    "fr": Language("fr", ",", _THIN, first="1er"),
+}
+_current: ContextVar[Language] = ContextVar("language", default=_WRITING["en"])
+
+
+@cache
+def _language(code: str) -> Language:
+    if code not in _WRITING:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "expected a language in which reports are written",
+            where="language",
+            got=repr(code)[:20],
+            remedy=f"give one of {', '.join(LANGUAGES)}",
+        )
+    own = _WRITING[code]
+    if code == "en":
+        return own
+    with files(__package__).joinpath(f"{code}.mo").open("rb") as file:
+        catalogue = catalogues.GNUTranslations(file)
+    return Language(own.code, own.decimal, own.thousands, own.date, own.first, catalogue)
+
+
+@contextmanager
+def in_language(language: LanguageCode | Language) -> Iterator[Language]:
+    """Write in a language whatever is rendered inside of the block, by this thread or task.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER if there is no such language.
+    """
+    chosen = language if isinstance(language, Language) else _language(language)
+    before = _current.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _current.reset(before)
+
+
+def current() -> Language:
+    """The language that is written at present."""
+    return _current.get()
+
+
+def gettext(message: str) -> str:
+    """A message in the present language; in English where the catalogue does not have it."""
+    return _current.get().catalogue.gettext(message) if message else ""
+
+
+def ngettext(one: str, several: str, number: int) -> str:
+    """The form of a message for a number of things."""
+    return _current.get().catalogue.ngettext(one, several, number)
+
+
+def marked(message: str) -> str:
+    """The same message: it stands in a table, and is translated where it is shown."""
+    return message

@@ -1,0 +1,123 @@
+"""The catalogues of translations: ``python -m tests.common.language.catalogues`` makes them again.
+
+Messages are read from the code and the templates where they are marked, and from the registries of measures, warnings
+and phrases. What is new stands in ``de.po`` and ``fr.po`` without a translation, and what is gone is left out. The
+``.mo`` files are compiled from them.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_file
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from tryst.common.disclosure_measures import MEASURES, QUESTIONS
+from tryst.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
+from tryst.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+FOLDER = REPOSITORY / "common/language"
+PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 1);"}
+CODES = tuple(PLURALS)
+SOURCES = ("common/language", "risk/report", "coordinator/reports")
+_KEYWORDS = {"gettext": None, "ngettext": (1, 2), "marked": None, "_": None}
+_TEMPLATE = {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "silent": "false"}
+_BEGUN = datetime(2026, 11, 27, tzinfo=UTC)
+"""No date of making: the same messages make the same bytes."""
+
+Message = str | tuple[str, str]
+"""One form, or that for one thing and that for several."""
+
+
+@cache
+def messages() -> dict[Message, list[str]]:
+    """Every message, with the files that have it."""
+    found: dict[Message, list[str]] = {}
+    for message, place in _all():
+        places = found.setdefault(message, [])
+        if place not in places:
+            places.append(place)
+    # A message that also has a form for several is one entry.
+    several = {message[0]: message for message in found if isinstance(message, tuple)}
+    for one, both in several.items():
+        found[both] += found.pop(one, [])
+    return found
+
+
+def _all() -> Iterator[tuple[Message, str]]:
+    for folder in SOURCES:
+        for path in sorted((REPOSITORY / folder).rglob("*")):
+            place = path.relative_to(REPOSITORY).as_posix()
+            if path.suffix == ".py":
+                found = extract_from_file("python", path, keywords=_KEYWORDS)
+            elif path.suffix == ".j2":
+                found = extract_from_file("jinja2.ext:babel_extract", path, keywords=_KEYWORDS, options=_TEMPLATE)
+            else:
+                continue
+            for _, message, _, _ in found:
+                yield message if isinstance(message, str) else (message[0], message[1]), place
+    for question in QUESTIONS:
+        yield question.title, "common/disclosure_measures.py"
+        yield question.explanation, "common/disclosure_measures.py"
+    for measure in MEASURES.values():
+        yield measure.title, "common/disclosure_measures.py"
+    for template in (*ASSESSMENT.templates, *STATISTICS.templates):
+        yield template, "common/documents"
+
+
+def catalogue(code: str) -> Catalog:
+    """A catalogue as it is in its file."""
+    with (FOLDER / f"{code}.po").open("rb") as file:
+        return read_po(file, locale=code)
+
+
+def renewed(code: str, former: Catalog) -> Catalog:
+    """The catalogue of the messages that there are, with the translations that there were."""
+    made = Catalog(
+        code,
+        header_comment=f"# Reports of Tryst: {code}. The terms are in docs/languages.md.",
+        project="Tryst",
+        version="",
+        copyright_holder="",
+        msgid_bugs_address="",
+        creation_date=_BEGUN,
+        revision_date=_BEGUN,
+        last_translator="",
+        language_team="",
+        fuzzy=False,
+    )
+    made.mime_headers = [("Plural-Forms", PLURALS[code])]  # type: ignore[assignment]
+    for message, places in sorted(messages().items(), key=lambda entry: (entry[1][0], str(entry[0]))):
+        known = former.get(message if isinstance(message, str) else message[0])
+        kept = known is not None and known.id == message
+        made.add(message, known.string if kept else None, locations=[(place, 0) for place in places])
+    return made
+
+
+def as_po(made: Catalog) -> bytes:
+    """What a translator edits."""
+    file = io.BytesIO()
+    write_po(file, made, width=110, include_lineno=False)
+    return file.getvalue()
+
+
+def as_mo(made: Catalog) -> bytes:
+    """What is read when a report is written."""
+    file = io.BytesIO()
+    write_mo(file, made)
+    return file.getvalue()
+
+
+if __name__ == "__main__":
+    for each in CODES:
+        path = FOLDER / f"{each}.po"
+        made = renewed(each, catalogue(each) if path.exists() else Catalog(each))
+        path.write_bytes(as_po(made))
+        path.with_suffix(".mo").write_bytes(as_mo(made))

@@ -1,0 +1,73 @@
+"""A language that is no language: each message stands between marks, so that what is not translated shows.
+
+`Marks` keeps what it was given; `unmarked` finds the words of a page that are outside of all marks.
+"""
+
+from __future__ import annotations
+
+import re
+from gettext import NullTranslations
+from html.parser import HTMLParser
+
+from tryst.common.language import Language
+
+_VOID = {"meta", "br", "path", "circle", "img", "input", "link"}
+
+
+class Marks(NullTranslations):
+    """Marks messages, and keeps them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: set[str] = set()
+
+    def gettext(self, message: str) -> str:
+        self.messages.add(message)
+        return f"«{message}»"
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        self.messages.add(msgid1)
+        return f"«{msgid1 if n == 1 else msgid2}»"
+
+
+def marking(catalogue: Marks) -> Language:
+    """The language with these marks."""
+    return Language("qps", ",", "\u202f", catalogue=catalogue)
+
+
+class _Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.texts += [value for name, value in attrs if name in ("aria-label", "title", "alt", "data-label") and value]
+        if tag not in _VOID:
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        # Code and style are of no language.
+        if not {"style", "code"} & set(self.inside):
+            self.texts.append(data)
+
+
+def unmarked(page: str, names: set[str]) -> set[str]:
+    """The words of a page, two letters and more, that are in no message and are none of the names."""
+    parser = _Texts()
+    parser.feed(page)
+    depth, outside = 0, []
+    for text in parser.texts:
+        for character in text:
+            depth += (character == "«") - (character == "»")
+            if depth <= 0 and character not in "«»":
+                outside.append(character)
+        outside.append("\n")
+    assert depth == 0, "a message was cut"
+    # A power of ten and a unit are written the same in all languages.
+    figures = re.sub(r"[\d.,]+e-?\d+|\d+\s(?:min|[GM]iB|s)\b", "", "".join(outside))
+    return set(re.findall(r"[^\W\d_][\w'-]+", figures)) - names
