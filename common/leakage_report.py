@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 import polars as pl
 
@@ -195,6 +195,29 @@ class LeakageReport:
         warnings = [warning.plain() for warning in self.warnings]
         judged = {"verdicts": verdicts, "exceeds": self.exceeds, "warnings": warnings}
         return {"version": VERSION, **asdict(self), **shown, **judged}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """The report that `as_dict` made, now or in a former release."""
+
+        def read(part: str) -> tuple[Finding, ...]:
+            kept = ({**each} for each in content.get(part, ()))
+            return tuple(
+                Finding(**{key: value for key, value in each.items() if key != "above_chance"}) for each in kept
+            )
+
+        return cls(
+            content["mode"],
+            content["records"],
+            content["limit"],
+            content["refuses"],
+            read("findings"),
+            read("codes"),
+            tuple(ResultWarning.model_validate(each) for each in content.get("warnings", ())),
+            read("recognised"),
+            content.get("register_limit"),
+            content.get("everybody_limit"),
+        )
 
 
 class Gate(Protocol):

@@ -26,7 +26,7 @@ def run_steps(
     """
     if version == target:
         return
-    # Alembic is needed once in a database's life, and takes a third of a second to import.
+    # Alembic is needed when a database is made or upgraded, and takes a third of a second to import.
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory

@@ -146,7 +146,7 @@ def _next(place: Place) -> str:
     config = f"--config {place.configuration}"
     if place.role is Role.COORDINATOR:
         return f"Next, once Carole serves: tryst project run linkage.yaml {config}"
-    if place.role is Role.STEWARD:
-        return f"Next, once Carole serves: tryst steward list {config}"
+    if place.role in (Role.STEWARD, Role.ANALYST):
+        return f"Next, once Carole serves: tryst {place.program} list {config}"
     checks = "" if place.role is Role.LINKER else f"\n  tryst {place.program} check {config}   # once Carole serves"
     return f"Next:\n  tryst {place.program} serve {config}{checks}"

@@ -20,6 +20,7 @@ WRITERS = {
     Role.LINKER: "tryst.carole.joining",
     Role.COORDINATOR: "tryst.coordinator.client.joining",
     Role.STEWARD: "tryst.coordinator.client.joining",
+    Role.ANALYST: "tryst.coordinator.client.joining",
 }
 """Modules whose `configure` gives the text for a `Joined`, and whose `complete` does what is due once it is written."""
 

@@ -9,7 +9,7 @@ from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.provisioning import PARTIES
 
-PROGRAM = {role: name for name, role in PARTIES.items()}
+PROGRAM = {**{role: name for name, role in PARTIES.items()}, Role.ANALYST: "analyst"}
 """What a role's commands and configuration are called, whatever the member's name."""
 
 

@@ -1,30 +1,38 @@
-"""A cleaning profile as a table for the custodian's screen."""
+"""A cleaning profile as a table for the custodian's screen: on a terminal, or on a page."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from rich.table import Table
 
 from tryst.common.cleaning.profile import FieldProfile, Profile
 from tryst.common.fitting_table import FittingTable
 
+WORDS = ("field", "column", "kind")
+COUNTS = ("blank", "coded missing", "unreadable", "emptied", "distinct", "tokens (min, median, max)")
+CHANGED = "changed by step"
+HEADINGS = (*WORDS, *COUNTS, CHANGED)
+
 
 def profile_table(profile: Profile, title: str = "What was read and cleaned") -> Table:
     """A table of a profile, one row per field and variable."""
     table = FittingTable(title=f"{title}: {profile.rows:,} rows", title_justify="left")
-    table.add_column("field")
-    table.add_column("column")
-    table.add_column("kind")
-    for heading in ("blank", "coded missing", "unreadable", "emptied", "distinct"):
-        table.add_column(heading, justify="right")
-    table.add_column("tokens (min, median, max)", justify="right")
-    table.add_column("changed by step")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in COUNTS else "left")
+    for row in profile_rows(profile):
+        table.add_row(*row)
+    return table
+
+
+def profile_rows(profile: Profile) -> Iterator[list[str]]:
+    """Its rows, each with a cell for each of `HEADINGS`."""
     for field in profile.fields:
-        table.add_row(*_cells(field))
+        yield _cells(field)
     for variable in profile.variables:
         counts = [f"{variable.blank:,}", f"{variable.coded:,}", "-", "-", "-", "-"]
         of = f"variable of {variable.categories:,}"
-        table.add_row(variable.variable, variable.column, of, *counts, "kept as a keyed code")
-    return table
+        yield [variable.variable, variable.column, of, *counts, "kept as a keyed code"]
 
 
 def _cells(field: FieldProfile) -> list[str]:

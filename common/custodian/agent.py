@@ -25,7 +25,7 @@ from tryst.common.custodian.steps.contributing import contribute
 from tryst.common.custodian.steps.handle_submission import submit_row_handles
 from tryst.common.custodian.steps.result_fetch import fetch
 from tryst.common.custodian.steps.seed_agreement import agree
-from tryst.common.custodian.steps.step_context import Outcome, StepContext, StoppedError, Task
+from tryst.common.custodian.steps.step_context import RESTORED, Outcome, StepContext, StoppedError, Task
 from tryst.common.custodian.steps.variable_receipt import fetch_variables
 from tryst.common.custodian.steps.variable_sending import send_variables
 from tryst.common.custodian.steps.witnessing import countersign, witness
@@ -343,7 +343,7 @@ class Agent:
 
     def _note_restored(self, status: project_pb2.ProjectStatus, known: Project | None) -> None:
         """Show the operator that a project waits for a decision on Carole's restored log, or no longer does."""
-        words = f"Carole's store was restored from a backup: `tryst {self._context.party.name} accept-restore"
+        words = f"{RESTORED} `tryst {self._context.party.name} accept-restore"
         if self._context.party.name in status.restore_awaits:
             self._conditions[status.project] = project_pb2.CUSTODIAN_CONDITION_RESTORE
             text = f"{words} {status.project}` shows what was lost, and the project waits for it"

@@ -57,6 +57,7 @@ def build(party: Party, load_gate: Callable[[], Gate] | None = None) -> typer.Ty
     _fetch_alone(app, party, default)
     if load_gate is not None:
         _leakage(app, party, load_gate)
+        _console(app, party, default, load_gate)
     _stop(app, party, default)
     app.add_typer(_seed(party), name="seed")
     return app
@@ -414,6 +415,38 @@ def _leakage(app: typer.Typer, party: Party, load_gate: Callable[[], Gate]) -> N
         show_leakage(report, details)
         if report.exceeds and report.refuses:
             raise typer.Exit(1)
+
+
+def _console(app: typer.Typer, party: Party, default: Path, load_gate: Callable[[], Gate]) -> None:
+    @app.command()
+    def console(
+        config: Config = default,
+        listen: Annotated[
+            str | None,
+            typer.Option(help="Host and port, in place of the configuration's; by default loopback and any free port."),
+        ] = None,
+    ) -> None:
+        """Open the console in a browser: projects, what would leave, what Carole could learn, decisions, results.
+
+        It asks the running service as the other commands do. It listens on this machine only, and prints a link that
+        opens it once; a session ends when it is not used. Keys, seeds and records are on no page, and seeds are agreed
+        on by no click. Ctrl-C ends it.
+        """
+        from tryst.common.custodian.configuration import load_custodian
+        from tryst.common.custodian.console.application import console_of
+        from tryst.common.custodian.console.custodian import Custodian
+        from tryst.common.rpc.tls import channel_credentials
+        from tryst.common.web.serving import Place, listening, show_link
+
+        custodian = Custodian(party, config.absolute(), load_gate)
+        configuration = load_custodian(config)
+        # Keys that are another party's are named now, and not on each page.
+        channel_credentials(configuration.keys, party.role, party.role)
+        settings = listening(configuration.console, listen)
+        place = Place(settings)
+        typer.echo(f"Console of {party.title} at {place.base}. Ctrl-C ends it.")
+        app = console_of(custodian, settings, place.base, place.rules, show_link)
+        place.serve(app)
 
 
 def _seed(party: Party) -> typer.Typer:

@@ -30,6 +30,7 @@ from tryst.common.observability.settings import Observability
 from tryst.common.pki.list_pin import ListDigest
 from tryst.common.records.sources import Source
 from tryst.common.specification.model.defaults import Mode
+from tryst.common.web.console_configuration import ConsoleConfiguration
 
 MAX_KNOWN_FILES = 64
 
@@ -143,6 +144,8 @@ class CustodianConfiguration(Configuration):
     limits: LimitsConfiguration = LimitsConfiguration()
     poll: Polling = Polling()
     observability: Observability = Observability()
+    console: ConsoleConfiguration = ConsoleConfiguration()
+    """Where its console in a browser listens."""
 
 
 def load_custodian(path: Path) -> CustodianConfiguration:

@@ -13,7 +13,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from tryst.common.custodian.agent import ObserveStep
-from tryst.common.custodian.operator.operator_service import waits_for_operator
+from tryst.common.custodian.operator.open_decisions import waits_for_operator
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError

@@ -60,6 +60,7 @@ _OPERATOR = (
     "Specification",
     "Approve",
     "Decline",
+    "Leakage",
     "Override",
     "ListCheckpoints",
     "ShowRestored",
@@ -96,7 +97,7 @@ READING = frozenset(
         "/linkage.v1.Restoration/GetRestoration",
         *(f"/linkage.v1.Stewardship/{method}" for method in ("ListAssessed", "GetReport", "ListEntries")),
         *(f"/linkage.v1.Operator/{method}" for method in ("Status", "Profile", "Specification", "ListCheckpoints")),
-        "/linkage.v1.Operator/ShowRestored",
+        *(f"/linkage.v1.Operator/{method}" for method in ("Leakage", "ShowRestored")),
         *(f"/grpc.health.v1.Health/{method}" for method in ("Check", "Watch", "List")),
     }
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import socket
 from contextlib import closing
 
+import typer
 import uvicorn
+from pydantic import ValidationError
 from starlette.types import ASGIApp
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.web.console_configuration import ConsoleConfiguration
+from tryst.common.web.console_configuration import ConsoleConfiguration, is_loopback
 from tryst.common.web.guard import GuardRules
 
 _STOP_SECONDS = 2
@@ -75,6 +77,41 @@ class Place:
         )
         with closing(self.socket):
             uvicorn.Server(config).run([self.socket])
+
+
+def listening(settings: ConsoleConfiguration, listen: str | None) -> ConsoleConfiguration:
+    """A console's settings, with another place to listen if one is given with ``--listen``.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION for an address that it may not listen on, or that is none.
+    """
+    if listen is None:
+        return settings
+    if not is_loopback(listen.rpartition(":")[0]) and settings.sign_on is None:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "a console without single sign-on listens on loopback only",
+            where="--listen",
+            got=listen,
+            remedy="use 127.0.0.1:PORT, or configure console.sign_on: see docs/console.md",
+        )
+    try:
+        return type(settings).model_validate({**settings.model_dump(), "listen": listen})
+    except ValidationError:
+        raise TrystError(
+            ErrorCode.CONFIGURATION,
+            "a console listens on a host and port, with a certificate if it is not loopback",
+            where="--listen",
+            got=listen,
+            remedy="give one such as 127.0.0.1:8710",
+        ) from None
+
+
+def show_link(link: str) -> None:
+    """Print a one-time link in the terminal in which a console was started."""
+    typer.echo(f"Open it once by this link, which is for you alone: {link}")
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -1,15 +1,17 @@
-"""What is the coordinator's, and a steward's, at the end of the ceremony: a configuration."""
+"""What is the coordinator's, a steward's, and an analyst's, at the end of the ceremony: a configuration."""
 
 from __future__ import annotations
 
 from tryst.common.ceremony.configurations import Joined
 from tryst.common.parties import Role
-from tryst.coordinator.client.client_configuration import steward_template, template
+from tryst.coordinator.client.client_configuration import analyst_template, steward_template, template
 
 
 def configure(joined: Joined) -> str:
-    """The text of ``coordinator.yaml`` or ``steward.yaml``."""
+    """The text of ``coordinator.yaml``, ``steward.yaml`` or ``analyst.yaml``."""
     place = joined.place
+    if place.role is Role.ANALYST:
+        return analyst_template(joined.membership.carole, keys="keys", members_digest=joined.members_digest)
     write = steward_template if place.role is Role.STEWARD else template
     return write(joined.membership.carole, keys="keys", state=place.below("."), members_digest=joined.members_digest)
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from tryst.common.web.console_configuration import ConsoleConfiguration
 
 
 def command(
@@ -32,47 +29,14 @@ def command(
     one, the configuration names its single sign-on. Ctrl-C ends it.
     """
     from tryst.common.configuration import load_configuration
-    from tryst.common.web.serving import Place
+    from tryst.common.web.serving import Place, listening, show_link
     from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
     from tryst.coordinator.console.application import console_of
     from tryst.coordinator.console.member import member_of
 
     with member_of(config) as member:
-        settings = load_configuration(config, CoordinatorConfiguration).console
-        if listen is not None:
-            settings = _listening(settings, listen)
+        settings = listening(load_configuration(config, CoordinatorConfiguration).console, listen)
         place = Place(settings)
         typer.echo(f"Console of the {member.role} {member.name} at {place.base}. Ctrl-C ends it.")
-        app = console_of(member, settings, place.base, place.rules, _show_link)
+        app = console_of(member, settings, place.base, place.rules, show_link)
         place.serve(app)
-
-
-def _listening(settings: ConsoleConfiguration, listen: str) -> ConsoleConfiguration:
-    """A console's settings with another place to listen."""
-    from pydantic import ValidationError
-
-    from tryst.common.errors import ErrorCode, TrystError
-    from tryst.common.web.console_configuration import is_loopback
-
-    if not is_loopback(listen.rpartition(":")[0]) and settings.sign_on is None:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "a console without single sign-on listens on loopback only",
-            where="--listen",
-            got=listen,
-            remedy="use 127.0.0.1:PORT, or configure console.sign_on: see docs/console.md",
-        )
-    try:
-        return type(settings).model_validate({**settings.model_dump(), "listen": listen})
-    except ValidationError:
-        raise TrystError(
-            ErrorCode.CONFIGURATION,
-            "a console listens on a host and port, with a certificate if it is not loopback",
-            where="--listen",
-            got=listen,
-            remedy="give one such as 127.0.0.1:8710",
-        ) from None
-
-
-def _show_link(link: str) -> None:
-    typer.echo(f"Open it once by this link, which is for you alone: {link}")

@@ -8,12 +8,10 @@ from starlette.types import ASGIApp
 
 from tryst.common.errors import ErrorCode
 from tryst.common.parties import Role
-from tryst.common.web.application import console_application
-from tryst.common.web.console_configuration import ConsoleConfiguration
-from tryst.common.web.entrance import Entrance
+from tryst.common.web.console_configuration import ConsoleConfiguration, Right
 from tryst.common.web.guard import GuardRules
+from tryst.common.web.opening import opened
 from tryst.common.web.pages import Pages
-from tryst.common.web.sessions import Sessions
 from tryst.coordinator.console import coordinator_pages, steward_pages
 from tryst.coordinator.console.audit_pages import AuditPages
 from tryst.coordinator.console.coordinator_pages import CoordinatorPages
@@ -36,21 +34,7 @@ def console_of(
     rules: GuardRules,
     shown: Callable[[str], None],
 ) -> ASGIApp:
-    """The console of a coordinator or a steward.
-
-    Parameters
-    ----------
-    member
-        Whose it is.
-    settings
-        Of the console.
-    base
-        Its address, as browsers know it.
-    rules
-        What its guard lets through.
-    shown
-        Shows a one-time link to whoever has started it; not called where people sign on.
-    """
+    """The console of a coordinator or a steward; parameters as `opened` takes them."""
     is_steward = member.role is Role.STEWARD
     links = steward_pages.LINKS if is_steward else coordinator_pages.LINKS
     pages = Pages(
@@ -62,12 +46,5 @@ def console_of(
     )
     parts = _STEWARDS if is_steward else _COORDINATORS
     routes = [route for part in parts for route in part(member, pages).routes()]
-    sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
-    if settings.sign_on is None:
-        entrance = Entrance(base, shown)
-        entrance.show()
-        return console_application(routes, pages, rules, sessions, user=member.name, entered_by=entrance)
-    from tryst.common.web.sign_on import SignOn
-
-    sign_on = SignOn(settings.sign_on, base, str(member.role))
-    return console_application(routes, pages, rules, sessions, user=member.name, entered_by=sign_on)
+    right: Right = "steward" if is_steward else "coordinator"
+    return opened(routes, pages, settings, base, rules, shown, user=member.name, right=right)

@@ -11,20 +11,21 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.specification import load_specification, specification_digest
+from tryst.common.specification import Specification, load_specification, specification_digest
 from tryst.common.specification.model.content import PROJECT_PATTERN
+from tryst.common.web.certificates_page import certificates_page
 from tryst.common.web.forms import Form, form_page, posting, session_of
 from tryst.common.web.guard import RELOAD_HEADER
 from tryst.common.web.pages import Pages
+from tryst.common.web.reports import RenderedReports
+from tryst.common.web.specification_words import specification_shown
 from tryst.coordinator.client.run_progress import pairs_compared
 from tryst.coordinator.console.acts import Act, acts_of_coordinator, forms_among, require_act
 from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.project_list import project_list
 from tryst.coordinator.console.project_words import described, is_under_way, page_state
-from tryst.coordinator.console.reports import RenderedReports
 from tryst.coordinator.console.runs import Resolutions
-from tryst.coordinator.console.shared_pages import certificates_page, risk_report, risk_shown
-from tryst.coordinator.console.specification_words import specification_shown
+from tryst.coordinator.console.shared_pages import risk_report, risk_shown
 from tryst.protos.linkage.v1 import project_pb2
 
 LINKS = (("Projects", "/"), ("New project", "/new"), ("Certificates", "/certificates"))
@@ -77,7 +78,10 @@ class CoordinatorPages:
         """When certificates end."""
         coordinator = self._member.coordinator()
         coordinator.projects()
-        return certificates_page(self._pages, self._member, request, coordinator.certificates)
+        found = self._member.found
+        return certificates_page(
+            self._pages, request, found.folder, found.members, self._member.name, coordinator.certificates
+        )
 
     def project(self, request: Request) -> Response:
         """One project: state, parties, what it waits for, what can be done now, its specification."""
@@ -87,7 +91,7 @@ class CoordinatorPages:
             request,
             **self._shown(status),
             state_token=page_state(status),
-            specification=specification_shown(text, status.project),
+            specification=specification_shown(carole_has(text, status.project), text),
             mine=status.owner == self._member.name,
             acts=forms_among(self._acts(status), acting=session_of(request).acts),
         )
@@ -104,7 +108,7 @@ class CoordinatorPages:
         """What is signed by an approval, to be read before it."""
         status, text = self._member.coordinator().get(project_name(request))
         require_act(Act.APPROVE, self._acts(status), status)
-        specification = specification_shown(text, status.project)
+        specification = specification_shown(carole_has(text, status.project), text)
         return self._pages.page(
             "approve.html.j2", request, project=status.project, epoch=status.epoch, specification=specification
         )
@@ -114,7 +118,7 @@ class CoordinatorPages:
         coordinator = self._member.coordinator()
         status, text = coordinator.get(project_name(request))
         # The digest is computed here, from the text that is there; the form's is of what was read.
-        digest = specification_digest(load_specification(text, f"{status.project} at Carole"))
+        digest = specification_digest(carole_has(text, status.project))
         if not secrets.compare_digest(digest.hex().encode(), form.get("read", "").encode()):
             raise TrystError(
                 ErrorCode.WRONG_STATE,
@@ -130,7 +134,7 @@ class CoordinatorPages:
         name, coordinator = project_name(request), self._member.coordinator()
         text = coordinator.get(name)[1]
         run = coordinator.start(name)
-        spec = load_specification(text, f"{name} at Carole")
+        spec = carole_has(text, name)
         if spec.mode == "block_keyed" and not spec.resolution.joined:
             self._resolutions.follow(name, run.run)
         return done(request, name, "The run is requested. It goes on at Carole, also when this page is closed.")
@@ -208,6 +212,11 @@ def project_name(request: Request) -> str:
     if not re.fullmatch(PROJECT_PATTERN, name):
         raise TrystError(ErrorCode.NOT_FOUND, "no project has such a name", where="the page's address")
     return name
+
+
+def carole_has(text: str, project: str) -> Specification:
+    """A project's specification, as Carole has it; errors as `load_specification`."""
+    return load_specification(text, f"{project} at Carole")
 
 
 def done(request: Request, project: str, message: str) -> Response:

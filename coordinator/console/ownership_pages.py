@@ -16,11 +16,11 @@ from tryst.common.parties import Role
 from tryst.common.specification.model.content import PROJECT_PATTERN
 from tryst.common.web.forms import Form, form_page, posting, session_of
 from tryst.common.web.pages import Pages
+from tryst.common.web.specification_words import specification_shown
 from tryst.coordinator.client.ownership import OfferedProject, offer_project, offered_project, take_project
 from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
-from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
+from tryst.coordinator.console.coordinator_pages import PROJECT, carole_has, done, project_name
 from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.specification_words import specification_shown
 
 _LIMITS = (MIN_REASON, MAX_REASON)
 OFFER = "/hand-over"
@@ -74,7 +74,7 @@ class OwnershipPages:
             project=taken.status.project,
             owner=taken.status.owner,
             sentences=taken.sentences,
-            specification=specification_shown(taken.text, taken.status.project),
+            specification=specification_shown(carole_has(taken.text, taken.status.project), taken.text),
             read=_digest(taken),
         )
 

@@ -10,12 +10,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import load_specification
 from tryst.common.web.forms import Form, form_page, posting
 from tryst.common.web.pages import Pages, error_list
+from tryst.common.web.specification_words import specification_shown
 from tryst.coordinator.console.acts import Act, acts_of_coordinator, require_act
 from tryst.coordinator.console.coordinator_pages import PROJECT, done, project_name
 from tryst.coordinator.console.member import Member
-from tryst.coordinator.console.specification_words import specification_shown
 from tryst.protos.linkage.v1 import project_pb2
 
 PROPOSE = "propose"
@@ -108,17 +109,20 @@ def _text_of(form: Form) -> str:
 
 def _checked(text: str, project: str) -> tuple[dict[str, Any] | None, list[TrystError]]:
     """What a specification means, or all that is wrong with it, by place; `project`: whose it must be, if any's."""
+    from tryst.carole.engine.specified import refuse_unidentified
+
     try:
-        found = specification_shown(text, "the specification")
+        spec = load_specification(text, "the specification")
+        refuse_unidentified(spec)
     except TrystError as error:
         return None, error_list(error)
-    if project and found["project"] != project:
+    if project and spec.project != project:
         wrong = TrystError(
             ErrorCode.SPECIFICATION,
             "an amended specification is of the same project",
             where="project",
-            got=found["project"],
+            got=spec.project,
             remedy=f"write `project: {project}`, or create another project",
         )
         return None, [wrong]
-    return found, []
+    return specification_shown(spec, text), []

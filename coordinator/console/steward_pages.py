@@ -10,9 +10,11 @@ from starlette.routing import BaseRoute, Route
 
 from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.web.certificates_page import certificates_page
 from tryst.common.web.forms import Form, posting, session_of
 from tryst.common.web.guard import RELOAD_HEADER
 from tryst.common.web.pages import Pages
+from tryst.common.web.reports import RenderedReports
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.console.acts import acts_of_steward, forms_among
 from tryst.coordinator.console.coordinator_pages import PROJECT
@@ -20,8 +22,7 @@ from tryst.coordinator.console.log_evidence import leakage_statements, release_r
 from tryst.coordinator.console.member import Member
 from tryst.coordinator.console.project_list import project_list
 from tryst.coordinator.console.project_words import described, page_state
-from tryst.coordinator.console.reports import RenderedReports
-from tryst.coordinator.console.shared_pages import certificates_page, risk_report, risk_shown
+from tryst.coordinator.console.shared_pages import risk_report, risk_shown
 from tryst.coordinator.console.waiting import S
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -69,7 +70,10 @@ class StewardPages:
         """When certificates end."""
         steward = self._member.steward()
         steward.assessed()
-        return certificates_page(self._pages, self._member, request, steward.certificates)
+        found = self._member.found
+        return certificates_page(
+            self._pages, request, found.folder, found.members, self._member.name, steward.certificates
+        )
 
     def project(self, request: Request) -> Response:
         """One result: its report, and the decision where it is held."""

@@ -181,7 +181,7 @@ def _write_timings(folder: Path, rehearsed: Rehearsed, timings: Timings) -> None
 
 def _show_written(out: Path, spec: Specification) -> None:
     console.rule(style="dim")
-    written = ", ".join(name for name in WRITTEN if (out / name).exists())
+    written = ", ".join(name for name in (*WRITTEN, *_linked_files(out)) if (out / name).exists())
     console.print(f"Wrote {out}: {written}", highlight=False, soft_wrap=True)
     reports = f"[bold]{out / 'report.html'}[/bold]"
     if spec.assessment is not None:
@@ -286,11 +286,16 @@ def _whole(out: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=out, prefix=".new-") as made:
         folder = Path(made)
         yield folder
-        for name in WRITTEN:
+        for name in (*WRITTEN, *_linked_files(folder, out)):
             if (folder / name).exists():
                 (folder / name).replace(out / name)
             else:
                 (out / name).unlink(missing_ok=True)
+
+
+def _linked_files(*folders: Path) -> list[str]:
+    """The names of the linked files that recipients of granted columns have received."""
+    return sorted({path.name for folder in folders for path in folder.glob("linked-*.parquet")})
 
 
 def _shown(spec: Specification) -> Specification:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 
@@ -17,7 +18,7 @@ CEREMONY = "is a step of the ceremony between people, who read its words"
 
 WITHOUT_JSON = {
     r"demo|rehearse|join|spec draft|analyst fetch": WRITES,
-    r"console|carole (serve|scheduler|worker)|(alice|bob) serve": SERVES,
+    r"((alice|bob) )?console|carole (serve|scheduler|worker)|(alice|bob) serve": SERVES,
     r"init|carole (init|cluster-keys)|(alice|bob) (seed new|attach)|risk attribution protect": MAKES,
     r"party (?!status|check).*": CEREMONY,
     r"spec (similar|known|schema)|steward log|audit (show|export)|keyvars export .*": LINES,
@@ -26,12 +27,12 @@ WITHOUT_JSON = {
 }
 """By what the whole name of a command matches: why it prints no document."""
 
-SENDS = {
+SENDS = (
     r"project (run|create|amend|approve|new-epoch|hand-over|take-over|start|erase|accept-restore)",
     r"steward (release|refuse|hand-over|accept-restore)",
     r"(alice|bob) (approve|decline|override|fetch-alone|accept-restore)",
     r"carole (upgrade|restore|declare-restored|confirm-clock|try-notify)",
-}
+)
 """The commands by which something is sent to another party, or is changed or destroyed at Carole."""
 
 SENDS_NOT = {
@@ -43,12 +44,12 @@ SENDS_NOT = {
     r"project (status|watch|results|report)|steward (list|report|log)|audit .*": "reads",
     r"carole (serve|scheduler|worker|check|health|backup|init|cluster-keys)|init": "makes what is new, or serves",
     r"analyst .*": "reads, and confirms what it has fetched",
-    r"console": "requests confirmation on its pages",
+    r"((alice|bob) )?console": "requests confirmation on its pages",
     r"party .*": "makes files that people send",
 }
 
 
-def matching(name: str, patterns: dict[str, str] | set[str]) -> list[str]:
+def matching(name: str, patterns: Iterable[str]) -> list[str]:
     return [pattern for pattern in patterns if re.fullmatch(pattern, name)]
 
 

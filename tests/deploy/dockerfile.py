@@ -18,7 +18,7 @@ NAMESPACES = {"google": "protobuf", "opentelemetry": "opentelemetry-api"}
 """Packages that several distributions share, and the one of them that is no extra."""
 NOT_SHIPPED_TOOLS = ("protos/compile.py",)
 """Run by developers only; what it imports need not be there."""
-NOT_OF_SERVICES = "common/web/"
+NOT_OF_SERVICES = ("common/web/", "common/custodian/console/")
 """Of consoles in a browser, which no service starts: what it imports is in the extra `console`."""
 
 

@@ -61,7 +61,7 @@ def issues(words: list[str], *, complete: bool) -> Iterator[str]:
         set_options.add(options[option].name)
         if not options[option].is_flag and not value:
             next(rest, None)
-    if given > len(arguments):
+    if given > len(arguments) and all(each.nargs != -1 for each in arguments):
         yield f"`{' '.join(name)}` takes {len(arguments)} arguments, got {given}"
     if complete:
         missing = {one.name for one in options.values() if one.required} - set_options

@@ -212,7 +212,8 @@ for file in sorted(code.rglob("*.py")):
     parts = file.relative_to(code).with_suffix("").parts
     name = ".".join(parts).removesuffix(".__init__")
     # Consoles need the extra `console`, and no service has one.
-    apart = name == "tryst.protos.compile" or name.startswith("tryst.common.web.")
+    consoles = ("tryst.common.web.", "tryst.common.custodian.console")
+    apart = name == "tryst.protos.compile" or name.startswith(consoles)
     if parts[-1] != "__main__" and not apart:
         assert importlib.import_module(name).__file__ == str(file), name
 from tryst.common.command import app

@@ -45,6 +45,7 @@ ELSEWHERE = {
     "tryst carole init": "tests/deploy/test_recipe.py",
     "tryst carole serve": "tests/deploy/test_recipe.py",
     "tryst steward hand-over": "tests/carole/service/test_ownership.py",
+    "tryst project run": "tests/docs/test_live_linkage.py",
     "tryst alice override": "tests/e2e/test_leakage_override.py",
 }
 """How lines begin that another scene types, and the test that has it."""

@@ -49,13 +49,13 @@ def browser() -> Iterator[Browser]:
 
 
 class ConsoleProcess:
-    """``tryst console`` as a process."""
+    """``tryst console`` as a process, or a custodian's, ``tryst alice console``."""
 
-    def __init__(self, config: Path, folder: Path) -> None:
+    def __init__(self, config: Path, folder: Path, custodian: str = "") -> None:
         self._out = folder / f"console-{config.stem}.log"
         with self._out.open("wb") as out:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tryst", "console", "--config", str(config)],
+                [sys.executable, "-m", "tryst", *filter(None, [custodian]), "console", "--config", str(config)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(REPOSITORY)},
@@ -122,13 +122,19 @@ class Watched:
         """Open a page of the console."""
         self.page.goto(self.base + path)
 
-    def picture(self, name: str, *, scheme: str = "light", width: int = 1120, height: int = 760) -> None:
-        """Write a picture of the page for the documentation, if that is requested by `CONSOLE_SCREENSHOTS`."""
+    def picture(
+        self, name: str, *, scheme: str = "light", width: int = 1120, height: int = 760, at: str = "header"
+    ) -> None:
+        """Write a picture of the page for the documentation, if that is requested by `CONSOLE_SCREENSHOTS`.
+
+        `at`: the element that it begins with.
+        """
         folder = os.environ.get("CONSOLE_SCREENSHOTS")
         if folder is None:
             return
         self.page.emulate_media(color_scheme=scheme)
         self.page.set_viewport_size({"width": width, "height": height})
+        self.page.locator(at).first.evaluate("found => found.scrollIntoView()")
         self.page.screenshot(path=Path(folder) / f"{name}.png")
 
     def press(self, name: str) -> None:
@@ -138,6 +144,12 @@ class Watched:
     def follow(self, name: str) -> None:
         """Follow a link."""
         self.page.get_by_role("link", name=name, exact=True).first.click()
+
+    def report(self, path: str) -> Page:
+        """A report by itself on a page of its own, which has no policy, so that it can be looked into."""
+        opened = self.context.new_page()
+        opened.set_content(self.context.request.get(self.base + path).text())
+        return opened
 
     def text(self) -> str:
         """What the page shows."""

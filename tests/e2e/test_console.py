@@ -1,8 +1,8 @@
-"""The consoles of a coordinator and a steward in Chromium, before three real services: from nothing to released results
-by clicks, a held result decided by two, every page at three widths in light and dark.
+"""The consoles of a coordinator, a steward and both custodians in Chromium, before three real services: from nothing to
+released results by clicks, a held result decided by two, every page at three widths in light and dark.
 
-Custodians approve by the policies in their configurations. `CONSOLE_SCREENSHOTS=docs` writes the pictures of
-docs/console.md.
+The second project is approved by the policies in the custodians' configurations. `CONSOLE_SCREENSHOTS=docs` writes the
+pictures of docs/console.md and docs/custodian.md.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.e2e.console_browser import WIDTHS, ConsoleProcess, Watched, browser, chromium, overflow, serious
-from tests.e2e.deployment import STATE, Deployment, people
+from tests.e2e.deployment import STATE, Deployment, digest_of, people
 from tests.e2e.test_block_keyed import BLOCKING
 from tests.e2e.test_disclosure import judged_by, specification
 from tryst.common.parties import Role, Side
 from tryst.coordinator.client.steward_client import connect_steward
 from tryst.coordinator.demonstration.people.insured import with_traits
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 REASON = "used inside the secure room only, see the minutes of May"
 BLOCKS = specification("births-2026", more=BLOCKING).replace("mode: open", "mode: block_keyed")
@@ -32,14 +37,15 @@ MANY = 200
 
 @dataclass
 class Consoles:
-    """Three services, two consoles, and a person before each."""
+    """Three services, four consoles, and a person before each."""
 
     made: Deployment
     coordinator: Watched
     steward: Watched
+    alice: Watched
+    bob: Watched
     second: Path
     """Another steward's configuration."""
-    processes: tuple[ConsoleProcess, ConsoleProcess]
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +54,14 @@ def consoles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consoles]:
     files = people(seed=3)
     both = with_traits(files[Side.ALICE], files[Side.BOB], np.random.default_rng(3))
     given = dict(zip(Side, both, strict=True))
-    made = Deployment(tmp_path_factory.mktemp("console") / "d", [BLOCKS, HELD], given, {"second": Role.STEWARD})
+    made = Deployment(tmp_path_factory.mktemp("console") / "d", [HELD], given, {"second": Role.STEWARD})
     started = [ConsoleProcess(made.client_yaml(party), made.logs) for party in ("coordinator", "steward")]
+    started += [ConsoleProcess(made.configs[side], made.logs, side) for side in Side]
     try:
         made.processes("carole", "alice", "bob")
         with browser() as opened:
             people_there = [Watched.enter(opened, console) for console in started]
-            yield Consoles(made, *people_there, made.client_yaml("second"), (started[0], started[1]))
+            yield Consoles(made, *people_there, made.client_yaml("second"))
     finally:
         for console in started:
             console.stop()
@@ -80,10 +87,35 @@ def released(consoles: Consoles) -> str:
     consoles.coordinator.follow("Read and approve")
     page.check("#agree")
     consoles.coordinator.press("Sign the approval")
-    # What follows, the page shows by itself: the custodians approve, agree on keys and contribute.
+    learnt = _measured(consoles.alice)
+    for person in (consoles.alice, consoles.bob):
+        person.go("/")
+        person.wait_for_text("One project waits for you")
+        person.follow("births-2026")
+        person.follow("Read and approve")
+        if person is consoles.alice:
+            person.picture("console-approval", at="[aria-labelledby=leaving]")
+        person.page.check("#agree")
+        person.press("Sign the approval")
+        person.wait_for_text("Approved: Carole has the signature.")
+    assert "An attacker who has public counts only" in learnt
+    # What follows, the pages show by themselves: the custodians agree on keys and contribute.
     consoles.coordinator.press("Start a run")
     consoles.coordinator.wait_for_text("Nothing is awaited.")
     return "births-2026"
+
+
+def _measured(person: Watched) -> str:
+    """What a custodian finds that Carole could learn, before it decides: the report, as it stands in its frame."""
+    person.wait_for_text("One project waits for you")
+    person.follow("births-2026")
+    assert "You: read the specification, and approve or decline it." in person.text()
+    person.follow("What Carole could learn")
+    person.press("Measure it")
+    person.wait_for_text("The report by itself")
+    person.picture("console-leakage", scheme="dark")
+    shown: str = person.page.frame_locator("iframe.report").locator("body").inner_text()
+    return shown
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +126,19 @@ def held(consoles: Consoles) -> str:
     consoles.made.coordinator.start("cancer-registry")
     consoles.made.wait_for("cancer-registry", STATE.PROJECT_STATE_HELD)
     return "cancer-registry"
+
+
+def _looked_at(page: Page, script: str) -> list[str]:
+    """What is wrong with a page at some width, in light or dark."""
+    found = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            # In the dark only the colours are others.
+            page.emulate_media(color_scheme=scheme)
+            found += [f"{width} {scheme}: {each}" for each in serious(page, script, colours=scheme == "dark")]
+        found += [f"{width}: {each}" for each in [overflow(page)] if each]
+    return found
 
 
 def test_clicks_lead_from_an_empty_console_to_a_released_result(consoles: Consoles, released: str) -> None:
@@ -115,6 +160,30 @@ def test_clicks_lead_from_an_empty_console_to_a_released_result(consoles: Consol
         person.page.keyboard.press("Enter")
     assert download.value.suggested_filename == f"{released}-model.json"
     assert person.errors == []
+    for side, custodian in ((Side.ALICE, consoles.alice), (Side.BOB, consoles.bob)):
+        custodian.go(f"/projects/{released}")
+        custodian.wait_for_text("Your share of the result is there")
+        custodian.follow("Results")
+        page = custodian.text()
+        (table,) = (consoles.made.folders[side] / "results" / released).rglob("links.parquet")
+        links = pl.read_parquet(table)
+        assert f"Your share has {links.height} links. It lies in the folder {table.parent} " in page
+        assert digest_of(BLOCKS).hex() in page
+        assert not {each for column in ("identifier", "link_id") for each in links[column] if each in page}
+        assert custodian.errors == []
+
+
+def test_what_carole_could_learn_is_shown_to_all(consoles: Consoles, released: str) -> None:
+    """By the service's measurement, and by the console's; both are of the specification before it is amended."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    report = consoles.alice.report(f"/projects/{released}/measured.html")
+    assert "Measured by the custodian's service" in report.inner_text("main")
+    found = _looked_at(report, axe.axe_script)
+    for page in ("override", "leakage"):
+        consoles.alice.go(f"/projects/{released}/{page}")
+        assert "Within the limits" in consoles.alice.text()
+        found += _looked_at(consoles.alice.page, axe.axe_script)
+    assert found == []
 
 
 def test_a_held_result_is_decided_by_two_stewards(consoles: Consoles, held: str) -> None:
@@ -188,7 +257,7 @@ def test_two_hundred_projects_are_shown_a_page_at_a_time(consoles: Consoles, rel
 def test_every_page_is_accessible_at_every_width_in_light_and_dark(
     consoles: Consoles, released: str, held: str
 ) -> None:
-    """Last: with all that the tests before have made."""
+    """With all that the tests before have made."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     draft = "/projects/cohort-000"
     shown = [
@@ -210,16 +279,28 @@ def test_every_page_is_accessible_at_every_width_in_light_and_dark(
     found = []
     for person, path in shown:
         person.go(path)
-        for width in WIDTHS:
-            person.page.set_viewport_size({"width": width, "height": 900})
-            for scheme in ("light", "dark"):
-                # In the dark only the colours are others.
-                person.page.emulate_media(color_scheme=scheme)
-                issues = serious(person.page, axe.axe_script, colours=scheme == "dark")
-                found += [f"{width} {scheme}: {each}" for each in issues]
-            found += [f"{width}: {each}" for each in [overflow(person.page)] if each]
+        found += _looked_at(person.page, axe.axe_script)
     consoles.coordinator.go(f"/projects/{held}")
     consoles.coordinator.picture("console-phone", width=390, height=780)
     assert found == []
     assert [each for each in consoles.coordinator.errors if "status of 404" not in each] == []
     assert consoles.steward.errors == []
+
+
+def test_so_is_every_page_of_a_custodian(consoles: Consoles, released: str, held: str) -> None:
+    """Last; but for those of `test_what_carole_could_learn_is_shown_to_all`."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    draft, person = "/projects/cohort-000", consoles.alice
+    # Until the service has read its source for all of them, pages are loaded again by themselves.
+    person.go("/")
+    person.wait_for_text(f"{MANY - 1} projects wait for you")
+    person.picture("console-custodian")
+    shown = ["/", "/checkpoints", "/certificates", draft, f"/projects/{released}", f"/projects/{held}/results"]
+    shown += [f"{draft}/{path}" for path in ("approve", "decline", "profile", "leakage", "fetch-alone")]
+    found = []
+    for path in shown:
+        person.go(path)
+        found += _looked_at(person.page, axe.axe_script)
+    assert found == []
+    assert person.errors == []
+    assert consoles.bob.errors == []

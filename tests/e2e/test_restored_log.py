@@ -8,6 +8,7 @@ person decides is typed, as the documents have it.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +19,12 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tests.common.custodian.conftest import Folder
+from tests.common.custodian.console.served import served
 from tests.consoles import wide_consoles
 from tests.deploy.documents import lines, sections
 from tests.deploy.sites import REPOSITORY
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, specification
+from tests.e2e.deployment import BOBS_NAMES, CUSTODIANS, STATE, Deployment, specification
 from tryst.common.command import app
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
@@ -239,11 +242,31 @@ def test_what_a_steward_released_after_the_backup_stays_released_by_the_digests_
     assert "RELEASED" in again
 
 
+def refused_in_the_console(site: Site) -> None:
+    """Bob's operator refuses on a page, which shows what the command shows; another restoration than that is not."""
+    bob = Folder(CUSTODIANS[Side.BOB], site.made.configs[Side.BOB])
+    with served(bob) as console:
+        token, path = console.enter(), "/projects/refused/accept-restore"
+        assert "read what Carole&#39;s store has lost" in console.client.get("/projects/refused").text
+        page = console.client.get(path).text
+        assert "Lost is what followed entry" in page
+        found = re.search(r'name="restoration" value="(\d+)"', page)
+        assert found is not None
+        more = {"csrf": token, "decision": "refuse", "reason": REASON}
+        status, page = console.post(path, restoration=f"{int(found[1]) + 1}", **more)
+        assert status == 409
+        assert "has been restored once more since that was shown" in page
+        assert console.post(path, restoration=found[1], **(more | {"reason": ""}))[0] == 400
+        assert console.post(path, restoration=found[1], **more)[0] == 303
+        page = console.client.get("/projects/refused").text
+        assert "Refused. refused does not go on" in page
+
+
 def test_refused_by_one_custodian_nothing_moves(site: Site) -> None:
     made = site.made
     error = site.types("bob", "accept-restore", "refused", "--refuse", "--yes", fails=True)
     assert "a decision needs a reason" in error
-    assert "Refused." in site.types("bob", "accept-restore", "refused", "--refuse", "--reason", REASON, "--yes")
+    refused_in_the_console(site)
     site.accept("refused", "alice", "project")
     stands = f"bob has refused the restored log: project refused can only be erased ({REASON})"
     assert stands in site.types("project", "start", "refused", fails=True)

@@ -69,7 +69,8 @@ def test_only_reports_need_the_extra(tmp_path: Path) -> None:
     done = run(WITHOUT + MODULES, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in json.loads(done.stdout)[1]:
-        assert "report" in name or name.startswith(("tryst.coordinator.", "tryst.common.web.")), name
+        consoles = ("tryst.coordinator.", "tryst.common.web.", "tryst.common.custodian.console.")
+        assert "report" in name or name.startswith(consoles), name
 
 
 @pytest.mark.parametrize("typed", ["demo --people 20 --out out", "risk tables table.csv --out report.html"])

@@ -131,6 +131,13 @@ class Control:
         """Refuse this custodian's consent, or withdraw it; `outcome_of_decline` shows whether Carole knows."""
         self._call(self._stub.Decline, operator_pb2.DeclineRequest(project=project, reason=reason))
 
+    def leakage(self, project: str) -> operator_pb2.LeakageResponse:
+        """What the service has measured that Carole could learn; NOT_FOUND if it has not."""
+        response: operator_pb2.LeakageResponse = self._call(
+            self._stub.Leakage, operator_pb2.LeakageRequest(project=project)
+        )
+        return response
+
     def override(self, project: str, reason: str) -> None:
         """Contribute above the limit, with a reason."""
         self._call(self._stub.Override, operator_pb2.OverrideRequest(project=project, reason=reason))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import cast
 
 import grpc
@@ -12,8 +12,8 @@ import structlog
 
 from tryst.common.audit.checkpoint import LARGEST
 from tryst.common.audit.reason import normalized_reason
-from tryst.common.custodian.configuration import Policy
 from tryst.common.custodian.operator.address import announce
+from tryst.common.custodian.operator.open_decisions import TOO_LATE, is_decidable, open_decisions, waits_for_operator
 from tryst.common.custodian.operator.restored_log import decide_restored, shown
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.approval import decide
@@ -30,11 +30,6 @@ from tryst.common.wire.checkpoints import checkpoint_to_wire
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 _LOOPBACK = re.compile(r"(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):\d{1,5}")
-_TOO_LATE: Mapping[int, str] = {
-    project_pb2.PROJECT_STATE_RELEASED: "its result is released, and what its recipients have cannot be taken back",
-    project_pb2.PROJECT_STATE_ERASED: "it is erased at Carole's, and nothing is left to withdraw",
-}
-_BEFORE_APPROVAL = frozenset({project_pb2.PROJECT_STATE_UNSPECIFIED, project_pb2.PROJECT_STATE_DRAFT})
 
 MAX_CHECKPOINTS = 2000
 """In one response: some 350 KiB."""
@@ -143,10 +138,10 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         """Decline the specification that waits for approval, or withdraw the consent to it."""
         project = self._with_specification(request.project)
         reason = normalized_reason(request.reason)
-        if project.carole_state in _TOO_LATE:
+        if project.carole_state in TOO_LATE:
             raise TrystError(
                 ErrorCode.WRONG_STATE,
-                _TOO_LATE[project.carole_state],
+                TOO_LATE[project.carole_state],
                 where=f"project {project.name}",
                 remedy="ask the coordinator to erase the project; an amendment of it needs your approval",
             )
@@ -154,6 +149,22 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
         log.info("operator declined", project=project.name, digest=project.specification_digest.hex())
         self._decided(project.name)
         return operator_pb2.DeclineResponse()
+
+    def Leakage(  # noqa: N802
+        self, request: operator_pb2.LeakageRequest, context: grpc.ServicerContext
+    ) -> operator_pb2.LeakageResponse:
+        """The last measurement of what Carole could learn, under the project's present specification."""
+        project = self._known(request.project)
+        found = self._step_context.state.leakage(project.name)
+        if found is None or found.specification_digest != project.specification_digest:
+            raise TrystError(
+                ErrorCode.NOT_FOUND,
+                "the service has not measured what Carole could learn under this specification",
+                where=f"project {project.name}",
+                remedy="it does so before it contributes, where the specification refuses above a limit; measure it"
+                f" yourself with `tryst {self._step_context.party.name} leakage`",
+            )
+        return operator_pb2.LeakageResponse(json=found.report, reason=found.reason)
 
     def Override(  # noqa: N802
         self, request: operator_pb2.OverrideRequest, context: grpc.ServicerContext
@@ -231,7 +242,16 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
             results=project.results,
             mode=project.mode,
             waits_for_operator=waits,
+            epoch=project.epoch,
+            decisions=open_decisions(self._step_context, project),
+            upload_bytes=self._upload_bytes(project),
         )
+
+    def _upload_bytes(self, project: Project) -> int:
+        if project.carole_state <= project_pb2.PROJECT_STATE_APPROVED:
+            return 0
+        upload = self._step_context.state.uploads.newest(project.name)
+        return 0 if upload is None else upload.total_bytes
 
     def _known(self, name: str) -> Project:
         project = self._step_context.state.project(name)
@@ -265,9 +285,7 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 got=digest.hex()[:16],
                 remedy=f"read it again: `tryst {self._step_context.party.name} specification {project.name}`",
             )
-        # What was declined too late was released: an approval then has the share fetched after all.
-        late = project.carole_state == project_pb2.PROJECT_STATE_RELEASED and project.decision == "declined"
-        if project.carole_state not in _BEFORE_APPROVAL and not late:
+        if not is_decidable(project):
             raise TrystError(
                 ErrorCode.WRONG_STATE,
                 "the project does not wait for a decision",
@@ -275,16 +293,6 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
                 remedy="nothing needs to be done",
             )
         return project
-
-
-def waits_for_operator(project: Project, policy: Policy) -> bool:
-    """Whether a project can only go on with its operator's decision on the specification."""
-    return (
-        project.carole_state in _BEFORE_APPROVAL
-        and bool(project.profile)
-        and project.decided_digest != project.specification_digest
-        and not policy.consents(project.specification_digest, project.mode, project.epoch)
-    )
 
 
 def start_operator(

@@ -35,7 +35,7 @@ class StatusResponse(_message.Message):
     def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ..., member: _Optional[str] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class CustodianProject(_message.Message):
-    __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator")
+    __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator", "epoch", "decisions", "upload_bytes")
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     STAGE_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +47,9 @@ class CustodianProject(_message.Message):
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     WAITS_FOR_OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    UPLOAD_BYTES_FIELD_NUMBER: _ClassVar[int]
     project: str
     state: _project_pb2.ProjectState
     stage: str
@@ -58,7 +61,10 @@ class CustodianProject(_message.Message):
     results: str
     mode: str
     waits_for_operator: bool
-    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[_project_pb2.ProjectState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., blocking_error: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., rows: _Optional[int] = ..., links: _Optional[int] = ..., results: _Optional[str] = ..., mode: _Optional[str] = ..., waits_for_operator: _Optional[bool] = ...) -> None: ...
+    epoch: int
+    decisions: _containers.RepeatedScalarFieldContainer[str]
+    upload_bytes: int
+    def __init__(self, project: _Optional[str] = ..., state: _Optional[_Union[_project_pb2.ProjectState, str]] = ..., stage: _Optional[str] = ..., fraction: _Optional[float] = ..., blocking_error: _Optional[str] = ..., specification_digest: _Optional[bytes] = ..., rows: _Optional[int] = ..., links: _Optional[int] = ..., results: _Optional[str] = ..., mode: _Optional[str] = ..., waits_for_operator: _Optional[bool] = ..., epoch: _Optional[int] = ..., decisions: _Optional[_Iterable[str]] = ..., upload_bytes: _Optional[int] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("project",)
@@ -115,6 +121,20 @@ class DeclineRequest(_message.Message):
 class DeclineResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class LeakageRequest(_message.Message):
+    __slots__ = ("project",)
+    PROJECT_FIELD_NUMBER: _ClassVar[int]
+    project: str
+    def __init__(self, project: _Optional[str] = ...) -> None: ...
+
+class LeakageResponse(_message.Message):
+    __slots__ = ("json", "reason")
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    json: str
+    reason: str
+    def __init__(self, json: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class OverrideRequest(_message.Message):
     __slots__ = ("project", "reason")

@@ -59,6 +59,11 @@ class OperatorStub:
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
                 response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
                 _registered_method=True)
+        self.Leakage = channel.unary_unary(
+                '/linkage.v1.Operator/Leakage',
+                request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.SerializeToString,
+                response_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.FromString,
+                _registered_method=True)
         self.Override = channel.unary_unary(
                 '/linkage.v1.Operator/Override',
                 request_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.OverrideRequest.SerializeToString,
@@ -122,6 +127,13 @@ class OperatorServicer:
 
     def Decline(self, request, context):
         """Decline the specification, or withdraw a consent to it as long as nothing is released.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Leakage(self, request, context):
+        """What the service has measured that Carole could learn, before it contributes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -195,6 +207,11 @@ def add_OperatorServicer_to_server(servicer, server):
                     servicer.Decline,
                     request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.FromString,
                     response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.SerializeToString,
+            ),
+            'Leakage': grpc.unary_unary_rpc_method_handler(
+                    servicer.Leakage,
+                    request_deserializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.FromString,
+                    response_serializer=tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.SerializeToString,
             ),
             'Override': grpc.unary_unary_rpc_method_handler(
                     servicer.Override,
@@ -362,6 +379,33 @@ class Operator:
             '/linkage.v1.Operator/Decline',
             tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineRequest.SerializeToString,
             tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.DeclineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Leakage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/linkage.v1.Operator/Leakage',
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageRequest.SerializeToString,
+            tryst_dot_protos_dot_linkage_dot_v1_dot_operator__pb2.LeakageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,10 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from html import unescape
 
 import polars as pl
 import pytest
 
+from tests.common.custodian.console.served import served
 from tryst.common.audit.merkle import leaf_hash
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
@@ -131,10 +133,15 @@ def test_nothing_is_fetched_while_the_other_shows_an_old_view(make_world, monkey
         reported(world.bob, f"Alice {WAITS}")
         assert not any(method == "FetchResult" for method, _ in carole.calls)
         # Alice's operator has her share without Bob's countersignature; Bob's has not decided.
-        with Control.open(world.alice.config, world.alice.party) as operator:
-            with pytest.raises(TrystError, match="a decision needs a reason"):
-                operator.fetch_alone(carole.spec.project, " ")
-            operator.fetch_alone(carole.spec.project, "Bob's registry was closed in May")
+        with (
+            Control.open(world.alice.config, world.alice.party) as operator,
+            pytest.raises(TrystError, match="a decision needs a reason"),
+        ):
+            operator.fetch_alone(carole.spec.project, " ")
+        with served(world.alice) as console:
+            token, path = console.enter(), f"/projects/{carole.spec.project}/fetch-alone"
+            assert "Fetch the share without Bob's countersignature?" in unescape(console.client.get(path).text)
+            assert console.post(path, csrf=token, reason="Bob's registry was closed in May")[0] == 303
         carole.wait_for(lambda: carole.acknowledged == {Side.ALICE}, 60)
         carole.audit.frozen = None
         carole.wait_for(lambda: len(carole.acknowledged) == 2, 60)

@@ -16,7 +16,7 @@ from tryst.common.specification import (
 )
 from tryst.common.specification.model.granted_variables import Transfer
 from tryst.common.specification.notes.granted_variables import granted_columns
-from tryst.coordinator.console.specification_words import specification_shown
+from tryst.common.web.specification_words import specification_shown
 
 HEAD = heading("people", alice="rec_id", bob="number")
 FIELDS = """
@@ -131,7 +131,7 @@ def test_a_column_that_records_are_compared_by_is_named() -> None:
 
 
 def test_the_console_shows_it() -> None:
-    shown = specification_shown(dump_specification(spec(GRANTS)), "here")["receives"]
+    shown = specification_shown(spec(GRANTS), "")["receives"]
     assert ("Bob", "the links of its own rows; of Alice's linked records sex and income") in shown
     assert (
         "The analyst institute",

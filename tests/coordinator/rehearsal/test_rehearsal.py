@@ -41,7 +41,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Specifi
     )
     assert spec.assessment is not None
     twice = spec.assessment.model_copy(update={"on_breach": "hold", "signatures": 2})
-    spec = Specification.model_validate(spec.model_copy(update={"assessment": twice}).model_dump())
+    grants = [{"to": "alice", "bob": ["postcode"]}, {"to": "institute", "alice": ["phone"], "bob": ["phone"]}]
+    plain = spec.model_copy(update={"assessment": twice}).model_dump()
+    spec = Specification.model_validate(plain | {"release": {**plain["release"], "variables": grants}})
     alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(folder / "alice.csv")
     bob.write_parquet(folder / "bob.parquet")
@@ -94,7 +96,8 @@ def test_what_a_rehearsal_leaves_behind(
     rehearse_into(out, spec, alice, bob, Truth(TRUTH, TRUTH), Narrator(explain=True), "1GiB", 2)
     # One file has one digest, here and where `tryst spec check` prints it.
     assert specification_digest(spec).hex() in capsys.readouterr().out
-    assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"}
+    linked = {"linked-alice.parquet", "linked-institute.parquet"}
+    assert {path.name for path in out.iterdir()} == set(WRITTEN) - {"joint.json"} | linked
     links = pl.read_parquet(out / "links.parquet")
     assert links.columns == ["alice", "bob", "link_probability"]
     assert pl.read_csv(out / "links.csv").columns == links.columns
@@ -105,6 +108,12 @@ def test_what_a_rehearsal_leaves_behind(
     }
     joined = links.join(truth["alice"], on="alice", validate="1:1").join(truth["bob"], on="bob", validate="1:1")
     assert joined.height == links.height
+    received = pl.read_parquet(out / "linked-alice.parquet").join(links, left_on="identifier", right_on="alice")
+    theirs = pl.read_parquet(bob).select(bob=IDENTIFIER, held=pl.col("postcode").cast(pl.String))
+    fits = received.join(theirs, on="bob")
+    assert fits.height == links.height
+    assert fits["postcode"].cast(pl.String).eq_missing(fits["held"]).all()
+    assert pl.read_parquet(out / "linked-institute.parquet").columns[2:] == ["phone_alice", "phone_bob"]
     right = joined.filter(pl.col("person") == pl.col("person_bob")).height
     evaluation = json.loads((out / "evaluation.json").read_text())
     decision = evaluation["at_decision"]
@@ -128,7 +137,7 @@ def test_what_a_rehearsal_leaves_behind(
     values = values_of(alice)
     assert len(values) > N
     for path in out.iterdir():
-        if path.name not in ("links.csv", "links.parquet"):
+        if path.name not in ("links.csv", "links.parquet", *linked):
             text = path.read_text()
             assert not [value for value in values if value in text], path.name
     assert any(value in (out / "links.csv").read_text() for value in values)

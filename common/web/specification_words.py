@@ -7,12 +7,7 @@ from typing import Any
 
 from tryst.common.message_words import listed
 from tryst.common.parties import Side
-from tryst.common.specification import (
-    Specification,
-    load_specification,
-    specification_digest,
-    specification_notes,
-)
+from tryst.common.specification import Specification, specification_digest, specification_notes
 from tryst.common.specification.model.granted_variables import VariableGrant
 from tryst.common.specification.notes.modes import JOINED, SENT
 
@@ -33,25 +28,8 @@ _RECEIVES = {
 }
 
 
-def specification_shown(text: str, source: str) -> dict[str, Any]:
-    """What a page shows of a specification.
-
-    Parameters
-    ----------
-    text
-        As Carole has it, or as it was typed in.
-    source
-        Its name in errors.
-
-    Raises
-    ------
-    TrystErrors
-        As `load_specification`; NOT_IDENTIFIED where no data could determine its model.
-    """
-    from tryst.carole.engine.specified import refuse_unidentified
-
-    spec = load_specification(text, source)
-    refuse_unidentified(spec)
+def specification_shown(spec: Specification, text: str) -> dict[str, Any]:
+    """What a page shows of a specification; `text`: as it is written."""
     return {
         "project": spec.project,
         "mode": spec.mode,

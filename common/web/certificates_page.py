@@ -1,0 +1,67 @@
+"""The page of certificates: when a member's own and Carole's authority's end, and which of others end soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tryst.common.pki.certificates import load_certificate, read_certificates, read_public
+from tryst.common.pki.checks import utc_now
+from tryst.common.pki.ending import Urgency, urgency
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
+from tryst.common.pki.sealing_renewal import RENEWAL, former_sealing_keys
+from tryst.common.rpc.certificate_endings import ending_lines
+from tryst.common.web.pages import Pages
+from tryst.protos.linkage.v1 import project_pb2
+
+_WORDS = {Urgency.NONE: "", Urgency.SOON: "ends soon: have it renewed", Urgency.URGENT: "have it renewed now"}
+
+
+def certificates_page(
+    pages: Pages,
+    request: Request,
+    folder: PartyFolder,
+    members: Members,
+    name: str,
+    reported: Iterable[project_pb2.EndingCertificate],
+) -> Response:
+    """When certificates end: the member's own to the day, others' as far as Carole has named them.
+
+    Parameters
+    ----------
+    folder
+        The member's keys.
+    members
+        The membership list in it.
+    name
+        The member's own, in the list.
+    reported
+        What Carole has named last.
+    """
+    own = load_certificate(folder.certificate)
+    chain = [("Your certificate", own)]
+    chain += [
+        ("An authority of Carole's certificate", each)
+        for each in read_certificates(read_public(folder.linker, "Carole's authority"), str(folder.linker))
+    ]
+    now = utc_now()
+    rows = [
+        {
+            "whose": whose,
+            "ends": f"{each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
+            "words": _WORDS[urgency(each, now)],
+            "days": (each.not_valid_after_utc - now).days,
+        }
+        for whose, each in chain
+    ]
+    return pages.page(
+        "certificates.html.j2",
+        request,
+        rows=rows,
+        others=list(ending_lines(reported, without=name)),
+        former=former_sealing_keys(members),
+        renewal=RENEWAL,
+    )

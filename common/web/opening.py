@@ -1,0 +1,54 @@
+"""A console put together as its settings say: opened by a one-time link, or by single sign-on where it is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+
+from tryst.common.web.application import console_application
+from tryst.common.web.console_configuration import ConsoleConfiguration, Right
+from tryst.common.web.entrance import Entrance
+from tryst.common.web.guard import GuardRules
+from tryst.common.web.pages import Pages
+from tryst.common.web.sessions import Sessions
+
+
+def opened(
+    routes: Sequence[BaseRoute],
+    pages: Pages,
+    settings: ConsoleConfiguration,
+    base: str,
+    rules: GuardRules,
+    shown: Callable[[str], None],
+    *,
+    user: str,
+    right: Right,
+) -> ASGIApp:
+    """A console.
+
+    Parameters
+    ----------
+    routes, pages, rules
+        As `console_application` takes them.
+    settings
+        Of the console.
+    base
+        Its address, as browsers know it.
+    shown
+        Shows a one-time link to whoever has started it; not called where people sign on.
+    user
+        The member as which it acts.
+    right
+        What a subject of the single sign-on must be allowed to act.
+    """
+    sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
+    if settings.sign_on is None:
+        entrance = Entrance(base, shown)
+        entrance.show()
+        return console_application(routes, pages, rules, sessions, user=user, entered_by=entrance)
+    from tryst.common.web.sign_on import SignOn
+
+    sign_on = SignOn(settings.sign_on, base, right)
+    return console_application(routes, pages, rules, sessions, user=user, entered_by=sign_on)

@@ -1,0 +1,30 @@
+"""The configuration that a member of the ceremony gets, by its role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.vectors.make_formats import ANALYST_MEMBERS
+from tryst.common.ceremony.configurations import WRITERS, Joined, configure
+from tryst.common.ceremony.place import PROGRAM, Place
+from tryst.common.configuration import parse_configuration
+from tryst.common.parties import CUSTODIANS, Role
+from tryst.common.pki.membership_file import Membership
+from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
+
+
+def test_every_role_has_a_program_and_what_writes_its_configuration() -> None:
+    assert PROGRAM.keys() == set(Role)
+    assert WRITERS.keys() == set(Role) - CUSTODIANS
+
+
+@pytest.mark.parametrize("role", [Role.COORDINATOR, Role.STEWARD, Role.ANALYST])
+def test_a_members_commands_read_the_configuration_that_it_gets(role: Role, tmp_path: Path) -> None:
+    place = Place(tmp_path, "institute", role, tmp_path)
+    text = configure(Joined(place, Membership("carole.example:7443", ANALYST_MEMBERS, b"", {})))
+    found = parse_configuration(text, CoordinatorConfiguration, folder=tmp_path, where=place.configuration.name)
+    assert (found.carole.address, found.keys) == ("carole.example:7443", tmp_path / "keys")
+    assert found.members_digest
+    assert place.configuration.name == f"{PROGRAM[role]}.yaml"
