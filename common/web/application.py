@@ -94,14 +94,20 @@ def console_application(
         else _by_sign_on(entered_by, pages, rules, sessions)
     )
     handlers = {TrystError: failed, HTTPException: failed, Exception: failed}
-    guarded = Guard(Starlette(routes=[*own, *routes], exception_handlers=handlers), rules, sessions, locked)
+    answering = Starlette(routes=[*own, *routes], exception_handlers=handlers)
+    return _Written(Guard(answering, rules, sessions, locked), language)
 
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+
+class _Written:
+    """ASGI middleware: what is answered is written in a console's language, also what the guard answers."""
+
+    def __init__(self, guarded: Guard, language: Language) -> None:
+        self._guarded, self._language = guarded, language
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # Threads on which a page is made have a copy of this task's context, and with it the language.
-        with in_language(language):
-            await guarded(scope, receive, send)
-
-    return answered
+        with in_language(self._language):
+            await self._guarded(scope, receive, send)
 
 
 def _by_link(opened: Entrance, pages: Pages, rules: GuardRules, sessions: Sessions, user: str) -> list[Route]:

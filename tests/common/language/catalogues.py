@@ -21,8 +21,8 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from tryst.common.disclosure_measures import MEASURES, QUESTIONS
 from tryst.common.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
+from tryst.common.disclosure_measures import MEASURES, QUESTIONS
 from tryst.coordinator.client.run_progress import DOERS, STAGE_WORDS
 from tryst.coordinator.client.terminal import STATE_WORDS
 from tryst.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
