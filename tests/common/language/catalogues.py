@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_file
@@ -82,7 +83,7 @@ def _marked(folders: Iterable[str]) -> Iterator[tuple[Message, str]]:
 
 def _of_consoles() -> Iterator[tuple[Message, str]]:
     yield from _marked(CONSOLES)
-    tables = {
+    tables: dict[str, Mapping[Any, str]] = {
         "coordinator/client/terminal.py": STATE_WORDS,
         "coordinator/client/run_progress.py": {**STAGE_WORDS, **DOERS},
         "common/custodian/operator/screen.py": CUSTODIAN_STATES,

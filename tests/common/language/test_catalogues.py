@@ -10,7 +10,8 @@ import pytest
 
 from tests.common.language.catalogues import CONSOLE, FOLDER, as_mo, as_po, catalogue, messages, names, renewed
 
-_PLACES = (re.compile(r"%\((\w+)\)s"), re.compile(r"\{(\w*)[^{}]*\}"), re.compile(r"</?\w+>"))
+_PLACES = (re.compile(r"%\((\w+)\)s"), re.compile(r"\{(\w*)[^{}]*\}"), re.compile(r"</?\w+[^<>]*>"))
+"""Placeholders, and the marks of HTML with what they have: a template shows a translation as it is, unescaped."""
 
 
 @pytest.mark.parametrize("name", names())
