@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -34,17 +36,40 @@ FIELDS = {word for field in SPEC.fields for side in Side for word in (field.name
 @pytest.fixture
 def marks(monkeypatch: pytest.MonkeyPatch) -> Marks:
     catalogue = Marks()
-    monkeypatch.setattr(opening, "console_language", lambda _: marking(catalogue))
+    monkeypatch.setattr(opening, "console_language", {"de": marking(catalogue)}.__getitem__)
     return catalogue
 
 
-@pytest.fixture
-def steward(deployed: Deployment, marks: Marks) -> Iterator[Served]:
-    with served(deployed.client_yaml("steward")) as made:
+@contextmanager
+def in_german(config: Path) -> Iterator[Served]:
+    """The console of a configuration that names German."""
+    german = config.with_name(f"{config.stem}-german.yaml")
+    german.write_text(f"{config.read_text()}\nlanguage: de\n")
+    with served(german) as made:
         yield made
 
 
-def test_no_page_of_a_coordinator_has_a_word_outside_of_messages(marks: Marks, console: Served) -> None:
+def test_no_page_of_a_coordinator_has_a_word_outside_of_messages(marks: Marks, deployed: Deployment) -> None:
+    with in_german(deployed.coordinator_yaml) as console:
+        pages = _read(console)
+    assert [path for path, page in pages.items() if '<html lang="qps">' not in page] == [f"{PROJECT}/live"]
+    assert {path: found for path, page in pages.items() if (found := outside(page))} == {}
+    assert {"The specification", "This console is closed", "waits for approvals"} <= marks.messages
+
+
+def test_no_page_of_a_steward_has_a_word_outside_of_messages(marks: Marks, deployed: Deployment) -> None:
+    paths = ("/", "/audit", "/audit?project=../x", "/hand-over", "/certificates")
+    with in_german(deployed.client_yaml("steward")) as steward:
+        steward.enter()
+        pages = {path: steward.client.get(path).text for path in paths}
+    for path, page in pages.items():
+        if path.startswith("/audit"):
+            # What entries have is the log's own.
+            page = re.sub("<tbody>.*?</tbody>", "", page, flags=re.DOTALL)
+        assert outside(page) == set(), path
+
+
+def _read(console: Served) -> dict[str, str]:
     pages = {"closed": console.client.get("/").text}
     token = console.enter()
     acts = [f"{PROJECT}{act}" for act in ("", "/live", "/approve", "/amend", "/erase", "/hand-over")]
@@ -52,19 +77,7 @@ def test_no_page_of_a_coordinator_has_a_word_outside_of_messages(marks: Marks, c
         pages[path] = console.client.get(path).text
     pages["checked"] = console.post("/new", csrf=token, do="check", text=DRAFT.replace("births-2026", "deaths"))[1]
     pages["left"] = console.post("/sign-out", csrf=token)[1]
-    assert [path for path, page in pages.items() if '<html lang="qps">' not in page] == [f"{PROJECT}/live"]
-    assert {path: found for path, page in pages.items() if (found := outside(page))} == {}
-    assert {"The specification", "This console is closed", "waits for approvals"} <= marks.messages
-
-
-def test_no_page_of_a_steward_has_a_word_outside_of_messages(steward: Served) -> None:
-    steward.enter()
-    for path in ("/", "/audit", "/audit?project=../x", "/hand-over", "/certificates"):
-        page = steward.client.get(path).text
-        if path.startswith("/audit"):
-            # What entries have is the log's own.
-            page = re.sub("<tbody>.*?</tbody>", "", page, flags=re.DOTALL)
-        assert outside(page) == set(), path
+    return pages
 
 
 def outside(page: str) -> set[str]:

@@ -30,8 +30,10 @@ COLUMNS = {
 
 def test_no_page_has_a_word_outside_of_messages(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
     marks = Marks()
-    monkeypatch.setattr(opening, "console_language", lambda _: marking(marks))
+    monkeypatch.setattr(opening, "console_language", {"de": marking(marks)}.__getitem__)
     world = make_world(approve=False)
+    config = world.alice.config
+    config.write_text(f"{config.read_text()}\nlanguage: de\n")
     with running(world.alice), served(world.alice) as console:
         waiting(world)
         console.enter()
