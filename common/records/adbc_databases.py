@@ -66,7 +66,7 @@ class Sqlite:
     """A file of SQLite."""
 
     driver = "adbc_driver_sqlite"
-    first = ("PRAGMA query_only = ON",)
+    first: tuple[str, ...] = ("PRAGMA query_only = ON",)
 
     def uri(self, url: str) -> str:
         """The file, which is not made if it is not there."""
@@ -115,7 +115,7 @@ class Postgresql:
     """A PostgreSQL server."""
 
     driver = "adbc_driver_postgresql"
-    first = ("SET TRANSACTION READ ONLY", "SET LOCAL client_encoding TO 'UTF8'")
+    first: tuple[str, ...] = ("SET TRANSACTION READ ONLY", "SET LOCAL client_encoding TO 'UTF8'")
 
     def uri(self, url: str) -> str:
         """What is behind the scheme is as libpq reads it."""
@@ -133,8 +133,10 @@ class Postgresql:
             (zone,) = cursor.fetchone()
         before = 0
         for batch in _batches(connection, query, {"adbc.postgresql.batch_size_hint_bytes": str(_BYTES_AT_ONCE)}):
-            kinds = [(field.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for field in batch.schema]
-            yield [_typed_text(batch.column(place), kinds[place], name, zone, before) for name, place in chosen.items()]
+            yield [
+                _typed_text(batch.column(place), batch.schema.field(place).metadata or {}, name, zone, before)
+                for name, place in chosen.items()
+            ]
             before += batch.num_rows
 
 
@@ -157,10 +159,12 @@ def _one_of(three: Sequence[pl.Series], column: str, before: int) -> pl.Series:
     return text.zip_with(kind == 0, column_text(number, column, before)) if (kind == 1).any() else text
 
 
-def _typed_text(values: Any, kind: str, column: str, zone: str, before: int) -> pl.Series:
-    """A column of PostgreSQL by its type's name there; `zone` is the session's."""
-    own = not hasattr(values, "storage")
-    values = values if own else values.storage
+def _typed_text(values: Any, field: Mapping[bytes, bytes], column: str, zone: str, before: int) -> pl.Series:
+    """A column of PostgreSQL by what its field states of it; `zone` is the session's."""
+    kind = field.get(b"POSTGRESQL:type", b"").decode()
+    # JSON and others are text in an extension type, which versions of Arrow that do not know it give as plain text.
+    extended = hasattr(values, "storage") or b"ARROW:extension:name" in field
+    values = values.storage if hasattr(values, "storage") else values
     if values.null_count == len(values):
         return pl.Series(column, [None] * len(values), dtype=pl.String)
     if kind == "numeric":
@@ -169,7 +173,7 @@ def _typed_text(values: Any, kind: str, column: str, zone: str, before: int) -> 
         return uuid_text(_series(values, column, before))
     if kind == "timestamptz":
         return zoned_text(_series(values, column, before), column, _known(zone, column), before)
-    if kind in _BY_COLUMN or (own and str(values.type) == "string"):
+    if kind in _BY_COLUMN or (str(values.type) == "string" and not extended):
         return column_text(_series(values, column, before), column, before)
     raise no_text(column, kind or str(values.type))
 

@@ -79,7 +79,7 @@ def _refusing(dbapi: Any) -> Iterator[None]:
     except dbapi.Error as error:
         raise refused_query(f"{type(error).__name__} {error.sqlstate or error.status_code.name}") from None
     except (OSError, _module("pyarrow").ArrowException, UnicodeDecodeError) as error:
-        raise refused_query(type(error).__name__) from None
+        raise refused_query(f"{type(error).__name__} while rows were read") from None
 
 
 def _module(name: str) -> Any:

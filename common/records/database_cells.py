@@ -80,7 +80,8 @@ def cell_text(value: object, column: str) -> str | None:
             return str(int(value)) if value.is_integer() and abs(value) < _WHOLE else repr(value)
         case decimal.Decimal():
             whole = value == value.to_integral_value() if value.is_finite() else False
-            return str(int(value)) if whole else str(value)
+            # By way of `int` it could not have more than 4300 digits.
+            return str(value) if not whole else f"{value.to_integral_value():f}" if value else "0"
         case datetime.datetime():
             midnight = value.time() == datetime.time()
             # Not `strftime`, which writes years before 1000 with fewer digits.

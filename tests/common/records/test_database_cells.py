@@ -64,6 +64,11 @@ def test_decimals_in_digits(values: list[decimal.Decimal | None]) -> None:
     assert decimal_text(pl.Series(digits, dtype=pl.String), "x").to_list() == expected
 
 
+def test_a_decimal_of_many_digits() -> None:
+    many = "9" * 5000
+    assert cell_text(decimal.Decimal(f"{many}.0"), "x") == decimal_text(pl.Series([f"{many}.0"]), "x").item() == many
+
+
 def test_decimals_that_are_no_numbers() -> None:
     found = decimal_text(pl.Series(["nan", "inf", "-inf"]), "x").to_list()
     assert found == [cell_text(decimal.Decimal(text), "x") for text in ("nan", "inf", "-inf")]
