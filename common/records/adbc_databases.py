@@ -84,7 +84,7 @@ class Sqlite:
 
     def cells(self, connection: Any, query: str, width: int, chosen: Mapping[str, int]) -> Cells:
         """Of each column its text, or whole number as text, its floating-point number, and what it is."""
-        wanted = ", ".join(
+        selected = ", ".join(
             f"CASE typeof(c{place}) WHEN 'text' THEN c{place} WHEN 'integer' THEN CAST(c{place} AS TEXT) ELSE '' END, "
             f"CASE typeof(c{place}) WHEN 'real' THEN c{place} ELSE 0.0 END, "
             f"(typeof(c{place}) = 'real') + 2 * (typeof(c{place}) = 'blob')"
@@ -94,7 +94,7 @@ class Sqlite:
         # With LIMIT and OFFSET the query is evaluated once a row, not again in each expression, and keeps its order.
         typed = (
             f"WITH tryst_rows_read({columns}) AS (SELECT * FROM (\n{query}) LIMIT -1 OFFSET 0) "  # noqa: S608
-            f"SELECT {wanted} FROM tryst_rows_read"
+            f"SELECT {selected} FROM tryst_rows_read"
         )
         before = 0
         for batch in _batches(connection, typed, {"adbc.sqlite.query.batch_rows": str(_ROWS_AT_ONCE)}):
