@@ -102,7 +102,7 @@ def test_a_query_can_write_nothing_and_makes_no_file(people: Path, tmp_path: Pat
         f"SELECT nope('{PLANTED}')",
         "SELECT",
         "SELECT 1; DELETE FROM people",
-        "ATTACH 'x' AS x",
+        f"ATTACH '{tmp_path}/x' AS x",
     )
     for query in writing:
         for url in both(people):
