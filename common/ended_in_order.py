@@ -27,8 +27,8 @@ WORDS = {
 GRACE_SECONDS = 20.0
 """How long the end may take: longer than the services of a rehearsal need to stop."""
 
-_WAKING, _WAKING_SECONDS = signal.SIGURG, 0.1
-"""A signal that no one else uses, and how often it is sent."""
+_WAKING, _FIRST_PAUSE_SECONDS = signal.SIGURG, 0.25
+"""A signal that no one else uses, and how long after the first it is sent again; the pauses double."""
 
 
 @contextmanager
@@ -82,13 +82,15 @@ def _hurry(reading: int, grace: float, end: Callable[..., None], handled: Sequen
         number = received[0]
         # The block may have ended already, and the default be back, while threads are waited for.
         if number in SIGNALS and signal.getsignal(number) in (end, signal.default_int_handler, signal.SIG_DFL):
-            deadline = time.monotonic() + grace
-            while time.monotonic() < deadline:
+            deadline, pause = time.monotonic() + grace, _FIRST_PAUSE_SECONDS
+            while (left := deadline - time.monotonic()) > 0:
                 if not handled:
                     # Polars puts a handler of its own before Python's, after which the kernel goes on with what it was
-                    # about: waiting for a line of the terminal. This one ends that, and both are handled.
+                    # about: waiting for a line of the terminal. This one ends that, and both are handled. Not often:
+                    # gRPC looks for signals after waiting for 0.2 s, and each begins that wait anew.
                     signal.pthread_kill(threading.main_thread().ident or 0, _WAKING)
-                time.sleep(_WAKING_SECONDS)
+                time.sleep(min(pause, left))
+                pause *= 2
             os.write(2, f"{WORDS[128 + number]}\n".encode())
             os._exit(128 + number)
     os.close(reading)
