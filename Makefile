@@ -57,7 +57,7 @@ oldest: .venv-oldest/made
 .venv-oldest/made: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints-oldest.txt \
-	    --editable '.[cluster,console,objects,pkcs11,postgres,records,report,test,vault]'
+	    --editable '.[adbc,cluster,console,objects,pkcs11,postgres,records,report,test,vault]'
 	touch $@
 
 # A command of pyenv's may be there without its Python: each is tried.

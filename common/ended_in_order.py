@@ -87,7 +87,7 @@ def _hurry(reading: int, grace: float, end: Callable[..., None], handled: Sequen
                 if not handled:
                     # Polars puts a handler of its own before Python's, after which the kernel goes on with what it was
                     # about: waiting for a line of the terminal. This one ends that, and both are handled. Not often:
-                    # gRPC looks for signals after waiting for 0.2 s, and each begins that wait anew.
+                    # gRPC looks for signals after waiting for 0.2 s, and each begins that wait again.
                     signal.pthread_kill(threading.main_thread().ident or 0, _WAKING)
                 time.sleep(min(pause, left))
                 pause *= 2

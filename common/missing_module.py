@@ -5,6 +5,9 @@ from __future__ import annotations
 from tryst.common.errors import ErrorCode, TrystError
 
 EXTRAS = {
+    "adbc_driver_manager": "adbc",
+    "adbc_driver_postgresql": "adbc",
+    "adbc_driver_sqlite": "adbc",
     "altair": "report",
     "authlib": "console",
     "dask": "cluster",

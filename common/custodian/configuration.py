@@ -26,6 +26,7 @@ from tryst.common.configuration import (
 from tryst.common.keys.epochs import MAX_EPOCHS
 from tryst.common.keys.identity_configuration import IdentityConfiguration
 from tryst.common.keys.wrapping_configuration import WrappingConfiguration
+from tryst.common.language import LanguageCode
 from tryst.common.observability.settings import Observability
 from tryst.common.pki.list_pin import ListDigest
 from tryst.common.records.sources import Source
@@ -146,6 +147,8 @@ class CustodianConfiguration(Configuration):
     observability: Observability = Observability()
     console: ConsoleConfiguration = ConsoleConfiguration()
     """Where its console in a browser listens."""
+    language: LanguageCode = "en"
+    """Of its console's pages, where the consoles have a catalogue of it; else they are English."""
 
 
 def load_custodian(path: Path) -> CustodianConfiguration:

@@ -1,9 +1,10 @@
-"""The language in which reports are written: words, numbers and dates.
+"""The language in which reports and consoles are written: words, numbers and dates.
 
-Words stand in the code in English and are marked where they stand: `gettext` and `ngettext` in code, ``trans`` in
+Words stand in the code in English and are marked where they stand: `gettext` and `ngettext` in code, ``_`` in
 templates. `in_language` chooses the language for what is rendered inside of it; without it everything is English. The
 catalogues are beside this file: ``de.po`` is what a translator edits, ``de.mo`` is made from it
-(``python -m tests.common.language.catalogues``) and is what is read.
+(``python -m tests.common.language.catalogues``) and is what is read. The consoles have catalogues of their own,
+``console.de.po``: a report is translated whole whether or not the consoles are.
 
 A report's language is a decision of whoever has it written: it is never taken from the environment, so that the same
 command writes the same report everywhere. Documents, logs, errors and signed texts are English.
@@ -13,6 +14,7 @@ from tryst.common.language.language import (
     LANGUAGES,
     Language,
     LanguageCode,
+    console_language,
     current,
     gettext,
     in_language,
@@ -26,6 +28,7 @@ __all__ = [
     "Language",
     "LanguageCode",
     "clauses",
+    "console_language",
     "current",
     "day",
     "decimals",

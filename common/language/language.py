@@ -6,7 +6,7 @@ import gettext as catalogues
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
@@ -64,12 +64,18 @@ def _language(code: str) -> Language:
             got=repr(code)[:20],
             remedy=f"give one of {', '.join(LANGUAGES)}",
         )
-    own = _WRITING[code]
-    if code == "en":
-        return own
-    with files(__package__).joinpath(f"{code}.mo").open("rb") as file:
-        catalogue = catalogues.GNUTranslations(file)
-    return Language(own.code, own.decimal, own.thousands, own.date, own.first, catalogue)
+    return _WRITING[code] if code == "en" else _with_catalogue(code, f"{code}.mo")
+
+
+def console_language(code: LanguageCode) -> Language:
+    """The language of a console's pages where this one was chosen: English if the consoles have no catalogue of it."""
+    name = f"console.{code}.mo"
+    return _with_catalogue(code, name) if files(__package__).joinpath(name).is_file() else _WRITING["en"]
+
+
+def _with_catalogue(code: str, name: str) -> Language:
+    with files(__package__).joinpath(name).open("rb") as file:
+        return replace(_WRITING[code], catalogue=catalogues.GNUTranslations(file))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The rows of a database query, read through SQLAlchemy in a transaction that may not write.
+"""The rows of a database query, read in a transaction that may not write: through SQLAlchemy, or through ADBC.
 
 A driver's own message is never passed on: databases quote the value that did not fit. Cells become text one by one, by
 their own type: `polars.read_database` infers a type for each batch, so that a number's text would depend on its
@@ -8,25 +8,20 @@ message, or in a panic written to standard error, with the value in it.
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.keys.private_files import read_private
 from tryst.common.missing_module import missing_module
+from tryst.common.records.database_cells import WHERE, cell_text, query_table, refused_query
+from tryst.common.records.database_url import bad_url, parts, stated_url, unknown_url
 from tryst.common.records.sources import DatabaseSource
-from tryst.common.records.table import SourceTable, require_columns, trimmed
+from tryst.common.records.table import SourceTable, require_columns
 
 _ROWS_AT_ONCE = 20_000
-_WHERE = "the database query"
 
 
 def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> Iterator[SourceTable]:
@@ -43,7 +38,38 @@ def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> I
         CONFIGURATION for a missing or malformed URL, MODULE_MISSING for a missing driver, SOURCE when the database
         refuses, FIELD_MISSING for a column that the query does not give.
     """
-    engine = open_engine(source)
+    url = stated_url(source)
+    if is_adbc(url):
+        from tryst.common.records.adbc_query import adbc_batches
+
+        return adbc_batches(url, source.query, columns)
+    return _batches(url, source.query, columns)
+
+
+def check_database(source: DatabaseSource) -> None:
+    """Find that the URL is well formed and its driver installed; the database is not called.
+
+    Raises
+    ------
+    TrystError
+        CONFIGURATION, MODULE_MISSING.
+    """
+    url = stated_url(source)
+    if is_adbc(url):
+        from tryst.common.records.adbc_query import database_of
+
+        database_of(url)
+    else:
+        _engine(url).dispose()
+
+
+def is_adbc(url: str) -> bool:
+    """Whether a URL asks for ADBC: ``postgresql+adbc://``, ``sqlite+adbc://``."""
+    return parts(url).drivername.endswith("+adbc")
+
+
+def _batches(url: str, query: str, columns: Sequence[str] | None) -> Iterator[SourceTable]:
+    engine = _engine(url)
     try:
         with engine.connect() as connection:
             # no_parameters: a % or : in the query is the query's own.
@@ -52,80 +78,38 @@ def database_batches(source: DatabaseSource, columns: Sequence[str] | None) -> I
                 connection = connection.execution_options(postgresql_readonly=True)
             elif engine.dialect.name == "sqlite":
                 connection.exec_driver_sql("PRAGMA query_only = ON")
-            result = connection.execution_options(**options).exec_driver_sql(source.query)
+            result = connection.execution_options(**options).exec_driver_sql(query)
             available = [name.strip() for name in result.keys()]  # noqa: SIM118 - a result, no mapping
             columns = available if columns is None else columns
-            require_columns(available, columns, _WHERE)
+            require_columns(available, columns, WHERE)
             places = [available.index(name) for name in columns]
-            yield _table(_frame(columns, [[] for _ in columns]), 0)
+            yield query_table(columns, [pl.Series(dtype=pl.String) for _ in columns], 0)
             before = 0
             for rows in result.partitions(_ROWS_AT_ONCE):
-                cells = [[_text(row[place], name) for row in rows] for name, place in zip(columns, places, strict=True)]
-                yield _table(_frame(columns, cells), before)
+                cells = [
+                    pl.Series([cell_text(row[place], name) for row in rows], dtype=pl.String)
+                    for name, place in zip(columns, places, strict=True)
+                ]
+                yield query_table(columns, cells, before)
                 before += len(rows)
     except SQLAlchemyError as error:
-        raise TrystError(
-            ErrorCode.SOURCE,
-            "the database refused the connection or the query",
-            where=_WHERE,
-            got=_kind(error),
-            remedy="run the query with the database's own client to see why",
-        ) from None
+        raise refused_query(_kind(error)) from None
     finally:
         engine.dispose()
 
 
-def _table(frame: pl.DataFrame, before: int) -> SourceTable:
-    """Rows of the query after so many."""
-    return SourceTable(frame, np.arange(before + 1, before + frame.height + 1, dtype=np.int64), "row", _WHERE)
-
-
-def open_engine(source: DatabaseSource) -> sqlalchemy.Engine:
-    """An engine for the source's database; it is not called yet.
-
-    Raises
-    ------
-    TrystError
-        CONFIGURATION, MODULE_MISSING.
-    """
-    return _engine(_url(source))
-
-
-def _frame(columns: Sequence[str], cells: list[list[str | None]]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {name: trimmed(pl.Series(name, values, dtype=pl.String)) for name, values in zip(columns, cells, strict=True)}
-    )
-
-
-def _url(source: DatabaseSource) -> str:
-    if source.url_file is not None:
-        return read_private(source.url_file, "the database's URL").decode("utf-8", errors="replace").strip()
-    if source.url_variable is not None:
-        url = os.environ.get(source.url_variable, "").strip()
-        if not url:
-            raise TrystError(
-                ErrorCode.CONFIGURATION,
-                f"the environment variable {source.url_variable} is not set",
-                where="source.database.url_variable",
-                remedy="set it to the database's URL where the service is started",
-            )
-        return url
-    assert source.url is not None  # noqa: S101
-    return source.url
-
-
 def _engine(url: str) -> sqlalchemy.Engine:
+    """An engine for the database; it is not called yet."""
     try:
         return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError):
-        what = "the database's URL is not one that SQLAlchemy knows"
-        remedy = "write it as dialect+driver://user:password@host:port/database"
+        raise unknown_url() from None
     except ModuleNotFoundError as error:
         raise missing_module(error) from None
     except ImportError:
         # PostgreSQL's driver without the library that it calls.
         what, remedy = "the database's driver cannot be loaded", "pip install 'tryst[postgres]', which has all of it"
-    raise TrystError(ErrorCode.CONFIGURATION, what, where="source.database", remedy=remedy)
+    raise bad_url(what, remedy)
 
 
 def _kind(error: SQLAlchemyError) -> str:
@@ -134,37 +118,3 @@ def _kind(error: SQLAlchemyError) -> str:
     state = getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None)
     name = type(original or error).__name__
     return f"{name} {state}" if isinstance(state, str) else name
-
-
-def _text(value: object, column: str) -> str | None:
-    """A cell as the text a person would write."""
-    match value:
-        case None:
-            return None
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case float():
-            return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-        case decimal.Decimal():
-            whole = value == value.to_integral_value() if value.is_finite() else False
-            return str(int(value)) if whole else str(value)
-        case datetime.datetime():
-            midnight = value.time() == datetime.time()
-            return value.strftime("%Y-%m-%d") if midnight else value.strftime("%Y-%m-%dT%H:%M:%S")
-        case datetime.date():
-            return value.isoformat()
-        case _:
-            # UUIDs and the like write themselves; bytes and containers do not.
-            if isinstance(value, bytes | bytearray | memoryview | list | dict | tuple):
-                raise TrystError(
-                    ErrorCode.SOURCE,
-                    f"column '{column}' is of a type that has no text form",
-                    where=_WHERE,
-                    got=type(value).__name__,
-                    remedy="cast it to text, number or date in the query",
-                )
-            return str(value)

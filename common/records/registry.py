@@ -199,9 +199,9 @@ def check_driver(source: Source) -> None:
     """
     match source.chosen:
         case DatabaseSource() as chosen:
-            from tryst.common.records.database_query import open_engine
+            from tryst.common.records.database_query import check_database
 
-            open_engine(chosen).dispose()
+            check_database(chosen)
         case ExcelSource():
             from tryst.common.records.excel_file import fastexcel_module
 

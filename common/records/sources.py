@@ -149,7 +149,7 @@ class DatabaseSource(Configuration):
     def _one_url(self) -> Self:
         if sum(given is not None for given in (self.url, self.url_file, self.url_variable)) != 1:
             raise ValueError("give one of url_file, url_variable and url")
-        if self.url is not None and re.search(r"//[^/@]*:[^/@]*@", self.url):
+        if self.url is not None and re.search(r"//[^/@]*:[^/@]*@|[?&]password=", self.url):
             raise ValueError("a URL with a password belongs in a file of mode 0600: use url_file")
         return self
 

@@ -12,9 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import Language, in_language
 from tryst.common.web import entrance
 from tryst.common.web.entrance import Entrance
 from tryst.common.web.forms import Form, posting
@@ -39,6 +40,7 @@ def console_application(
     *,
     user: str,
     entered_by: Entrance | SignOn,
+    language: Language,
 ) -> ASGIApp:
     """A console.
 
@@ -52,6 +54,8 @@ def console_application(
         Who acts where the console is opened by its link: the member.
     entered_by
         How a session begins: by a one-time link, or by single sign-on.
+    language
+        Of its pages, the same for all who open it.
     """
     known = {name: files("tryst.common.web").joinpath(name).read_bytes() for name in LOADED}
 
@@ -90,7 +94,20 @@ def console_application(
         else _by_sign_on(entered_by, pages, rules, sessions)
     )
     handlers = {TrystError: failed, HTTPException: failed, Exception: failed}
-    return Guard(Starlette(routes=[*own, *routes], exception_handlers=handlers), rules, sessions, locked)
+    answering = Starlette(routes=[*own, *routes], exception_handlers=handlers)
+    return _Written(Guard(answering, rules, sessions, locked), language)
+
+
+class _Written:
+    """ASGI middleware: what is answered is written in a console's language, also what the guard answers."""
+
+    def __init__(self, guarded: Guard, language: Language) -> None:
+        self._guarded, self._language = guarded, language
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Threads on which a page is made have a copy of this task's context, and with it the language.
+        with in_language(self._language):
+            await self._guarded(scope, receive, send)
 
 
 def _by_link(opened: Entrance, pages: Pages, rules: GuardRules, sessions: Sessions, user: str) -> list[Route]:

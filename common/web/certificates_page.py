@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tryst.common.language import gettext, marked
 from tryst.common.pki.certificates import load_certificate, read_certificates, read_public
 from tryst.common.pki.checks import utc_now
 from tryst.common.pki.ending import Urgency, urgency
@@ -17,7 +18,11 @@ from tryst.common.rpc.certificate_endings import ending_lines
 from tryst.common.web.pages import Pages
 from tryst.protos.linkage.v1 import project_pb2
 
-_WORDS = {Urgency.NONE: "", Urgency.SOON: "ends soon: have it renewed", Urgency.URGENT: "have it renewed now"}
+_WORDS = {
+    Urgency.NONE: "",
+    Urgency.SOON: marked("ends soon: have it renewed"),
+    Urgency.URGENT: marked("have it renewed now"),
+}
 
 
 def certificates_page(
@@ -42,9 +47,9 @@ def certificates_page(
         What Carole has named last.
     """
     own = load_certificate(folder.certificate)
-    chain = [("Your certificate", own)]
+    chain = [(gettext("Your certificate"), own)]
     chain += [
-        ("An authority of Carole's certificate", each)
+        (gettext("An authority of Carole's certificate"), each)
         for each in read_certificates(read_public(folder.linker, "Carole's authority"), str(folder.linker))
     ]
     now = utc_now()
@@ -52,7 +57,7 @@ def certificates_page(
         {
             "whose": whose,
             "ends": f"{each.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
-            "words": _WORDS[urgency(each, now)],
+            "words": gettext(_WORDS[urgency(each, now)]),
             "days": (each.not_valid_after_utc - now).days,
         }
         for whose, each in chain

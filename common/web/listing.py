@@ -8,7 +8,14 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
+from tryst.common.language import gettext
+
 PAGE = 25
+
+
+def in_epoch(state: str, epoch: int) -> str:
+    """A project's state in words, with its epoch after the first."""
+    return gettext("{state} (epoch {epoch})").format(state=state, epoch=epoch) if epoch > 1 else state
 
 
 def listed(rows: Sequence[Mapping[str, Any]], query: QueryParams, path: str) -> dict[str, Any]:

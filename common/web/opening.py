@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
+from tryst.common.language import LanguageCode, console_language
 from tryst.common.web.application import console_application
 from tryst.common.web.console_configuration import ConsoleConfiguration, Right
 from tryst.common.web.entrance import Entrance
@@ -25,6 +26,7 @@ def opened(
     *,
     user: str,
     right: Right,
+    language: LanguageCode,
 ) -> ASGIApp:
     """A console.
 
@@ -42,13 +44,16 @@ def opened(
         The member as which it acts.
     right
         What a subject of the single sign-on must be allowed to act.
+    language
+        Of the member's configuration; the pages are English where the consoles have no catalogue of it.
     """
+    spoken = console_language(language)
     sessions = Sessions(settings.idle_minutes * 60, settings.longest_hours * 3600)
     if settings.sign_on is None:
         entrance = Entrance(base, shown)
         entrance.show()
-        return console_application(routes, pages, rules, sessions, user=user, entered_by=entrance)
+        return console_application(routes, pages, rules, sessions, user=user, entered_by=entrance, language=spoken)
     from tryst.common.web.sign_on import SignOn
 
     sign_on = SignOn(settings.sign_on, base, right)
-    return console_application(routes, pages, rules, sessions, user=user, entered_by=sign_on)
+    return console_application(routes, pages, rules, sessions, user=user, entered_by=sign_on, language=spoken)

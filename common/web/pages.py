@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from tryst.common.errors import ErrorCode, TrystError, TrystErrors
+from tryst.common.language import current, gettext, ngettext, written
 from tryst.common.web.sessions import Session
 
 _HERE = "tryst.common.web"
@@ -32,18 +33,16 @@ _STATUS = {
 
 
 class Pages:
-    """The templates of a console.
+    """The templates of a console, rendered in the language that is written at present.
 
     Parameters
     ----------
     title
-        Of the console, beside the name of Tryst.
+        Of the console, beside the name of Tryst; `marked`, as are the texts of `links` and `remedies`.
     links
         What stands in the head of each page: text and address.
     packages
         Whose templates are found, in this order, before those of this package.
-    filters
-        How templates write numbers and times.
     acting
         Addresses among the links that only who may act has.
     remedies
@@ -55,7 +54,6 @@ class Pages:
         title: str,
         links: Sequence[tuple[str, str]],
         packages: Sequence[str] = (),
-        filters: Mapping[str, Callable[..., Any]] | None = None,
         acting: Collection[str] = (),
         remedies: Mapping[ErrorCode, tuple[str, str]] | None = None,
     ) -> None:
@@ -66,9 +64,12 @@ class Pages:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            extensions=["jinja2.ext.i18n"],
         )
-        self._made.filters |= dict(filters or {})
-        self._made.globals |= {"console": title, "navigation": links, "acting": acting}
+        self._made.install_gettext_callables(gettext, ngettext, newstyle=True)  # type: ignore[attr-defined]
+        self._made.filters["written"] = written
+        self._made.globals["acting"] = acting
+        self._title, self._links = title, links
         self._remedies = dict(remedies or {})
 
     def _source(self, name: str) -> str | None:
@@ -81,7 +82,14 @@ class Pages:
     def text(self, template: str, request: Request, shown: Mapping[str, Any]) -> str:
         """A page, or a part of one, as HTML."""
         session: Session | None = getattr(request.state, "session", None)
-        return self._made.get_template(template).render(session=session, path=request.url.path, **shown)
+        return self._made.get_template(template).render(
+            session=session,
+            path=request.url.path,
+            language=current().code,
+            console=gettext(self._title),
+            navigation=[(gettext(text), address) for text, address in self._links],
+            **shown,
+        )
 
     def page(self, template: str, request: Request, status: int = 200, **shown: Any) -> Response:
         """The answer with a page."""
@@ -89,7 +97,8 @@ class Pages:
 
     def error(self, request: Request, error: TrystError) -> Response:
         """The answer with an error: what is wrong, where, what was got and what to do, one by one if it is several."""
-        shown = {"errors": error_list(error), "helps": self._remedies.get(error.code)}
+        helps = self._remedies.get(error.code)
+        shown = {"errors": error_list(error), "helps": (gettext(helps[0]), helps[1]) if helps else None}
         return self.page("error.html.j2", request, _STATUS.get(error.code, 500), **shown)
 
 

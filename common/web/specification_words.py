@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tryst.common.message_words import listed
+from tryst.common.language import clauses, gettext, listed, marked, ngettext, written
 from tryst.common.parties import Side
 from tryst.common.specification import Specification, specification_digest, specification_notes
 from tryst.common.specification.model.granted_variables import VariableGrant
 from tryst.common.specification.notes.modes import JOINED, SENT
 
 _KINDS = {
-    "name": "names, compared by similarity",
-    "text": "text, compared by similarity",
-    "date": "dates",
-    "number": "numbers",
-    "code": "codes",
-    "category": "categories",
+    "name": marked("names, compared by similarity"),
+    "text": marked("text, compared by similarity"),
+    "date": marked("dates"),
+    "number": marked("numbers"),
+    "code": marked("codes"),
+    "category": marked("categories"),
 }
 _RECEIVES = {
-    "links": "the links of its own rows",
-    "draws": "the links of its own rows, and drawn linkages",
-    "pairs": "the links, and every pair that came near to one",
-    "statistics": "statistics only",
-    "nothing": "nothing",
+    "links": marked("the links of its own rows"),
+    "draws": marked("the links of its own rows, and drawn linkages"),
+    "pairs": marked("the links, and every pair that came near to one"),
+    "statistics": marked("statistics only"),
+    "nothing": marked("nothing"),
 }
 
 
@@ -40,9 +40,9 @@ def specification_shown(spec: Specification, text: str) -> dict[str, Any]:
         "receives": _receives(spec),
         "leakage": list(_leakage(spec)),
         "retention": [
-            f"what the custodians have sent: {spec.retention.uploads_days} days",
-            f"the result: {spec.retention.results_days} days",
-            f"the custodians' maps from rows to their records: {spec.retention.maps_days} days",
+            _kept(gettext("what the custodians have sent"), spec.retention.uploads_days),
+            _kept(gettext("the result"), spec.retention.results_days),
+            _kept(gettext("the custodians' maps from rows to their records"), spec.retention.maps_days),
         ],
         "notes": specification_notes(spec),
         "digest": specification_digest(spec).hex(),
@@ -53,28 +53,43 @@ def specification_shown(spec: Specification, text: str) -> dict[str, Any]:
 def _field(spec: Specification, place: int) -> dict[str, str]:
     field = spec.fields[place]
     columns = {str(side): " + ".join(field.columns_of(side)) for side in Side}
-    return {"name": field.name, "kind": _KINDS[field.kind], **columns}
+    return {"name": field.name, "kind": gettext(_KINDS[field.kind]), **columns}
+
+
+def _kept(what: str, days: int) -> str:
+    return ngettext("{what}: {days} day", "{what}: {days} days", days).format(what=what, days=days)
 
 
 def _leakage(spec: Specification) -> Iterator[str]:
     """What Carole may be able to learn at most, who measures it, and what follows above it."""
     allowed = spec.leakage
     if spec.mode == "trusted":
-        yield "Nothing is measured in mode trusted: Carole sees the values."
+        yield gettext("Nothing is measured in mode trusted: Carole sees the values.")
         return
-    limit = f"{allowed.limit:.1%} of a field's values named by known attacks, above guessing"
+    limit = written(allowed.limit, ".1%")
     if not allowed.refuses(spec.mode):
-        yield f"The limit is {limit}, and is a warning: the custodians' services send their records without measuring."
-        yield "A custodian can measure its own file by `tryst alice leakage` or `tryst bob leakage` before it approves."
+        yield gettext(
+            "The limit is {limit} of a field's values named by known attacks, above guessing, and is a warning: the "
+            "custodians' services send their records without measuring."
+        ).format(limit=limit)
+        yield gettext(
+            "A custodian can measure its own file by `tryst alice leakage` or `tryst bob leakage` before it approves."
+        )
         return
-    yield (
+    yield gettext(
         "Each custodian's service attacks the signatures of its own records as Carole could. It sends them within the "
-        f"limit of {limit}; above it, its operator has to give a reason."
-    )
-    for share, of_whom in ((allowed.partial_register, "some"), (allowed.full_register, "all")):
-        if share is not None:
-            yield f"Whoever has {of_whom} of these people in a register may recognise {share:.1%} of them at most."
-    yield (
+        "limit of {limit} of a field's values named by known attacks, above guessing; above it, its operator has to "
+        "give a reason."
+    ).format(limit=limit)
+    if allowed.partial_register is not None:
+        yield gettext("Whoever has some of these people in a register may recognise {share} of them at most.").format(
+            share=written(allowed.partial_register, ".1%")
+        )
+    if allowed.full_register is not None:
+        yield gettext("Whoever has all of these people in a register may recognise {share} of them at most.").format(
+            share=written(allowed.full_register, ".1%")
+        )
+    yield gettext(
         "What was measured is in Carole's audit log, where stewards read it. A coordinator sees whether a custodian "
         "waits because of it, and no figure."
     )
@@ -82,14 +97,20 @@ def _leakage(spec: Specification) -> Iterator[str]:
 
 def _receives(spec: Specification) -> list[tuple[str, str]]:
     release = spec.release
-    found = [(str(side).capitalize(), _RECEIVES[getattr(release, str(side))]) for side in Side]
     granted = {grant.to: _granted(grant) for grant in release.variables}
-    found = [(who, f"{what}{granted.pop(who.lower(), '')}") for who, what in found]
-    found.append(("The coordinator", _RECEIVES[release.coordinator]))
-    return found + [(f"The analyst {to}", f"the links by ids{columns}") for to, columns in granted.items()]
+    found = []
+    for side in Side:
+        what = gettext(_RECEIVES[getattr(release, str(side))])
+        found.append((side.title(), clauses([what, *granted.pop(str(side), [])])))
+    found.append((gettext("The coordinator"), gettext(_RECEIVES[release.coordinator])))
+    for to, columns in granted.items():
+        what = clauses([gettext("the links by ids"), *columns])
+        found.append((gettext("The analyst {name}").format(name=to), what))
+    return found
 
 
-def _granted(grant: VariableGrant) -> str:
-    """The columns that a recipient receives, as the end of a sentence."""
+def _granted(grant: VariableGrant) -> list[str]:
+    """The columns that a recipient receives of each custodian, a clause each."""
+    clause = gettext("of {custodian}'s linked records {columns}")
     given = [(side.title(), columns) for side in Side if (columns := grant.columns_of(side))]
-    return "".join(f"; of {side}'s linked records {listed(columns)}" for side, columns in given)
+    return [clause.format(custodian=side, columns=listed(columns)) for side, columns in given]

@@ -82,7 +82,8 @@ class CoordinatorConfiguration(Configuration):
     console: ConsoleConfiguration = ConsoleConfiguration()
     """How `tryst console` is served."""
     language: LanguageCode = "en"
-    """Of the reports that are written from what Carole sends."""
+    """Of the reports that are written from what Carole sends, and of the console's pages, where the consoles have a
+    catalogue of it; else they are English."""
 
 
 def report_language(config: Path, given: LanguageCode | None) -> LanguageCode:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp
 
 from tryst.common.errors import ErrorCode
+from tryst.common.language import marked
 from tryst.common.parties import Role
 from tryst.common.web.console_configuration import ConsoleConfiguration, Right
 from tryst.common.web.guard import GuardRules
@@ -38,7 +39,7 @@ def console_of(
     is_steward = member.role is Role.STEWARD
     links = steward_pages.LINKS if is_steward else coordinator_pages.LINKS
     pages = Pages(
-        f"console of the {member.role}",
+        marked("console of the steward") if is_steward else marked("console of the coordinator"),
         links,
         (_TEMPLATES,),
         acting=steward_pages.ACTING if is_steward else coordinator_pages.ACTING,
@@ -47,4 +48,5 @@ def console_of(
     parts = _STEWARDS if is_steward else _COORDINATORS
     routes = [route for part in parts for route in part(member, pages).routes()]
     right: Right = "steward" if is_steward else "coordinator"
-    return opened(routes, pages, settings, base, rules, shown, user=member.name, right=right)
+    language = member.language
+    return opened(routes, pages, settings, base, rules, shown, user=member.name, right=right, language=language)

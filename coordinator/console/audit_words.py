@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from tryst.common.audit import AuditEntry
+from tryst.common.language import gettext, written
 from tryst.coordinator.console.project_words import when
 
 _DIGITS = re.compile(r"[0-9a-fA-F]{24,}")
@@ -33,7 +34,7 @@ def _is_for_people(value: object) -> bool:
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return written(value, ",d") if isinstance(value, int) else str(value)

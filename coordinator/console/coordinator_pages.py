@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import gettext, marked
 from tryst.common.specification import Specification, load_specification, specification_digest
 from tryst.common.specification.model.content import PROJECT_PATTERN
 from tryst.common.web.certificates_page import certificates_page
@@ -28,7 +29,7 @@ from tryst.coordinator.console.runs import Resolutions
 from tryst.coordinator.console.shared_pages import risk_report, risk_shown
 from tryst.protos.linkage.v1 import project_pb2
 
-LINKS = (("Projects", "/"), ("New project", "/new"), ("Certificates", "/certificates"))
+LINKS = ((marked("Projects"), "/"), (marked("New project"), "/new"), (marked("Certificates"), "/certificates"))
 ACTING = ("/new",)
 """Which of them only who may act has."""
 PROJECT = "/projects/{project}"
@@ -127,7 +128,9 @@ class CoordinatorPages:
                 remedy="read it again before you approve it",
             )
         coordinator.approve(status.project, digest, status.epoch)
-        return done(request, status.project, "You have approved the specification. The custodians approve it too.")
+        return done(
+            request, status.project, gettext("You have approved the specification. The custodians approve it too.")
+        )
 
     def start(self, request: Request, _: Form) -> Response:
         """Request a run."""
@@ -137,14 +140,16 @@ class CoordinatorPages:
         spec = carole_has(text, name)
         if spec.mode == "block_keyed" and not spec.resolution.joined:
             self._resolutions.follow(name, run.run)
-        return done(request, name, "The run is requested. It goes on at Carole, also when this page is closed.")
+        return done(
+            request, name, gettext("The run is requested. It goes on at Carole, also when this page is closed.")
+        )
 
     def resolve(self, request: Request, form: Form) -> Response:
         """Resolve the records of the newest run, which waits for it."""
         name = project_name(request)
         status = self._member.coordinator().get(name)[0]
         self._resolutions.begin(name, status.run.run)
-        return done(request, name, "The records of the run are being resolved by this console.")
+        return done(request, name, gettext("The records of the run are being resolved by this console."))
 
     def risk(self, request: Request) -> Response:
         """The report on the newest run's disclosure risk."""

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 from tryst.common.audit.reason import MAX_REASON, MIN_REASON
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import MAX_EPOCHS
+from tryst.common.language import gettext
 from tryst.common.specification import Specification, encoding_digest, load_specification
 from tryst.common.web.forms import Form, form_page, posting
 from tryst.common.web.pages import Pages
@@ -70,7 +71,9 @@ class EndingPages:
             )
         _require_read(list(uploads_lost(status)), form, status)
         coordinator.open_epoch(status.project, status.epoch + 1, encoding_digest(spec), form.get("reason", ""))
-        return done(request, status.project, "The new epoch is open. Both custodians' operators read your reason.")
+        return done(
+            request, status.project, gettext("The new epoch is open. Both custodians' operators read your reason.")
+        )
 
     def erasure(self, request: Request) -> Response:
         """What an erasure destroys and what it leaves, and the form that erases."""
@@ -100,7 +103,9 @@ class EndingPages:
             )
         _require_read(erasure_lost(status) + erasure_kept(status, spec), form, status)
         coordinator.erase(status.project)
-        return done(request, status.project, "The project is erased: the keys of all that Carole had of it are gone.")
+        return done(
+            request, status.project, gettext("The project is erased: the keys of all that Carole had of it are gone.")
+        )
 
     def _found(
         self, coordinator: Coordinator, request: Request, act: Act

@@ -47,7 +47,7 @@ class Member:
     found
         Its keys, and its connection to Carole.
     language
-        Of the reports; the console's own pages are English.
+        Of the reports, and of the console's own pages where the consoles have a catalogue of it.
     """
 
     role: Role

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from tryst.common.audit.reason import MAX_REASON, MIN_REASON
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import gettext
 from tryst.common.parties import Role
 from tryst.common.specification.model.content import PROJECT_PATTERN
 from tryst.common.web.forms import Form, form_page, posting, session_of
@@ -62,8 +63,9 @@ class OwnershipPages:
         self._member.coordinator()
         offer_project(self._member.found, Role.COORDINATOR, name, successor, form.get("reason", ""))
         withdrawn = successor == self._member.name
-        message = f"The project is offered to {successor}, and is yours until that coordinator takes it over."
-        return done(request, name, "The offer is withdrawn." if withdrawn else message)
+        offered = gettext("The project is offered to {successor}, and is yours until that coordinator takes it over.")
+        message = gettext("The offer is withdrawn.") if withdrawn else offered.format(successor=successor)
+        return done(request, name, message)
 
     def offered(self, request: Request) -> Response:
         """Whose project it is, who offers it and why, and what is consented to by taking it over."""
@@ -89,7 +91,9 @@ class OwnershipPages:
                 remedy="read the page again before you take the project over",
             )
         take_project(self._member.found, taken)
-        return done(request, taken.status.project, "The project is yours, and you have consented to its specification.")
+        return done(
+            request, taken.status.project, gettext("The project is yours, and you have consented to its specification.")
+        )
 
     def _offered(self, request: Request) -> OfferedProject:
         status, _ = self._member.coordinator().get(project_name(request))
@@ -127,8 +131,8 @@ class StewardOwnershipPages:
         self._member.steward()
         former = form.get("former", "").strip()
         offer_project(self._member.found, Role.STEWARD, name, successor, form.get("reason", ""), former=former)
-        message = f"{name} is offered to {successor}. Your reason and signature are in the audit log."
-        session_of(request).messages.append(("done", message))
+        message = gettext("{project} is offered to {successor}. Your reason and signature are in the audit log.")
+        session_of(request).messages.append(("done", message.format(project=name, successor=successor)))
         return RedirectResponse("/", 303)
 
 

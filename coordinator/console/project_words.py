@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from tryst.common.language import clauses, gettext, named, ngettext, written
+from tryst.common.web.listing import in_epoch
 from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
+from tryst.coordinator.client.run_progress import DOERS, RESOLVE
 from tryst.coordinator.client.terminal import STATE_WORDS
-from tryst.coordinator.console.waiting import NAMES, S, has_approved, owner_of, waits
+from tryst.coordinator.console.waiting import CAROLE, NAMES, S, has_approved, owner_of, stage_words, waits
 from tryst.protos.linkage.v1 import project_pb2
 
 R = project_pb2.RunState
@@ -28,18 +30,19 @@ def row(status: project_pb2.ProjectStatus) -> dict[str, Any]:
         "owner": status.owner,
         "state": state_words(status),
         "kind": _kind(status),
-        "waits": "; ".join(map(str, waits(status))),
+        "waits": clauses(map(str, waits(status))),
     }
 
 
 def state_words(status: project_pb2.ProjectStatus) -> str:
     """A project's state."""
-    words = STATE_WORDS.get(status.state, "unknown")
+    words = gettext(STATE_WORDS[status.state]) if status.state in STATE_WORDS else gettext("unknown")
     if status.state == S.PROJECT_STATE_ASSESSED:
-        words = "refused"
+        words = gettext("refused")
     if status.state == S.PROJECT_STATE_CONTRIBUTED and status.run.run:
-        words = "the run has failed" if status.run.state == R.RUN_STATE_FAILED else "a run is under way"
-    return f"{words} (epoch {status.epoch})" if status.epoch > 1 else words
+        has_failed = status.run.state == R.RUN_STATE_FAILED
+        words = gettext("the run has failed") if has_failed else gettext("a run is under way")
+    return in_epoch(words, status.epoch)
 
 
 def described(status: project_pb2.ProjectStatus) -> dict[str, Any]:
@@ -80,15 +83,17 @@ def run_words(run: project_pb2.RunStatus) -> dict[str, Any] | None:
     """The newest run: what happens, by whom, how far it is; None where there is none."""
     if not run.run:
         return None
-    doing = f"{DOERS.get(run.stage, 'Carole')}: {STAGE_WORDS.get(run.stage, run.stage)}" if run.stage else ""
     if run.state == R.RUN_STATE_DONE:
-        words = "It has ended." if run.links_withheld else f"It has ended, with {run.links:,} links."
+        ended = ngettext("It has ended, with {links} link.", "It has ended, with {links} links.", run.links)
+        words = gettext("It has ended.") if run.links_withheld else ended.format(links=written(run.links, ",d"))
     elif run.state == R.RUN_STATE_FAILED:
-        words = f"It failed: {run.error}"
+        words = gettext("It failed: {error}").format(error=run.error)
     elif run.state == R.RUN_STATE_QUEUED:
-        words = "It waits in Carole's queue."
+        words = gettext("It waits in Carole's queue.")
+    elif run.stage:
+        words = named(gettext(DOERS[run.stage]) if run.stage in DOERS else CAROLE, stage_words(run.stage))
     else:
-        words = doing or "It is under way."
+        words = gettext("It is under way.")
     return {
         "run": run.run,
         "words": words,
@@ -107,7 +112,7 @@ def _parties(status: project_pb2.ProjectStatus) -> list[dict[str, Any]]:
     approved = {each.member: each.at_unix_ms for each in status.approvals}
     found: list[dict[str, Any]] = [
         {
-            "name": _titled(owner_of(status), "coordinator"),
+            "name": _coordinator(owner_of(status)),
             "steps": [_approval(has_approved(status, status.owner), approved.get(status.owner, 0))],
         }
     ]
@@ -115,31 +120,38 @@ def _parties(status: project_pb2.ProjectStatus) -> list[dict[str, Any]]:
     for side in status.sides:
         steps = [_approval(side.approved, 0)]
         if side.declined:
-            reason = f": “{side.decline_reason}”" if side.decline_reason else ""
-            steps = [(False, f"has declined{reason}")]
+            why = gettext("has declined: “{reason}”").format(reason=side.decline_reason)
+            steps = [(False, why if side.decline_reason else gettext("has declined"))]
         steps += [
-            (side.keyed, "has keys" if side.keyed else "no keys yet"),
+            (side.keyed, gettext("has keys") if side.keyed else gettext("no keys yet")),
             (side.contributed, _contribution(side.contributed, rows.get(side.side, 0))),
-            (side.result_acknowledged, "has its result" if side.result_acknowledged else "no result yet"),
+            (side.result_acknowledged, _result(side.result_acknowledged)),
         ]
-        found.append({"name": f"{NAMES[side.side]}, custodian", "steps": steps})
+        found.append({"name": gettext("{name}, custodian").format(name=NAMES[side.side]), "steps": steps})
     return found
 
 
-def _titled(name: str, role: str) -> str:
-    return name if role in name else f"{name}, {role}"
+def _coordinator(name: str) -> str:
+    return name if "coordinator" in name else gettext("{name}, coordinator").format(name=name)
 
 
 def _approval(done: bool, at: int) -> tuple[bool, str]:
     if not done:
-        return False, "has not approved"
-    return True, f"approved on {when(at)}" if at else "has approved"
+        return False, gettext("has not approved")
+    return True, gettext("approved on {at}").format(at=when(at)) if at else gettext("has approved")
 
 
 def _contribution(done: bool, rows: int) -> str:
     if not done:
-        return "has not contributed"
-    return f"has contributed {rows:,} rows" if rows else "has contributed"
+        return gettext("has not contributed")
+    if not rows:
+        return gettext("has contributed")
+    sent = ngettext("has contributed {rows} row", "has contributed {rows} rows", rows)
+    return sent.format(rows=written(rows, ",d"))
+
+
+def _result(done: bool) -> str:
+    return gettext("has its result") if done else gettext("no result yet")
 
 
 def _kind(status: project_pb2.ProjectStatus) -> str:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import gettext
 from tryst.common.specification import load_specification
 from tryst.common.web.forms import Form, form_page, posting
 from tryst.common.web.pages import Pages, error_list
@@ -49,7 +50,7 @@ class ProposalPages:
             form,
             "",
             lambda text: self._member.coordinator().create(text),
-            "The project is created. Nothing happens before all have approved it: you too.",
+            gettext("The project is created. Nothing happens before all have approved it: you too."),
         )
 
     def present(self, request: Request) -> Response:
@@ -65,7 +66,7 @@ class ProposalPages:
             form,
             project_name(request),
             lambda text: self._member.coordinator().amend(text),
-            "The amended specification is proposed. All approve it again, you too.",
+            gettext("The amended specification is proposed. All approve it again, you too."),
         )
 
     def _proposed(

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from tryst.common.audit.reason import MAX_REASON, MIN_REASON
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import marked
 from tryst.common.parties import Role
 from tryst.common.specification.model.content import PROJECT_PATTERN
 from tryst.common.web.forms import Form, form_page, posting, session_of
@@ -22,7 +23,7 @@ from tryst.coordinator.console.coordinator_pages import PROJECT, project_name
 from tryst.coordinator.console.member import Member
 
 RESTORED = "/restored"
-HELPS = ("What was lost, and your decision", RESTORED)
+HELPS = (marked("What was lost, and your decision"), RESTORED)
 """The way to these pages from the error of a log that no longer continues what was seen."""
 DECISIONS = {"accept": True, "refuse": False}
 

@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 
 from tryst.common.errors import TrystError
+from tryst.common.language import gettext, written
 from tryst.coordinator.client.run_progress import RESOLVE
 from tryst.coordinator.console.member import Member
 from tryst.protos.linkage.v1 import project_pb2
@@ -45,8 +46,10 @@ class Resolutions:
         key = (project, run)
         with self._lock:
             if key in self._failed:
-                return f"It could not be resolved here: {self._failed[key]}"
-            return f"It is being resolved here, {self._done[key]:.0%} done." if key in self._done else ""
+                return gettext("It could not be resolved here: {error}").format(error=self._failed[key])
+            if key not in self._done:
+                return ""
+            return gettext("It is being resolved here, {share} done.").format(share=written(self._done[key], ".0%"))
 
     def _follow(self, project: str, run: str) -> None:
         # What fails here is shown by the project's page too, with a button to try again.

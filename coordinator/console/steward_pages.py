@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute, Route
 
 from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import gettext, marked
 from tryst.common.web.certificates_page import certificates_page
 from tryst.common.web.forms import Form, posting, session_of
 from tryst.common.web.guard import RELOAD_HEADER
@@ -26,7 +27,12 @@ from tryst.coordinator.console.shared_pages import risk_report, risk_shown
 from tryst.coordinator.console.waiting import S
 from tryst.protos.linkage.v1 import project_pb2
 
-LINKS = (("Results", "/"), ("Audit log", "/audit"), ("Hand over", "/hand-over"), ("Certificates", "/certificates"))
+LINKS = (
+    (marked("Results"), "/"),
+    (marked("Audit log"), "/audit"),
+    (marked("Hand over"), "/hand-over"),
+    (marked("Certificates"), "/certificates"),
+)
 ACTING = ("/hand-over",)
 """Which of them only who may act has."""
 DECISIONS = {"release": True, "refuse": False}
@@ -151,7 +157,7 @@ def _judged(steward: Steward, request: Request) -> project_pb2.ProjectStatus:
 
 def _outcome(after: project_pb2.ProjectStatus, *, release: bool) -> str:
     if not release:
-        return "You have refused the result. Your reason and signature are in the audit log."
+        return gettext("You have refused the result. Your reason and signature are in the audit log.")
     if after.state == S.PROJECT_STATE_HELD:
-        return "You have signed the release. The result stays held until the other signature is there."
-    return "You have released the result. Your reason and signature are in the audit log."
+        return gettext("You have signed the release. The result stays held until the other signature is there.")
+    return gettext("You have released the result. Your reason and signature are in the audit log.")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tryst.common.message_words import listed
-from tryst.coordinator.client.run_progress import RESOLVE, STAGE_WORDS
+from tryst.common.language import clauses, gettext, listed, named, ngettext, written
+from tryst.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
 from tryst.protos.linkage.v1 import project_pb2
 
 S = project_pb2.ProjectState
@@ -32,7 +32,7 @@ class Wait:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.who}: {self.what}"
+        return named(self.who, self.what)
 
 
 def waits(status: project_pb2.ProjectStatus) -> list[Wait]:
@@ -41,13 +41,19 @@ def waits(status: project_pb2.ProjectStatus) -> list[Wait]:
     A project whose log was restored waits for the decisions on that first.
     """
     if status.restore_awaits:
-        return [Wait(name, "accept or refuse Carole's restored audit log") for name in status.restore_awaits]
+        what = gettext("accept or refuse Carole's restored audit log")
+        return [Wait(name, what) for name in status.restore_awaits]
     return list(_BY_STATE.get(status.state, _nothing)(status))
 
 
 def owner_of(status: project_pb2.ProjectStatus) -> str:
     """The coordinator that a project belongs to, by name."""
-    return status.owner or "the coordinator"
+    return status.owner or gettext("the coordinator")
+
+
+def stage_words(stage: str) -> str:
+    """What is done in a stage of a run; the stage's name where a newer Carole has another one."""
+    return gettext(STAGE_WORDS[stage]) if stage in STAGE_WORDS else stage
 
 
 def has_approved(status: project_pb2.ProjectStatus, member: str) -> bool:
@@ -61,21 +67,22 @@ def _nothing(_: project_pb2.ProjectStatus) -> Iterator[Wait]:
 
 def _draft(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
     if not has_approved(status, status.owner):
-        yield Wait(owner_of(status), "approve the specification")
+        yield Wait(owner_of(status), gettext("approve the specification"))
     for side in status.sides:
         if side.declined and not side.approved:
             yield Wait(
                 NAMES[side.side],
-                "approve after all what was declined; or the coordinator amends the specification",
+                gettext("approve after all what was declined; or the coordinator amends the specification"),
             )
         elif not side.approved:
-            yield Wait(NAMES[side.side], "approve or decline the specification")
+            yield Wait(NAMES[side.side], gettext("approve or decline the specification"))
 
 
 def _approved(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
     for side in status.sides:
         if not side.keyed:
-            yield Wait(NAMES[side.side], "agree on a seed with the other custodian; its service does so by itself")
+            what = gettext("agree on a seed with the other custodian; its service does so by itself")
+            yield Wait(NAMES[side.side], what)
 
 
 def _keyed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
@@ -84,51 +91,67 @@ def _keyed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
         if side.contributed:
             continue
         found = received.get(side.side)
-        part = ""
+        parts = [gettext("read, sign and send its records")]
         if found is not None and found.bytes_expected:
-            part = f"; {found.bytes_received / found.bytes_expected:.0%} has arrived"
-        yield Wait(NAMES[side.side], f"read, sign and send its records{part}")
+            share = written(found.bytes_received / found.bytes_expected, ".0%")
+            parts.append(gettext("{share} has arrived").format(share=share))
+        yield Wait(NAMES[side.side], clauses(parts))
 
 
 def _contributed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
     run = status.run
     if not run.run:
-        yield Wait(owner_of(status), "start a run")
+        yield Wait(owner_of(status), gettext("start a run"))
     elif run.state == R.RUN_STATE_FAILED:
-        yield Wait(owner_of(status), "start another run, once the cause of the failure is removed")
+        yield Wait(owner_of(status), gettext("start another run, once the cause of the failure is removed"))
     elif run.state == R.RUN_STATE_QUEUED:
-        yield Wait(CAROLE, "begin the run, which is in her queue")
+        yield Wait(CAROLE, gettext("begin the run, which is in her queue"))
     elif run.state == R.RUN_STATE_RESOLVING and run.stage == RESOLVE:
-        yield Wait(owner_of(status), "resolve the records of the run")
+        yield Wait(owner_of(status), gettext("resolve the records of the run"))
     elif run.state == R.RUN_STATE_RESOLVING and run.stage in _HANDLES:
-        yield Wait("Alice and Bob", STAGE_WORDS[run.stage])
+        yield Wait(gettext(DOERS[run.stage]), stage_words(run.stage))
     else:
-        yield Wait(CAROLE, STAGE_WORDS.get(run.stage, "link"))
+        yield Wait(CAROLE, stage_words(run.stage) if run.stage in STAGE_WORDS else gettext("link"))
 
 
 def _run(_: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    yield Wait(CAROLE, "assess the result, or release it")
+    yield Wait(CAROLE, gettext("assess the result, or release it"))
 
 
 def _refused(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
-    yield Wait(owner_of(status), "amend the specification, since the result was refused; or erase the project")
+    what = gettext("amend the specification, since the result was refused; or erase the project")
+    yield Wait(owner_of(status), what)
 
 
 def _held(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
     missing = max(status.signatures, 1) - len(status.signed)
-    signers = listed(list(status.signers), "or") if status.signers else "a steward"
+    signers = _either(status.signers) or gettext("a steward")
     if max(status.signatures, 1) == 1:
-        yield Wait(signers, "read the report on disclosure risk, and release the held result or refuse it")
+        what = gettext("read the report on disclosure risk, and release the held result or refuse it")
+        yield Wait(signers, what)
     else:
-        more = "one more signature" if missing == 1 else f"{missing} more signatures"
-        signed = f"; {listed(list(status.signed))} has signed" if status.signed else ""
-        yield Wait(signers, f"decide on the held result: its release needs {more}{signed}")
+        needs = ngettext(
+            "decide on the held result: its release needs one more signature",
+            "decide on the held result: its release needs {missing} more signatures",
+            missing,
+        )
+        parts = [needs.format(missing=missing)]
+        if status.signed:
+            parts.append(gettext("{names} has signed").format(names=listed(list(status.signed))))
+        yield Wait(signers, clauses(parts))
 
 
 def _released(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
     for side in status.sides:
         if not side.result_acknowledged:
-            yield Wait(NAMES[side.side], "fetch its share of the result; its service does so by itself")
+            what = gettext("fetch its share of the result; its service does so by itself")
+            yield Wait(NAMES[side.side], what)
+
+
+def _either(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return gettext("{names} or {last}").format(names=", ".join(names[:-1]), last=names[-1])
 
 
 _BY_STATE = {

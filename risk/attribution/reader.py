@@ -17,19 +17,27 @@ from tryst.risk.attribution.documents import release_of
 from tryst.risk.attribution.files import tables_of_csv
 from tryst.risk.attribution.release import Release
 
+TABLE_ENDINGS = (".csv", ".tsv")
 
-def read_release(path: Path, total: str = "Total") -> Release:
+
+def is_table(path: Path) -> bool:
+    """Whether a release is one table, as records are: a file of CSV by its ending, or of another kind of records."""
+    return path.suffix.lower() in TABLE_ENDINGS or not is_text(path)
+
+
+def read_release(path: Path, csv: CsvOptions = FOUND, total: str = "Total") -> Release:
     """Read a release: JSON as `documents` describes it, or a file that is one exact table, with or without margins.
 
     A table is a CSV file, or one of the other kinds that `read_records` reads, with the columns its CSV would have.
 
     In JSON, a table may name a CSV file beside it, ``{"csv": "ages.csv", "protection": ...}``; its variables are then
-    the file's columns, and what the release declares of their levels holds.
+    the file's columns, and what the release declares of their levels holds. Encoding and separator of CSV files are
+    found where `csv` does not give them.
     """
-    text = _text(path) if is_text(path) else read_records(path).write_csv()
-    if path.suffix.lower() == ".csv" or not is_text(path):
-        variables, tables = tables_of_csv(text, path.stem, None, total)
+    if is_table(path):
+        variables, tables = tables_of_csv(_table(path, csv), path.stem, None, total)
         return release_of({"name": path.stem, "variables": variables, "tables": tables})
+    text = _text(path)
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -38,10 +46,10 @@ def read_release(path: Path, total: str = "Total") -> Release:
         ) from error
     if not isinstance(document, dict) or not isinstance(document.get("tables", []), list):
         raise TrystError(ErrorCode.SOURCE, "a release is an object with `variables` and `tables`", where=str(path))
-    return release_of(_expanded(document, path.parent, total))
+    return release_of(_expanded(document, path.parent, csv, total))
 
 
-def _expanded(document: dict[str, Any], folder: Path, total: str) -> dict[str, Any]:
+def _expanded(document: dict[str, Any], folder: Path, csv: CsvOptions, total: str) -> dict[str, Any]:
     """Put the tables of CSV files in their place; variables that are not declared come from the files."""
     if not any(isinstance(t, dict) and "csv" in t for t in document["tables"]):
         return document
@@ -54,7 +62,7 @@ def _expanded(document: dict[str, Any], folder: Path, total: str) -> dict[str, A
             continue
         path = folder / str(table["csv"])
         found, listed = tables_of_csv(
-            _text(path), str(table.get("name", path.stem)), table.get("protection"), total, declared
+            _table(path, csv), str(table.get("name", path.stem)), table.get("protection"), total, declared
         )
         tables.extend(listed)
         for variable in found:
@@ -70,6 +78,11 @@ def read_columns(path: Path, names: list[str], values: Values = "codes", csv: Cs
     if not len(table):
         raise TrystError(ErrorCode.EMPTY_SOURCE, "the file has no records", where=str(path))
     return [table[name].cast(pl.String).fill_null("").to_list() for name in names]
+
+
+def _table(path: Path, csv: CsvOptions) -> str:
+    """A table in the form of a CSV file of UTF-8 and commas, whatever its own is."""
+    return read_records(path, csv=csv).write_csv()
 
 
 def _text(path: Path) -> str:

@@ -27,6 +27,8 @@ def tables(
     release: ReleaseFile,
     out: Annotated[Path | None, typer.Option(help="Where to write the report, one HTML file.")] = None,
     json_file: JsonFile = None,
+    encoding: EncodingOption = None,
+    separator: SeparatorOption = None,
     seconds: Annotated[float, typer.Option(help="Time allowed for the bounds.")] = 60.0,
     draws: Annotated[int, typer.Option(help="Random orders of people where the SAP is not found exactly.")] = 1_000,
     known: Annotated[int | None, typer.Option(help="Draw the SAP up to so many known people.")] = None,
@@ -35,14 +37,18 @@ def tables(
 ) -> None:
     """Bounds, certain and likely statements, unique matches, SAP and the cost of the protection."""
     from tryst.common.progress import stages_on_terminal
-    from tryst.risk.attribution.reader import read_release
+    from tryst.common.records.csv_form import CsvOptions
+    from tryst.risk.attribution.reader import is_table, read_release
     from tryst.risk.attribution.table_assessment import assess
+    from tryst.risk.commands.shown_form import show_form
 
     if out is not None:  # imported before anything is computed: charts are an extra
         from tryst.risk.attribution.report import render
 
+    csv = CsvOptions(encoding, separator).checked()
+    show_form(release if is_table(release) else None, csv=csv)
     found = assess(
-        read_release(release),
+        read_release(release, csv),
         seed=seed,
         seconds=seconds,
         draws=draws,

@@ -6,6 +6,7 @@ Every code block that is YAML, JSON or Python is one of these, or is run as a pa
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,8 @@ from tryst.common.command import app
 from tryst.common.configuration import load_configuration
 from tryst.common.custodian.configuration import load_custodian
 from tryst.common.custodian.templates import custodian_yaml
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.json_output import error_document
 from tryst.common.specification import load_specification
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 from tryst.coordinator.client.client_configuration import template as client_template
@@ -150,6 +153,12 @@ def test_the_latent_step_as_a_library() -> None:
     assert len(bars) == len(kept.row_a) > 0
 
 
+def test_an_error_as_a_document_has_the_keys_that_the_page_shows() -> None:
+    (shown,) = pieces("commands", "json")
+    document = error_document(TrystError(ErrorCode.NOT_FOUND, "a", where="b", got="c", remedy="d"))
+    assert {key: list(value) for key, value in json.loads(shown).items()} == {"error": list(document["error"])}
+
+
 def test_the_library_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for side, frame in zip(("alice", "bob"), people(200, 120).values(), strict=True):
@@ -163,7 +172,7 @@ def test_the_library_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 def test_every_piece_is_here_or_named() -> None:
     here = {"assessment", "claimed", "entities", "fips", "variables", *CONFIGURATIONS}
-    here |= {"api", "attribution", "extended-latent", "identification", "models"}
+    here |= {"api", "attribution", "commands", "extended-latent", "identification", "models"}
     pages = {page.stem for page in (ROOT / "docs").glob("*.md") if any(pieces(page.stem, kind) for kind in KINDS)}
     assert pages == here | set(ELSEWHERE)
     for page, test in ELSEWHERE.items():

@@ -18,10 +18,16 @@ OF_IMAGES = tuple(
     line for extra in ("cluster", "objects", "pkcs11", "postgres", "records", "vault") for line in EXTRAS[extra]
 )
 """The extras that the images of services have."""
-PROMISED = [Requirement(line) for line in (*PROJECT["dependencies"], *EXTRAS["report"], *EXTRAS["console"], *OF_IMAGES)]
+PROMISED = [
+    Requirement(line)
+    for line in (*PROJECT["dependencies"], *EXTRAS["report"], *EXTRAS["console"], *EXTRAS["adbc"], *OF_IMAGES)
+]
 
 
-RARE = {"dask", "distributed", "fastexcel", "hvac", "obstore", "psycopg", "pyreadstat", "python-pkcs11"}
+RARE = {
+    *("adbc-driver-manager", "adbc-driver-postgresql", "adbc-driver-sqlite", "dask", "distributed", "fastexcel"),
+    *("hvac", "obstore", "psycopg", "pyarrow", "pyreadstat", "python-pkcs11"),
+}
 """Of extras that few installations have."""
 
 

@@ -10,12 +10,15 @@ from tryst.common.custodian.console.custodian import Custodian
 from tryst.common.custodian.console.decision_pages import DecisionPages
 from tryst.common.custodian.console.leakage_pages import LeakagePages
 from tryst.common.custodian.console.project_pages import LINKS, ProjectPages
+from tryst.common.language import marked
+from tryst.common.parties import Side
 from tryst.common.web.console_configuration import ConsoleConfiguration
 from tryst.common.web.guard import GuardRules
 from tryst.common.web.opening import opened
 from tryst.common.web.pages import Pages
 
 _TEMPLATES = "tryst.common.custodian.console.templates"
+_TITLES = {Side.ALICE: marked("console of Alice, custodian"), Side.BOB: marked("console of Bob, custodian")}
 
 
 def console_of(
@@ -26,8 +29,9 @@ def console_of(
     shown: Callable[[str], None],
 ) -> ASGIApp:
     """The console of a custodian; the other parameters as `opened` takes them."""
-    pages = Pages(f"console of {custodian.party.title}, custodian", LINKS, (_TEMPLATES,))
+    pages = Pages(_TITLES[custodian.party.side], LINKS, (_TEMPLATES,))
     projects = ProjectPages(custodian, pages)
     parts = (projects, DecisionPages(custodian, pages, projects), LeakagePages(custodian, pages))
     routes = [route for part in parts for route in part.routes()]
-    return opened(routes, pages, settings, base, rules, shown, user=custodian.party.title, right="custodian")
+    user, language = custodian.party.title, custodian.configuration.language
+    return opened(routes, pages, settings, base, rules, shown, user=user, right="custodian", language=language)

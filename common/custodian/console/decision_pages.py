@@ -18,6 +18,7 @@ from tryst.common.audit.reason import MAX_REASON, MIN_REASON, normalized_reason
 from tryst.common.custodian.console.custodian import PROJECT, Custodian, project_of
 from tryst.common.custodian.console.project_pages import ProjectPages, profile_shown
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import gettext
 from tryst.common.leakage_report import LeakageReport
 from tryst.common.web.forms import Form, form_page, posting, session_of
 from tryst.common.web.pages import Pages
@@ -121,7 +122,9 @@ class DecisionPages:
             name = project_of(service, request).project
             _require_read(form, _digest(service.leakage(name).json), name, "the measurement")
             service.override(name, reason)
-        return _done(request, name, "Overridden. Your service contributes now; your reason is in Carole's audit log.")
+        return _done(
+            request, name, gettext("Overridden. Your service contributes now; your reason is in Carole's audit log.")
+        )
 
     def waiting_share(self, request: Request) -> Response:
         """What it means to fetch a share that the other custodian has not countersigned."""
@@ -142,7 +145,7 @@ class DecisionPages:
         with self._custodian.service() as service:
             name = project_of(service, request).project
             service.fetch_alone(name, reason)
-        message = "Decided. Your service fetches the share now; your reason goes to Carole's audit log."
+        message = gettext("Decided. Your service fetches the share now; your reason goes to Carole's audit log.")
         return _done(request, name, message)
 
     def restored(self, request: Request) -> Response:

@@ -22,6 +22,7 @@ from tryst.common.custodian.console.custodian import Custodian
 from tryst.common.custodian.source.reading import clean_file
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.assessment_keys import AssessmentKeys
+from tryst.common.language import gettext, marked
 from tryst.common.leakage_report import Gate, LeakageReport
 from tryst.common.missing_module import missing_module
 from tryst.common.parties import Side
@@ -30,8 +31,9 @@ from tryst.common.witnessing.wording import when
 
 SEED = 1
 """As the command's default: the same file has the same figures."""
-READING = "reading and cleaning your source"
-ATTACKING = "signing it under a throw-away key, and attacking the signatures"
+STARTING = marked("starting")
+READING = marked("reading and cleaning your source")
+ATTACKING = marked("signing it under a throw-away key, and attacking the signatures")
 
 
 @dataclass
@@ -59,9 +61,14 @@ class Measurement:
     at: str = field(default_factory=lambda: when(round(1000 * time.time())))
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
-    stage: str = "starting"
+    stage: str = STARTING
     report: LeakageReport | None = None
     error: TrystError | None = None
+
+    @property
+    def doing(self) -> str:
+        """What it does, in the language of the page that shows it."""
+        return gettext(self.stage)
 
     @property
     def seconds(self) -> int:

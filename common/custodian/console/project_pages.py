@@ -21,6 +21,7 @@ from tryst.common.custodian.console.shares import seen_share
 from tryst.common.custodian.operator.control import Control
 from tryst.common.documents.result_warning import ResultWarning, by_severity
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import marked
 from tryst.common.specification import load_specification
 from tryst.common.web.certificates_page import certificates_page
 from tryst.common.web.guard import RELOAD_HEADER
@@ -30,7 +31,7 @@ from tryst.common.web.specification_words import specification_shown
 from tryst.common.witnessing.wording import when
 from tryst.protos.linkage.v1 import operator_pb2
 
-LINKS = (("Projects", "/"), ("Checkpoints", "/checkpoints"), ("Certificates", "/certificates"))
+LINKS = ((marked("Projects"), "/"), (marked("Checkpoints"), "/checkpoints"), (marked("Certificates"), "/certificates"))
 CHECKPOINTS = 25
 """Of the newest that are shown."""
 

@@ -8,17 +8,19 @@ from typing import Any
 
 from tryst.common.custodian.operator.screen import STATE_WORDS
 from tryst.common.custodian.steps.step_context import DECLINED
+from tryst.common.language import clauses, gettext, marked, named
 from tryst.common.parties import Party
+from tryst.common.web.listing import in_epoch
 from tryst.protos.linkage.v1 import operator_pb2, project_pb2
 
 S = project_pb2.ProjectState
-YOU = "You"
-_SERVICE = "Your service"
+YOU = marked("You")
+_SERVICE = marked("Your service")
 _ORDER = {S.PROJECT_STATE_RELEASED: 2, S.PROJECT_STATE_ERASED: 3}
 _MINE = {
-    "approve": "read the specification, and approve or decline it",
-    "override": "decide whether your records leave although Carole could learn more than the limit allows",
-    "accept-restore": "read what Carole's store has lost, and accept or refuse her restored audit log",
+    "approve": marked("read the specification, and approve or decline it"),
+    "override": marked("decide whether your records leave although Carole could learn more than the limit allows"),
+    "accept-restore": marked("read what Carole's store has lost, and accept or refuse her restored audit log"),
 }
 """What only the operator can do, by the name of the command, in the words of the list of what is awaited."""
 
@@ -31,9 +33,9 @@ def rows(projects: Iterable[operator_pb2.CustodianProject], party: Party) -> lis
             "project": each.project,
             "state": state_words(each),
             "kind": kind(each),
-            "waits": f"It is blocked: {each.blocking_error}"
+            "waits": gettext("It is blocked: {error}").format(error=each.blocking_error)
             if each.blocking_error and not _is_mine(each)
-            else "; ".join(f"{who}: {what}" for who, what in waits(each, party)),
+            else clauses(named(who, what) for who, what in waits(each, party)),
         }
         for each in ordered
     ]
@@ -62,10 +64,12 @@ def described(project: operator_pb2.CustodianProject, party: Party) -> dict[str,
 
 def state_words(project: operator_pb2.CustodianProject) -> str:
     """A project's state at Carole."""
-    words = "refused" if project.state == S.PROJECT_STATE_ASSESSED else STATE_WORDS.get(project.state, "unknown")
+    words = gettext(STATE_WORDS[project.state]) if project.state in STATE_WORDS else gettext("unknown")
+    if project.state == S.PROJECT_STATE_ASSESSED:
+        words = gettext("refused")
     if project.waits_for_operator:
-        words = "waits for you"
-    return f"{words} (epoch {project.epoch})" if project.epoch > 1 else words
+        words = gettext("waits for you")
+    return in_epoch(words, project.epoch)
 
 
 def kind(project: operator_pb2.CustodianProject) -> str:
@@ -89,9 +93,10 @@ def page_state(*projects: operator_pb2.CustodianProject) -> str:
 def waits(project: operator_pb2.CustodianProject, party: Party) -> Iterator[tuple[str, str]]:
     """For whom a project waits, and what that party has to do; nothing where nothing is to happen any more."""
     if _is_mine(project):
-        yield from ((YOU, _MINE[each]) for each in project.decisions if each in _MINE)
+        yield from ((gettext(YOU), gettext(_MINE[each])) for each in project.decisions if each in _MINE)
     elif project.stage == DECLINED or project.blocking_error.startswith("declined by the operator"):
-        yield "The coordinator", "amend the specification that you have declined, or erase the project"
+        what = gettext("amend the specification that you have declined, or erase the project")
+        yield gettext("The coordinator"), what
     else:
         yield from _others(project, party)
 
@@ -106,24 +111,33 @@ def _others(project: operator_pb2.CustodianProject, party: Party) -> Iterator[tu
     other = party.side.other.title()
     match project.state:
         case S.PROJECT_STATE_UNSPECIFIED | S.PROJECT_STATE_DRAFT if project.stage != "approved":
-            yield _SERVICE, "read your source, to show you what it finds"
+            yield gettext(_SERVICE), gettext("read your source, to show you what it finds")
         case S.PROJECT_STATE_UNSPECIFIED | S.PROJECT_STATE_DRAFT:
-            yield f"The coordinator and {other}", "approve the specification, whoever of them has not"
+            yield (
+                gettext("The coordinator and {custodian}").format(custodian=other),
+                gettext("approve the specification, whoever of them has not"),
+            )
         case S.PROJECT_STATE_APPROVED:
-            yield f"Your service and {other}'s", "agree on a seed, by themselves"
+            yield (
+                gettext("Your service and {custodian}'s").format(custodian=other),
+                gettext("agree on a seed, by themselves"),
+            )
         case S.PROJECT_STATE_KEYED if project.stage == "contributed":
-            yield other, "send its records"
+            yield other, gettext("send its records")
         case S.PROJECT_STATE_KEYED:
-            yield _SERVICE, "read, sign and send your records"
+            yield gettext(_SERVICE), gettext("read, sign and send your records")
         case S.PROJECT_STATE_CONTRIBUTED:
-            yield "The coordinator", "start a run, unless one is under way"
+            yield gettext("The coordinator"), gettext("start a run, unless one is under way")
         case S.PROJECT_STATE_RUN:
-            yield "Carole", "assess the result, or release it"
+            yield "Carole", gettext("assess the result, or release it")
         case S.PROJECT_STATE_ASSESSED:
-            yield "The coordinator", "amend the specification, since the result was refused; or erase the project"
+            yield (
+                gettext("The coordinator"),
+                gettext("amend the specification, since the result was refused; or erase the project"),
+            )
         case S.PROJECT_STATE_HELD:
-            yield "A steward", "release the held result, or refuse it"
+            yield gettext("A steward"), gettext("release the held result, or refuse it")
         case S.PROJECT_STATE_RELEASED if "fetch-alone" in project.decisions:
-            yield other, "countersign Carole's audit log; your share is fetched then"
+            yield other, gettext("countersign Carole's audit log; your share is fetched then")
         case S.PROJECT_STATE_RELEASED if not project.results:
-            yield _SERVICE, "fetch your share of the result"
+            yield gettext(_SERVICE), gettext("fetch your share of the result")

@@ -13,22 +13,23 @@ import polars as pl
 
 from tryst.common.documents.provenance import Provenance, read_provenance
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.language import gettext, marked
 
 TABLES = {
-    "links": "your identifiers of linked records, each link's id and probability",
-    "pairs": "every pair that came near to a link",
-    "draws": "drawn linkages",
-    "linked": "your identifiers of linked records, with the other custodian's columns that are granted to you",
-    "linked_draws": "the same of each drawn linkage",
-    "copies": "records of yours that count as one person",
-    "entities": "records of yours by person",
+    "links": marked("your identifiers of linked records, each link's id and probability"),
+    "pairs": marked("every pair that came near to a link"),
+    "draws": marked("drawn linkages"),
+    "linked": marked("your identifiers of linked records, with the other custodian's columns that are granted to you"),
+    "linked_draws": marked("the same of each drawn linkage"),
+    "copies": marked("records of yours that count as one person"),
+    "entities": marked("records of yours by person"),
 }
 """The tables that a share may have, and what each holds."""
 OTHERS = {
-    "statistics.json": "the model and counts",
-    "joint.json": "the joint distribution of both files' variables, in codes",
-    "coarsening.csv": "what categories were released as; use it wherever you hand out values",
-    "timings.json": "how long each step took",
+    "statistics.json": marked("the model and counts"),
+    "joint.json": marked("the joint distribution of both files' variables, in codes"),
+    "coarsening.csv": marked("what categories were released as; use it wherever you hand out values"),
+    "timings.json": marked("how long each step took"),
 }
 
 
@@ -86,6 +87,6 @@ def seen_share(folder: Path) -> SeenShare:
         file = folder / f"{name}.parquet"
         if file.is_file():
             provenance = provenance or read_provenance(file)
-            tables.append(ShareTable(file.name, what, pl.scan_parquet(file).select(pl.len()).collect().item()))
-    others = tuple((name, what) for name, what in OTHERS.items() if (folder / name).is_file())
+            tables.append(ShareTable(file.name, gettext(what), pl.scan_parquet(file).select(pl.len()).collect().item()))
+    others = tuple((name, gettext(what)) for name, what in OTHERS.items() if (folder / name).is_file())
     return SeenShare(tuple(tables), others, provenance)

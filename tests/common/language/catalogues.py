@@ -1,24 +1,31 @@
 """The catalogues of translations: ``python -m tests.common.language.catalogues`` makes them again.
 
-Messages are read from the code and the templates where they are marked, and from the registries of measures, warnings
-and phrases. What is new stands in ``de.po`` and ``fr.po`` without a translation, and what is gone is left out. The
-``.mo`` files are compiled from them.
+Messages are read from the code and the templates where they are marked, and from the registries of measures, warnings,
+phrases and states. What is new stands in the ``.po`` files without a translation, and what is gone is left out. The
+``.mo`` files are compiled from them. The reports and the consoles have catalogues of their own: ``de.po`` and
+``console.de.po``. One that is not there yet is begun by its name: ``python -m tests.common.language.catalogues
+console.de``.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from tryst.common.custodian.operator.screen import STATE_WORDS as CUSTODIAN_STATES
 from tryst.common.disclosure_measures import MEASURES, QUESTIONS
+from tryst.coordinator.client.run_progress import DOERS, STAGE_WORDS
+from tryst.coordinator.client.terminal import STATE_WORDS
 from tryst.coordinator.reports.disclosure.assessment_phrases import PHRASES as ASSESSMENT
 from tryst.coordinator.reports.linkage.statistics_phrases import PHRASES as STATISTICS
 
@@ -26,7 +33,11 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = REPOSITORY / "common/language"
 PLURALS = {"de": "nplurals=2; plural=(n != 1);", "fr": "nplurals=2; plural=(n > 1);"}
 CODES = tuple(PLURALS)
-SOURCES = ("common/language", "risk/report", "coordinator/reports")
+CONSOLE = "console."
+"""What the names of the consoles' catalogues begin with."""
+REPORTS = ("common/language", "risk/report", "coordinator/reports")
+CONSOLES = ("common/language", "common/web", "common/custodian/console", "coordinator/console")
+TITLES = {"": "Reports", CONSOLE: "Consoles"}
 _KEYWORDS = {"gettext": None, "ngettext": (1, 2), "marked": None, "_": None}
 _TEMPLATE = {"trimmed": "true", "trim_blocks": "true", "lstrip_blocks": "true", "silent": "false"}
 _BEGUN = datetime(2026, 11, 27, tzinfo=UTC)
@@ -36,11 +47,16 @@ Message = str | tuple[str, str]
 """One form, or that for one thing and that for several."""
 
 
+def names() -> list[str]:
+    """The catalogues that there are: those of the reports in each language, and those of the consoles as they come."""
+    return [*CODES, *(f"{CONSOLE}{code}" for code in CODES if (FOLDER / f"{CONSOLE}{code}.po").exists())]
+
+
 @cache
-def messages() -> dict[Message, list[str]]:
-    """Every message, with the files that have it."""
+def messages(domain: str) -> dict[Message, list[str]]:
+    """Every message of the reports, ``""``, or of the consoles, `CONSOLE`, with the files that have it."""
     found: dict[Message, list[str]] = {}
-    for message, place in _all():
+    for message, place in _of_consoles() if domain == CONSOLE else _of_reports():
         places = found.setdefault(message, [])
         if place not in places:
             places.append(place)
@@ -51,8 +67,8 @@ def messages() -> dict[Message, list[str]]:
     return found
 
 
-def _all() -> Iterator[tuple[Message, str]]:
-    for folder in SOURCES:
+def _marked(folders: Iterable[str]) -> Iterator[tuple[Message, str]]:
+    for folder in folders:
         for path in sorted((REPOSITORY / folder).rglob("*")):
             place = path.relative_to(REPOSITORY).as_posix()
             if path.suffix == ".py":
@@ -63,6 +79,22 @@ def _all() -> Iterator[tuple[Message, str]]:
                 continue
             for _, message, _, _ in found:
                 yield message if isinstance(message, str) else (message[0], message[1]), place
+
+
+def _of_consoles() -> Iterator[tuple[Message, str]]:
+    yield from _marked(CONSOLES)
+    tables: dict[str, Mapping[Any, str]] = {
+        "coordinator/client/terminal.py": STATE_WORDS,
+        "coordinator/client/run_progress.py": {**STAGE_WORDS, **DOERS},
+        "common/custodian/operator/screen.py": CUSTODIAN_STATES,
+    }
+    for place, words in tables.items():
+        for text in words.values():
+            yield text, place
+
+
+def _of_reports() -> Iterator[tuple[Message, str]]:
+    yield from _marked(REPORTS)
     for question in QUESTIONS:
         yield question.title, "common/disclosure_measures.py"
         yield question.explanation, "common/disclosure_measures.py"
@@ -72,17 +104,18 @@ def _all() -> Iterator[tuple[Message, str]]:
         yield template, "common/documents"
 
 
-def catalogue(code: str) -> Catalog:
-    """A catalogue as it is in its file."""
-    with (FOLDER / f"{code}.po").open("rb") as file:
-        return read_po(file, locale=code)
+def catalogue(name: str) -> Catalog:
+    """A catalogue as it is in its file; `name`: ``de``, or ``console.de``."""
+    with (FOLDER / f"{name}.po").open("rb") as file:
+        return read_po(file, locale=name.removeprefix(CONSOLE))
 
 
-def renewed(code: str, former: Catalog) -> Catalog:
+def renewed(name: str, former: Catalog) -> Catalog:
     """The catalogue of the messages that there are, with the translations that there were."""
+    code, domain = name.removeprefix(CONSOLE), CONSOLE if name.startswith(CONSOLE) else ""
     made = Catalog(
         code,
-        header_comment=f"# Reports of Tryst: {code}. The terms are in docs/languages.md.",
+        header_comment=f"# {TITLES[domain]} of Tryst: {code}. The terms are in docs/languages.md.",
         project="Tryst",
         version="",
         copyright_holder="",
@@ -94,7 +127,7 @@ def renewed(code: str, former: Catalog) -> Catalog:
         fuzzy=False,
     )
     made.mime_headers = [("Plural-Forms", PLURALS[code])]  # type: ignore[assignment]
-    for message, places in sorted(messages().items(), key=lambda entry: (entry[1][0], str(entry[0]))):
+    for message, places in sorted(messages(domain).items(), key=lambda entry: (entry[1][0], str(entry[0]))):
         known = former.get(message if isinstance(message, str) else message[0])
         kept = known is not None and known.id == message
         made.add(message, known.string if kept else None, locations=[(place, 0) for place in places])
@@ -116,8 +149,10 @@ def as_mo(made: Catalog) -> bytes:
 
 
 if __name__ == "__main__":
-    for each in CODES:
+    for each in sorted({*names(), *sys.argv[1:]}):
+        if each.removeprefix(CONSOLE) not in CODES:
+            raise SystemExit(f"expected names such as de or console.de, of {', '.join(CODES)}; got {each}")
         path = FOLDER / f"{each}.po"
-        made = renewed(each, catalogue(each) if path.exists() else Catalog(each))
+        made = renewed(each, catalogue(each) if path.exists() else Catalog(each.removeprefix(CONSOLE)))
         path.write_bytes(as_po(made))
-        path.with_suffix(".mo").write_bytes(as_mo(made))
+        path.with_name(f"{each}.mo").write_bytes(as_mo(made))

@@ -6,12 +6,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from gettext import NullTranslations
+from html import escape
 from html.parser import HTMLParser
 
 from tryst.common.language import Language
 
 _VOID = {"meta", "br", "path", "circle", "img", "input", "link"}
+_SPOKEN = {"aria-label", "title", "alt", "placeholder", "data-label", "data-announce"}
+"""Attributes that are read by people."""
 
 
 class Marks(NullTranslations):
@@ -42,7 +46,7 @@ class _Texts(HTMLParser):
         self.texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.texts += [value for name, value in attrs if name in ("aria-label", "title", "alt", "data-label") and value]
+        self.texts += [value for name, value in attrs if name in _SPOKEN and value]
         if tag not in _VOID:
             self.inside.append(tag)
 
@@ -51,9 +55,16 @@ class _Texts(HTMLParser):
             pass
 
     def handle_data(self, data: str) -> None:
-        # Code and style are of no language.
-        if not {"style", "code"} & set(self.inside):
+        # Code and style are of no language, and what was typed in is of its writer's.
+        if not {"style", "code", "pre", "textarea"} & set(self.inside):
             self.texts.append(data)
+
+
+def without(page: str, texts: Iterable[str]) -> str:
+    """A page without texts of others, which stand on it as they are."""
+    for text in sorted(texts, key=len, reverse=True):
+        page = page.replace(escape(text, quote=False).replace('"', "&#34;").replace("'", "&#39;"), "")
+    return page
 
 
 def unmarked(page: str, names: set[str]) -> set[str]:

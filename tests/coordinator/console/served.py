@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from starlette.routing import Route
+
 from tests.carole.deployment import Deployment
 from tryst.common.web.application import OPEN_PATHS
 from tryst.common.web.console_configuration import ConsoleConfiguration
@@ -32,6 +34,11 @@ class Served:
 
     client: TestClient
     links: list[str]
+
+    @property
+    def routes(self) -> list[Route]:
+        """All that the application answers to."""
+        return self.client.app._guarded._app.routes
 
     def enter(self) -> str:
         """Open a session by the newest link; its token for forms."""

@@ -19,7 +19,7 @@ def test_every_page_is_in_the_documentation(deployed: Deployment, party: str) ->
     text = (DOCS / "console.md").read_text()
     config = deployed.coordinator_yaml if party == "coordinator" else deployed.client_yaml(party)
     with served(config) as found:
-        routes = [route.path for route in found.client.app._app.routes if "GET" in route.methods]
+        routes = [route.path for route in found.routes if "GET" in route.methods]
     pages = {path.replace("{project}", "PROJECT") for path in routes if path not in OWN}
     assert len(pages) > 5
     assert [page for page in sorted(pages) if f"`{page}`" not in text] == []

@@ -109,7 +109,7 @@ def test_a_token_of_another_session_is_refused(console: Served, deployed: Deploy
 
 def test_every_form_of_the_application_is_among_those_that_were_tried(console: Served) -> None:
     console.enter()
-    routes = console.client.app._app.routes
+    routes = console.routes
     posting = {route.path.replace("{project}", "births-2026") for route in routes if "POST" in route.methods}
     assert posting == {*FORMS, "/new-link"}  # which has no session yet
 

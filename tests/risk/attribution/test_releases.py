@@ -228,6 +228,23 @@ def test_tables_in_csv_files_beside_the_release(tmp_path: Path) -> None:
     assert bounds(release).recovered.all()
 
 
+def test_tables_of_any_encoding_and_separator(tmp_path: Path) -> None:
+    content = "Größe,count\nÄltere,4\nSäugling,2\n"
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain/ages.csv").write_text(content, encoding="utf-8")
+    path = tmp_path / "ages.csv"
+    path.write_bytes(content.replace(",", "|").encode("cp1252"))
+    (tmp_path / "r.json").write_text(json.dumps({"name": "ages", "tables": [{"csv": "ages.csv"}]}))
+    expected = repr(read_release(tmp_path / "plain/ages.csv"))
+    assert "Säugling" in expected
+    assert repr(read_release(path)) == expected
+    assert repr(read_release(tmp_path / "r.json")) == expected
+    assert "cp1252" in run("tables", str(path))
+    assert "2 of 2 cells known" in run("tables", str(path), "--encoding", "cp1252", "--separator", "pipe")
+    wrong = CliRunner().invoke(app, ["risk", "tables", str(path), "--separator", ";"])
+    assert wrong.exit_code == 1
+
+
 def test_microdata_command(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("area,age,ill\n" + "1,y,no\n" * 3 + "1,o,yes\n" * 2 + "2,y,no\n2,y,yes\n")
     printed = run("attribution", "microdata", str(tmp_path / "r.csv"), "--keys", "area,age", "--sensitive", "ill")

@@ -119,7 +119,7 @@ def test_what_comes_without_session_token_or_from_elsewhere_changes_nothing(make
         for form in FORMS:
             for sent, origin in (({}, BASE), ({"csrf": token[::-1]}, BASE), ({"csrf": token}, "https://evil.example")):
                 assert console.post(f"{PROJECT}/{form}", origin, **fields, **sent)[0] == 403
-        routes = console.client.app._app.routes
+        routes = console.routes
         posting = {route.path for route in routes if "POST" in route.methods}
         assert posting == {"/sign-out", "/new-link", *(f"/projects/{{project}}/{form}" for form in FORMS)}
         known = {route.path.replace("{project}", "PROJECT") for route in routes if "GET" in route.methods}
