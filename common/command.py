@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple, NoReturn
@@ -208,8 +207,6 @@ def main() -> NoReturn:
         if (error.name or "").partition(".")[0] not in (*EXTRAS, "tryst"):
             raise
         _fail(missing_module(error))
-    except KeyboardInterrupt:
-        _end(128 + signal.SIGINT)
     except SystemExit as ended:
         _end(ended.code)
     sys.exit(0)

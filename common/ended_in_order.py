@@ -2,6 +2,7 @@
 
 Python handles a signal between two of its own instructions. Compiled code that runs for minutes, and the threads of a
 pool that are waited for, would hold the end up as long; so another thread ends the process then, without further ado.
+The same thread wakes the main one where a library has the kernel restart what a signal has interrupted.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 WORDS = {
     128 + signal.SIGINT: "Stopped by Ctrl-C.",
@@ -24,15 +27,18 @@ WORDS = {
 GRACE_SECONDS = 20.0
 """How long the end may take: longer than the services of a rehearsal need to stop."""
 
+_WAKING, _FIRST_PAUSE_SECONDS = signal.SIGURG, 0.25
+"""A signal that no one else uses, and how long after the first it is sent again; the pauses double."""
+
 
 @contextmanager
 def ended_in_order(grace: float = GRACE_SECONDS) -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does: everything that was begun is undone.
+    """Let Ctrl-C, SIGTERM and SIGHUP end the block by an exception: everything that was begun is undone.
 
     Parameters
     ----------
     grace
-        Seconds after which the process is ended all the same, after Ctrl-C too.
+        Seconds after which the process is ended all the same.
 
     Raises
     ------
@@ -41,18 +47,26 @@ def ended_in_order(grace: float = GRACE_SECONDS) -> Iterator[None]:
 
     Notes
     -----
-    A service that handles the signals itself, within the block, is not hurried.
+    A service that handles the signals itself, within the block, is not hurried. Ctrl-C is no `KeyboardInterrupt`, which
+    a question at the terminal takes for the end of its input: the program would end with status 1.
     """
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         yield
         return
-    # A hang-up that the starter ignores, as `nohup` does, is ignored.
-    numbers = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
-    before = {number: signal.signal(number, _end) for number in numbers}
+    handled: list[int] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        handled.append(number)
+        raise SystemExit(128 + number)
+
+    # What the starter ignores is ignored: `nohup` the hang-up, a shell Ctrl-C for what it starts with `&` in a script.
+    numbers = [each for each in SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in numbers}
+    before[_WAKING] = signal.signal(_WAKING, lambda *_: None)
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     former = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_hurry, args=(reading, grace), name="signals", daemon=True).start()
+    threading.Thread(target=_hurry, args=(reading, grace, end, handled), name="signals", daemon=True).start()
     try:
         yield
     finally:
@@ -62,17 +76,21 @@ def ended_in_order(grace: float = GRACE_SECONDS) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _end(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
-def _hurry(reading: int, grace: float) -> None:
-    """End the process `grace` seconds after a signal that is to end it."""
+def _hurry(reading: int, grace: float, end: Callable[..., None], handled: Sequence[int]) -> None:
+    """See to it that a signal that is to end the process is handled now, and end it `grace` seconds after."""
     while received := os.read(reading, 1):
         number = received[0]
         # The block may have ended already, and the default be back, while threads are waited for.
-        if signal.getsignal(number) in (_end, signal.default_int_handler, signal.SIG_DFL):
-            time.sleep(grace)
+        if number in SIGNALS and signal.getsignal(number) in (end, signal.default_int_handler, signal.SIG_DFL):
+            deadline, pause = time.monotonic() + grace, _FIRST_PAUSE_SECONDS
+            while (left := deadline - time.monotonic()) > 0:
+                if not handled:
+                    # Polars puts a handler of its own before Python's, after which the kernel goes on with what it was
+                    # about: waiting for a line of the terminal. This one ends that, and both are handled. Not often:
+                    # gRPC looks for signals after waiting for 0.2 s, and each begins that wait again.
+                    signal.pthread_kill(threading.main_thread().ident or 0, _WAKING)
+                time.sleep(min(pause, left))
+                pause *= 2
             os.write(2, f"{WORDS[128 + number]}\n".encode())
             os._exit(128 + number)
     os.close(reading)

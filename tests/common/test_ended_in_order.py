@@ -15,14 +15,25 @@ from tryst.common.ended_in_order import WORDS
 ROOT = Path(__file__).resolve().parents[2]
 
 HASHING = """\
-import hashlib, signal
+import hashlib
 from tryst.common.ended_in_order import ended_in_order
-signal.signal(signal.SIGINT, signal.default_int_handler)
 with ended_in_order(0.2):
     print("at work", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 """
 """Some ten minutes in one call."""
+
+ASKING = """\
+from tryst.common.ended_in_order import ended_in_order
+with ended_in_order(60.0):
+    import polars
+    try:
+        print("at work", flush=True)
+        input()
+    finally:
+        print("undone", flush=True)
+"""
+"""Polars has a handler of Ctrl-C, after which the kernel goes on reading."""
 
 SERVING = """\
 import signal, threading
@@ -39,15 +50,29 @@ with ended_in_order(0.0):
 
 def started(program: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "at work\n"
     return process
 
 
+def columns(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def state(pid: int) -> str:
+    """Of the main thread: S for one that waits."""
+    return columns(pid)[0]
+
+
 def processor_ticks(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+    return int(columns(pid)[11])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -60,6 +85,17 @@ def test_compiled_code_is_ended(number: signal.Signals) -> None:
     _, printed = process.communicate(timeout=120)
     assert process.returncode == 128 + number
     assert printed == f"{WORDS[128 + number]}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_waits_for_input_is_undone(number: signal.Signals) -> None:
+    process = started(ASKING)
+    while state(process.pid) != "S":
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(30) == 128 + number
+    printed, _ = process.communicate()
+    assert printed == "undone\n"
 
 
 def test_a_service_with_a_handler_of_its_own_is_not_hurried() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.deployment import people, specification
+from tests.e2e.interrupted.terminal import interrupts
 
 SECONDS = 120.0
 """How long anything may take before a test gives up; many times what it takes."""
@@ -73,6 +74,7 @@ def eventually(happened: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
+@interrupts("rehearse")
 def test_a_signal_ends_everything_before_the_program_ends(rehearsal: Rehearsal) -> None:
     program, own = rehearsal
     program.terminate()

@@ -1,0 +1,152 @@
+"""Commands that wait for others, stopped: what others have done is as it was, and what this one has begun goes on."""
+
+from __future__ import annotations
+
+import select
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.deployment import STATE, Deployment, people, specification
+from tests.e2e.interrupted.conftest import PROJECT
+from tests.e2e.interrupted.terminal import INT, NOTHING, TERM, Command, assert_ended, interrupts, prints
+from tryst.common.ceremony.joining import own_request
+from tryst.common.ceremony.place import Place
+from tryst.common.parties import Role, Side
+from tryst.common.pki.authority import Authority
+from tryst.common.pki.convening import carole_address, convene
+from tryst.common.suite import Suite
+
+BOTH = pytest.mark.parametrize("number", [INT, TERM], ids=["int", "term"])
+HOST = "carole.example.org"
+ROLES = {
+    "alice": Role.CUSTODIAN_A,
+    "bob": Role.CUSTODIAN_B,
+    "carole": Role.LINKER,
+    "coordinator": Role.COORDINATOR,
+}
+
+
+@interrupts("project watch")
+@BOTH
+def test_who_watches_a_run_leaves_it_to_itself(
+    start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
+) -> None:
+    command = start(f"project watch {PROJECT} --config {deployment.coordinator_yaml}")
+    command.wait_until(prints("waits in Carole's queue"))
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+    assert deployment.status(PROJECT).run.run
+
+
+@interrupts("project run")
+@BOTH
+def test_a_project_that_waits_for_custodians_stays(
+    start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
+) -> None:
+    """The second of the two goes on with the project of the first."""
+    (tmp_path / "linkage.yaml").write_text(specification("waiting"))
+    command = start(f"project run {tmp_path / 'linkage.yaml'} --config {deployment.coordinator_yaml}")
+    command.wait_until(prints("Waiting for the custodians"))
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+    assert deployment.status("waiting").state == STATE.PROJECT_STATE_DRAFT
+
+
+@interrupts("console", "alice console")
+@pytest.mark.parametrize(
+    ("console", "number"), [("console", INT), ("console", TERM), ("alice console", INT), ("alice console", TERM)]
+)
+def test_a_console_that_is_stopped_does_not_listen(
+    start: Callable[[str], Command], deployment: Deployment, console: str, number: signal.Signals
+) -> None:
+    pytest.importorskip("uvicorn", reason="tryst[console] is not installed")
+    config = deployment.coordinator_yaml if console == "console" else deployment.configs[Side.ALICE]
+    command = start(f"{console} --config {config}")
+    command.wait_until(prints("/enter?token="))
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+
+
+@interrupts("analyst fetch")
+@BOTH
+def test_who_calls_a_carole_that_does_not_answer(
+    start: Callable[[str], Command], deployment: Deployment, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Something accepts the connection, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        text = deployment.client_yaml("analyst").read_text()
+        config = deployment.folders["analyst"] / "silent.yaml"
+        config.write_text(text.replace(deployment.address, f"127.0.0.1:{silent.getsockname()[1]}"))
+        command = start(f"analyst fetch {PROJECT} --config {config}")
+        command.wait_until(lambda _: bool(select.select([silent], [], [], 0)[0]))
+        assert_ended(command, number)
+    assert command.left() == NOTHING
+
+
+# The ceremony
+
+
+@pytest.fixture(scope="module")
+def ceremony(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All members have made their requests, and the coordinator has sent the file."""
+    root = tmp_path_factory.mktemp("ceremony")
+    requests = [
+        own_request(Place(root / name, name, role, root / name), [HOST] if role is Role.LINKER else (), Suite.DEFAULT)
+        for name, role in ROLES.items()
+    ]
+    membership = convene(requests, carole_address(requests), Authority.create("Authority"))
+    (root / "membership.yaml").write_bytes(membership.text.encode())
+    people(20, 10)[Side.ALICE].write_csv(root / "people.csv")
+    return root
+
+
+def tree(root: Path) -> set[str]:
+    return {str(path.relative_to(root)) for path in root.rglob("*")}
+
+
+@interrupts("party join")
+@BOTH
+def test_a_member_that_waits_for_the_file_has_its_keys(
+    start: Callable[[str], Command], ceremony: Path, number: signal.Signals
+) -> None:
+    command = start(f"party join linkage --role custodian-a --records {ceremony}/people.csv")
+    command.wait_until(prints("Path of the membership.yaml received"))
+    assert_ended(command, number)
+    assert command.left() == ([], [], {"linkage"})
+    made = ceremony / "alice"
+    assert tree(command.folder / "linkage") == tree(made)
+
+
+@interrupts("party join")
+@BOTH
+def test_a_member_that_waits_for_digits_has_put_nothing_of_the_file_into_place(
+    start: Callable[[str], Command], ceremony: Path, number: signal.Signals
+) -> None:
+    before = tree(ceremony)
+    arguments = f"--role custodian-a --records {ceremony}/people.csv --received {ceremony}/membership.yaml"
+    command = start(f"party join {ceremony}/alice {arguments}")
+    command.wait_until(prints("Digits that bob reads out"))
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+    assert tree(ceremony) == before
+
+
+@interrupts("party convene")
+@BOTH
+def test_a_coordinator_that_waits_for_digits_has_the_file_and_has_not_joined(
+    start: Callable[[str], Command], ceremony: Path, number: signal.Signals
+) -> None:
+    """The second of the two goes on with the file of the first."""
+    before = tree(ceremony)
+    requests = [f"{ceremony}/{name}/{name}-request.yaml" for name in ROLES if name != "coordinator"]
+    command = start(f"party convene {ceremony}/coordinator {' '.join(requests)}")
+    command.wait_until(prints("Digits that alice reads out"))
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+    sent = {"coordinator/membership.yaml", "coordinator/authority"}
+    assert {path for path in tree(ceremony) - before if not path.startswith("coordinator/authority/")} <= sent
+    assert sent <= tree(ceremony)
