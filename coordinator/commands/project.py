@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Coordinate a live linkage: create, approve, start, watch, status, report, results. "
-    "`run` does all of it, and waits for the others. Step by step the order is: create, approve (the custodians "
+    "All of it, waiting for the others, is `run`. Step by step the order is: create, approve (the custodians "
     "approve too, on their side), start, watch, results.",
     no_args_is_help=True,
 )

@@ -56,9 +56,9 @@ def specification(limit: str) -> str:
 def put(carole: Deployment, run: str, name: str, content: bytes, side: Side | None = None) -> None:
     """Submit an artifact, as a custodian (its side given) or as the resolver."""
     done = (
-        (lambda known: operations.resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
+        (lambda known, _: operations.resolve_run(known, "coordinator", run, Content.of(content).root.hex(), "cd"))
         if side is None
-        else (lambda known: operations.submit_row_handles(known, side, str(side), run))
+        else (lambda known, _: operations.submit_row_handles(known, side, str(side), run))
     )
     carole.store.artifacts.put("trial", run, name, Content.of(content).chunk(0), 1 << 30, done)
 

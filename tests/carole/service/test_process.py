@@ -105,7 +105,12 @@ def test_ready_then_stopped_on_request(launch: Callable[[], tuple[Process, Deplo
 def test_the_worker_of_a_killed_service_ends_by_itself(launch: Callable[[], tuple[Process, Deployment]]) -> None:
     process, _ = launch()
     process.address()
-    worker = next(int(str(event["worker"])) for event in events(process.log) if event["event"] == "ready")
+    # The ready file is there a moment before the log has it.
+    deadline = time.monotonic() + 60
+    while not (ready := [event for event in events(process.log) if event["event"] == "ready"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    worker = int(str(ready[0]["worker"]))
     process.end(signal.SIGKILL)
     deadline = time.monotonic() + 60
     while b"service.worker" in command_line(worker):
