@@ -171,6 +171,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "open-epoch",
         "hand-over-project",
         "take-over-project",
+        "send-variables",
         "readiness",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
