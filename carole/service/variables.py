@@ -85,7 +85,7 @@ class Analysis(variables_pb2_grpc.AnalysisServicer):
     def ListVariables(  # noqa: N802
         self, request: variables_pb2.ListVariablesRequest, context: grpc.ServicerContext
     ) -> variables_pb2.ListVariablesResponse:
-        """The projects whose columns are granted to the caller; of those not released, the name alone."""
+        """The projects whose columns are granted to the caller, with their specifications; no run before a release."""
         own = recipient_name(caller(context))
         found = []
         for project in self._service.store.projects.all():

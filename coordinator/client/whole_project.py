@@ -44,7 +44,7 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
     Raises
     ------
     TrystError
-        EXISTS if the project has another specification; WRONG_STATE for a run that fails.
+        EXISTS if the project has another specification; WRONG_STATE for a run that fails, or an erased project.
     """
     name, digest = spec.project, specification_digest(spec)
     status = _there(coordinator, name, text, digest)
@@ -66,6 +66,13 @@ def carry_through(coordinator: Coordinator, spec: Specification, text: str) -> i
         console.print(f"{line}. Waiting for `tryst steward release {name}`, or refuse.", highlight=False)
         status = _awaited(coordinator, name, lambda status: status.state != project_pb2.PROJECT_STATE_HELD)
         code, line = ending_of(status)
+    if status.state == project_pb2.PROJECT_STATE_ERASED:
+        raise TrystError(
+            ErrorCode.WRONG_STATE,
+            "the project is erased",
+            where=f"project {name}",
+            remedy="give the project another name in its specification, and begin again",
+        )
     if code:
         console.print(line, highlight=False, soft_wrap=True)
     return code

@@ -30,3 +30,16 @@ def test_another_specification_of_the_same_project_is_refused(
     assert ran.exception.code is ErrorCode.EXISTS
     assert "tryst project amend" in ran.exception.remedy
     assert not made.status("births").approvals
+
+
+def test_an_erased_project_is_not_taken_for_a_released_one(deploy: Callable[..., Deployment], tmp_path: Path) -> None:
+    made = deploy(specification("births"))
+    made.start_carole()
+    made.create(specification("births"), approve=False)
+    made.coordinator.erase("births")
+    path = tmp_path / "linkage.yaml"
+    path.write_text(specification("births"))
+    ran = CliRunner().invoke(app, ["project", "run", str(path), "--config", str(made.coordinator_yaml)])
+    assert isinstance(ran.exception, TrystError)
+    assert ran.exception.code is ErrorCode.WRONG_STATE
+    assert "erased" in ran.exception.what
