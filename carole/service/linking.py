@@ -60,7 +60,7 @@ def carry_out(
         Errors of the engine; MEMORY if the two uploads alone are more than the run may use; WRONG_STATE if the run
         was taken from this worker.
     """
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         return resolve_or_release(store, lease, spec, reader, resources, progress, note)
     _refuse_too_large(store.projects.get(lease.project), resources)
     started = time.perf_counter()

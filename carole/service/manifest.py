@@ -52,7 +52,7 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
             remedy="sign the records again with the agreed seed",
         )
     # In mode block_keyed there is a set for every rule, the samples and the codes; otherwise one set serves every rule.
-    separate = spec.mode == "block_keyed"
+    separate = spec.in_blocks
     _check_former_sample(manifest, project)
     samples = FORMER_SAMPLE if manifest.layout.former_sample else SAMPLES
     of_file = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
@@ -118,10 +118,10 @@ def _check_records(layout: Layout, spec: Specification, *, separate: bool) -> No
 def _check_set(part: SetLayout, spec: Specification) -> None:
     fields = [field.name for field in spec.fields]
     _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
-    sample = spec.mode == "block_keyed" and part.rule in (SAMPLES, FORMER_SAMPLE)
+    sample = spec.in_blocks and part.rule in (SAMPLES, FORMER_SAMPLE)
     rules = [] if sample else [rule.name for rule in spec.keyed_rules]
     _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, rules)
-    fixed = {rule.name: fixed_fields(rule, spec) for rule in spec.keyed_rules} if spec.mode == "block_keyed" else {}
+    fixed = {rule.name: fixed_fields(rule, spec) for rule in spec.keyed_rules} if spec.in_blocks else {}
     for field in part.fields:
         expected = "values" if spec.mode == "trusted" else "signatures"
         if field.content != expected and not (field.content == "fixed" and field.name in fixed.get(part.rule, ())):

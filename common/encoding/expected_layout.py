@@ -91,13 +91,13 @@ def file_counts(columns: Mapping[str, pl.Series], spec: Specification) -> FileCo
     records = frame.height
     rows: dict[str, int] = {}
     distinct: dict[tuple[str, str], int] = {}
-    if spec.mode != "block_keyed":
+    if not spec.in_blocks:
         rows[WHOLE_FILE] = records + spec.decoys
         for field in spec.fields:
             salt = salt_text(columns, spec, field)
             values = pl.DataFrame({"value": columns[field.name], **({} if salt is None else {"salt": salt})})
             distinct[WHOLE_FILE, field.name] = values.drop_nulls().n_unique() + spec.decoys
-    for rule in spec.keyed_rules if spec.mode == "block_keyed" else ():
+    for rule in spec.keyed_rules if spec.in_blocks else ():
         key = key_text(columns, spec, rule, split=True).alias(KEY)
         own = pl.DataFrame([key, *(columns[name].alias(name) for name in frame.columns)]).filter(key.is_not_null())
         dummies = _dummies(own[KEY]) if spec.padding is not None else 0
@@ -119,7 +119,7 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
     of the samples are counted as if their values were as different as they can be.
     """
     variables = tuple(VariableLayout(each.name, len(each.categories)) for each in spec.variables_of(side))
-    if spec.mode != "block_keyed":
+    if not spec.in_blocks:
         content: Content = "values" if spec.mode == "trusted" else "signatures"
         fields = tuple(
             FieldLayout(field.name, field.bits, counts.distinct[WHOLE_FILE, field.name], content)
@@ -141,7 +141,7 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
 
 def sets_of(spec: Specification) -> tuple[str, ...]:
     """The rules whose rows are sent, or `WHOLE_FILE`."""
-    return tuple(rule.name for rule in spec.keyed_rules) if spec.mode == "block_keyed" else (WHOLE_FILE,)
+    return tuple(rule.name for rule in spec.keyed_rules) if spec.in_blocks else (WHOLE_FILE,)
 
 
 def _sets_of_rule(rule: BlockingRule, counts: FileCounts, spec: Specification) -> list[SetLayout]:

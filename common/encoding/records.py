@@ -156,7 +156,7 @@ def encode_records(
     distinct values of each salt. In mode block_keyed some 50 microseconds a record and rule on a core, for five fields
     of 1024 bits and 40 tokens together. Memory: the result, and about 200 MB of tables.
     """
-    block_keyed = specification.mode == "block_keyed"
+    block_keyed = specification.in_blocks
     if block_keyed and not specification.keyed_rules:
         raise TrystError(ErrorCode.PARAMETER, "mode block_keyed needs a blocking rule", where="blocking", got="none")
     n_rows = check_columns(columns, specification)
@@ -208,7 +208,7 @@ def encode_rows(
     """
     rules, names = specification.keyed_rules, [field.name for field in specification.fields]
     signer = Signer(specification, seed, epoch, noise)
-    block_keyed = specification.mode == "block_keyed"
+    block_keyed = specification.in_blocks
     of_rule = {rule.name: rule for rule in rules} if block_keyed else {}
     prepared: dict[str, PreparedField] = {}
     digests: dict[str, NDArray[np.uint64]] = {}

@@ -117,7 +117,7 @@ def link_in_process(
     alice, bob = (sides[side] for side in Side)
     seconds = {"read": time.perf_counter() - started}
     known_values = _known(known, spec, keys, plan)
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         parts = [(side.encoded, side.n_records) for side in (alice, bob)]
         pairs, statistics = link_block_keyed(parts[0], parts[1], spec, resources, progress, known_values)
     else:

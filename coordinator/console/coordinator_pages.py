@@ -138,7 +138,7 @@ class CoordinatorPages:
         text = coordinator.get(name)[1]
         run = coordinator.start(name)
         spec = carole_has(text, name)
-        if spec.mode == "block_keyed" and not spec.resolution.joined:
+        if spec.in_blocks and not spec.resolution.joined:
             self._resolutions.follow(name, run.run)
         return done(
             request, name, gettext("The run is requested. It goes on at Carole, also when this page is closed.")

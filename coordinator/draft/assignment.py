@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tryst.common.cleaning.own_copies import OwnCopies
 from tryst.common.parties import Side
-from tryst.common.specification.model.defaults import Assignment, Mode
+from tryst.common.specification.model.defaults import IN_BLOCKS, Assignment, Mode
 
 
 def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") -> tuple[Assignment, str]:
@@ -36,7 +36,7 @@ def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") ->
         for side in several
     )
     counted += ": people who are in it more than once."
-    if len(several) > 1 and mode != "block_keyed":
+    if len(several) > 1 and mode not in IN_BLOCKS:
         return "clusters", (
             f"{counted} With clusters the persons of each file are found, and all their records in both are linked;"
             " one_to_one would link one of each."

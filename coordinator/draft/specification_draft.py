@@ -34,7 +34,7 @@ from tryst.common.specification import (
     Specification,
 )
 from tryst.common.specification.model.content import PROJECT_PATTERN, LinkSpec
-from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.defaults import IN_BLOCKS, Mode
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.section import MAX_COLUMN_NAME
 from tryst.coordinator.draft.accepted_fields import accepted_fields
@@ -140,7 +140,7 @@ def draft(
     theirs = {column: text_of(bob[column]) for column in bob.columns}
     identifiers = {Side.ALICE: _identifier(alice, ours, Side.ALICE), Side.BOB: _identifier(bob, theirs, Side.BOB)}
     pairs = alice.height * bob.height
-    blocked = (pairs > ALL_PAIRS or mode == "block_keyed") if block is None else block
+    blocked = (pairs > ALL_PAIRS or mode in IN_BLOCKS) if block is None else block
     separate = blocked and mode != "open"
     drafted = propose_fields(ours, theirs, identifiers, bits, randomised_response, separate=separate)
     if truth is not None:
@@ -197,7 +197,7 @@ def draft(
     comments["blocking"] = _blocking_comment(counted, judged, accepted.steps, largest, seed)
     for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         comments["mode"] = _MODE_BLOCK_KEYED
     _, reason = propose_assignment(copies, spec.mode)
     comments |= {"links": reason} if reason else {}
@@ -213,7 +213,7 @@ def _require_possible(project: str, block: bool | None, mode: Mode | None, bits:
             got=repr(project[:80]),
             remedy="use 1 to 64 of a-z, 0-9 and -, beginning with a letter or digit",
         )
-    if mode == "block_keyed" and block is False:
+    if mode in IN_BLOCKS and block is False:
         raise TrystError(
             ErrorCode.PARAMETER,
             "mode block_keyed needs blocking rules",

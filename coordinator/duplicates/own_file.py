@@ -93,7 +93,7 @@ def own_duplicates(
 def at_home(spec: Specification) -> Specification:
     """What of a specification counts where nothing leaves the machine."""
     data: dict[str, Any] = {name: value for name, value in spec.model_dump().items() if name in AT_HOME}
-    data["mode"] = "open" if spec.mode == "block_keyed" else spec.mode
+    data["mode"] = "open" if spec.in_blocks else spec.mode
     data["fields"] = [{**field, "randomised_response": 0.0} for field in data["fields"]]
     return Specification.model_validate(data)
 

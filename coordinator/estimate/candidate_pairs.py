@@ -30,7 +30,7 @@ def candidate_pairs(
     alice: Mapping[str, pl.Series], bob: Mapping[str, pl.Series], spec: Specification
 ) -> tuple[RulePairs, ...]:
     """Of each rule with keys, on cleaned values by field; a pair of several rules is in each."""
-    split = spec.mode == "block_keyed"
+    split = spec.in_blocks
     found = []
     for rule in spec.keyed_rules:
         both = [

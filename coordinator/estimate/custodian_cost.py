@@ -83,7 +83,7 @@ def custodian_cost(counts: FileCounts, tokens: Tokens, spec: Specification, side
 def _memory(records: int, upload: int, spec: Specification) -> int:
     """Of the service; it streams the file in mode block_keyed, unless blocks are padded."""
     sets = round(CUSTODIAN_UPLOAD * upload)
-    if spec.mode == "block_keyed" and spec.padding is None:
+    if spec.in_blocks and spec.padding is None:
         return CUSTODIAN_BASE + CUSTODIAN_STREAMED_RECORD * records + min(sets, CUSTODIAN_UNIT)
     return CUSTODIAN_BASE + CUSTODIAN_RECORD * records + sets
 
@@ -93,14 +93,14 @@ def signing_seconds(counts: FileCounts, tokens: Tokens, spec: Specification) -> 
     total = ROW_SECONDS * sum(counts.rows.values())
     if spec.mode == "trusted":
         return total
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         total += SAMPLE_SECONDS * len(spec.fields)
     rules = {rule.name: rule for rule in spec.keyed_rules}
     for (name, field_name), signatures in counts.distinct.items():
         field, rule = spec.field(field_name), rules.get(name)
         if rule is not None and field_name in {*rule.withheld, *fixed_fields(rule, spec)}:
             continue
-        within = spec.mode == "block_keyed" or field.salt is not None
+        within = spec.in_blocks or field.salt is not None
         each = _seconds(field, tokens[field_name]) if within else WHOLE_SIGNATURE_SECONDS
         total += signatures * each
     return total

@@ -77,9 +77,9 @@ def exceeded(
             where="the linkage",
             got=f"a need of {mebibytes(linkage.minimum)}",
             remedy=f"have her raise limits.memory to {_raised(linkage.minimum)}, or {SHORTER}"
-            + ("" if spec.mode == "block_keyed" else "; mode block_keyed takes a part of the files at a time"),
+            + ("" if spec.in_blocks else "; mode block_keyed takes a part of the files at a time"),
         )
-    if spec.mode == "block_keyed":  # in mode open such a block is split or left out, with a warning
+    if spec.in_blocks:  # in mode open such a block is split or left out, with a warning
         for found, rule in zip(linkage.rules, spec.keyed_rules, strict=False):
             if found.largest > rule.limit:
                 yield TrystError(

@@ -135,7 +135,7 @@ def _counted(vectors: int, kept: int) -> int:
 def _chance_seconds(spec: Specification) -> float:
     if not spec.blocking:
         return 0.0
-    return (GROUPS_SECONDS if spec.mode == "block_keyed" else CHANCE_SECONDS) * len(spec.compared)
+    return (GROUPS_SECONDS if spec.in_blocks else CHANCE_SECONDS) * len(spec.compared)
 
 
 def _largest(layout: Layout, n_rules: int) -> int:

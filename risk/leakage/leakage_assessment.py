@@ -90,7 +90,7 @@ def assess(
     reported = [finding(margins) for _, margins in codes]
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
-        if spec.mode == "block_keyed":
+        if spec.in_blocks:
             each_rule = [
                 *in_blocks(columns, signed, keys, rng, drawn),
                 *in_samples(columns, signed, keys, rng, drawn),
@@ -128,7 +128,7 @@ def _own_combinations(spec: Specification, variables: Mapping[str, pl.Series]) -
     if not variables:
         return
     codes = np.stack([places.fill_null(-1).to_numpy() for places in variables.values()], axis=1).astype(np.int64)
-    where = "beside no signature" if spec.mode == "block_keyed" else "beside their signatures"
+    where = "beside no signature" if spec.in_blocks else "beside their signatures"
     yield result_warning("own_combinations", variables=len(variables), where=where, share=unique_rows(codes))
 
 

@@ -88,7 +88,7 @@ def messages(spec: Specification, side: Side, records: int, sent: int) -> list[M
                 ),
             )
         )
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         handles = _handles(spec)
         found.append(Message(gettext("a run asks for handles"), handles, "", gettext("some bytes for each row")))
     for transfer in (each for each in spec.release.transfers if each.sender is side):

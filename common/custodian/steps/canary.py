@@ -55,7 +55,7 @@ def canary(spec: Specification, encoding: bytes, side: Side, seed: Seed, epoch: 
     own = {"column": None, "columns": None, "categorisation": (), "randomised_response": 0.0}
     fields = tuple(field.model_copy(update=own) for field in spec.fields)
     # In mode block_keyed each rule's blocks, tags and signatures are made, and the samples.
-    mode = "block_keyed" if spec.mode == "block_keyed" else "open"
+    mode = "block_keyed" if spec.in_blocks else "open"
     # Dummies are random, and differ between custodians.
     signed = spec.model_copy(update={"mode": mode, "variables": (), "fields": fields, "padding": None})
     columns = clean(frame, signed, side).columns

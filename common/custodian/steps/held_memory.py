@@ -58,7 +58,7 @@ def require_room(size: FileSize, spec: Specification, memory: MemoryLimit) -> No
         MEMORY, with what must be held and what can be done.
     """
     where, remedy = f"project {spec.project}, {size.n_rows:,} records", "raise limits.memory in its configuration"
-    if spec.mode != "block_keyed":
+    if not spec.in_blocks:
         what = f"mode {spec.mode} of all records"
         remedy += ", or ask the coordinator for mode block_keyed"
     elif spec.padding is not None:
@@ -72,7 +72,7 @@ def require_room(size: FileSize, spec: Specification, memory: MemoryLimit) -> No
 
 def needed_bytes(spec: Specification, size: FileSize) -> int:
     """Bytes that signing a file must hold at a time."""
-    if spec.mode != "block_keyed":
+    if not spec.in_blocks:
         return _whole_bytes(spec, size) + _LIBRARIES
     return _held_bytes(spec, size) + _LIBRARIES + INTERVAL_ROWS * unit_bytes(spec, size)
 

@@ -77,7 +77,7 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
                 signed += len(portion.order)
                 dummies += int(np.count_nonzero(portion.order >= file.n_rows + task.spec.decoys))
             memory.check(f"project {task.project}")
-    layout = Layout(tuple(sets), file.n_rows if task.spec.mode == "block_keyed" else 0)
+    layout = Layout(tuple(sets), file.n_rows if task.spec.in_blocks else 0)
     manifest = Manifest(
         project=task.project,
         side=context.party.side,
@@ -133,7 +133,7 @@ def portions(
     threads = processors()
     size = FileSize.of(file)
     require_room(size, spec, memory)
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         rows = max(INTERVAL_ROWS, min(_MAX_ROWS, units_room(spec, size, memory) // unit_bytes(spec, size)))
         yield from encode_table(
             file.records, spec, seed, epoch, noise=noise, make=make, unit_rows=rows, threads=threads,

@@ -18,7 +18,8 @@ from tryst.common.parties import Side
 from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.beliefs import MPriorSpec
 from tryst.common.specification.model.blocking import BlockingRule
-from tryst.common.specification.model.defaults import MAX_FIELDS, Assignment, Mode
+from tryst.common.specification.model.compute import ComputeSpec
+from tryst.common.specification.model.defaults import IN_BLOCKS, MAX_FIELDS, Assignment, Mode
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.granted_variables import MAX_RECIPIENTS, Transfer, VariableGrant
 from tryst.common.specification.model.latent import LatentSpec
@@ -247,7 +248,9 @@ class SpecificationContent(Section):
     mode: Mode
     """open: one key per field, so that the linkage unit can compare any two values of a field by their signatures.
     trusted: the cleaned values themselves are sent to the linkage unit, which compares them. block_keyed: a key per
-    block of each blocking rule, so that it can compare two values inside a block only."""
+    block of each blocking rule, so that it can compare two values inside a block only. shared: as block_keyed, but cut
+    into shares, from which it, the coordinator and a steward compute the comparison levels together: none of them sees
+    a signature or a similarity."""
     custodians: Custodians
     """The two files."""
     fields: tuple[FieldSpec, ...] = Field(strict=False, max_length=MAX_FIELDS)
@@ -277,6 +280,8 @@ class SpecificationContent(Section):
     """How much the linkage unit may be able to learn from what it is sent."""
     resolution: ResolutionSpec = ResolutionSpec()
     """Who joins rows in mode block_keyed."""
+    compute: ComputeSpec = ComputeSpec()
+    """In mode shared: who computes together with the linkage unit."""
     sealing: Literal["listed", "hybrid"] = "listed"
     """Which sealing keys the parties may have: listed, whatever the membership list has for them; or hybrid, of
     ML-KEM-768 and X25519, and the keys agreed likewise, so that what is recorded today stays closed to a later quantum
@@ -308,6 +313,11 @@ class SpecificationContent(Section):
             if isinstance(release, Mapping) and "assessment" not in release:
                 return {**data, "release": {**release, "assessment": "policy"}}
         return data
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether a record is signed for each block that it is in, and compared in blocks only."""
+        return self.mode in IN_BLOCKS
 
     def comparator_of(self, field: FieldSpec) -> Literal["jaccard", "jaro", "jaro_winkler"]:
         """How a field's values are compared under this specification's mode."""

@@ -23,7 +23,10 @@ Step = Literal[
 Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters", "date_parts", "words", "value"]
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 LevelTable = Literal["em8", "em15", "exact"]
-Mode = Literal["open", "trusted", "block_keyed"]
+Mode = Literal["open", "trusted", "block_keyed", "shared"]
+IN_BLOCKS: frozenset[Mode] = frozenset({"block_keyed", "shared"})
+"""Modes in which a record is signed for each block that it is in, and compared in blocks only."""
+
 Comparator = Literal["jaro", "jaro_winkler"]
 DateOrder = Literal["ymd", "dmy", "mdy"]
 DatePart = Literal["year", "month", "day"]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.defaults import IN_BLOCKS, Mode
 from tryst.common.specification.model.section import Section
 
 
@@ -32,4 +32,4 @@ class LeakageSpec(Section):
 
     def refuses(self, mode: Mode) -> bool:
         """Whether a custodian refuses above the limit."""
-        return (self.above or ("refuse" if mode == "block_keyed" else "warn")) == "refuse"
+        return (self.above or ("refuse" if mode in IN_BLOCKS else "warn")) == "refuse"

@@ -42,7 +42,7 @@ def _leakage(spec: Specification) -> Iterator[str]:
         if spec.blocking:
             yield f"Blocking ({listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
         return
-    if spec.mode == "block_keyed":
+    if spec.in_blocks:
         yield from _block_leakage(spec)
         return
     yield (
@@ -174,7 +174,7 @@ def _variables(spec: Specification) -> Iterator[str]:
         " how often each code occurs, alone and together, so that with public margins she can guess which code is"
         " which category."
     )
-    apart = spec.mode == "block_keyed"
+    apart = spec.in_blocks
     recognised = (
         "whoever decodes the codes and knows a person recognises a row whose combination is rare, and learns the rest"
         if apart

@@ -12,7 +12,7 @@ def known_file_notes(spec: Specification) -> Iterator[str]:
     """Notes on training records and on a known joint distribution."""
     if spec.latent is None:
         return
-    apart = spec.mode == "block_keyed"
+    apart = spec.in_blocks
     seen = "Carole and the coordinator's process, which makes the step, see" if apart else "Carole sees"
     names = listed([variable.name for variable in spec.value_variables])
     if (training := spec.latent.training) is not None:

@@ -15,7 +15,7 @@ def latent_notes(spec: Specification) -> Iterator[str]:
     if spec.latent is None:
         return
     keys = f" and of the agreed values of {listed(list(spec.latent.keys))}" if spec.latent.keys else ""
-    apart = spec.mode == "block_keyed"
+    apart = spec.in_blocks
     yield (
         f"Extended latent step: {'the coordinator' if apart else 'Carole'} estimates the joint distribution of the"
         f" codes of all variables{keys}, across both files, and keeps it {'no longer than' if apart else 'with'} the"

@@ -112,9 +112,7 @@ def _quality(spec: Specification) -> Iterator[str]:
     if quality is None:
         return
     if quality.check_field is not None:
-        resolver = " The resolver learns for every candidate pair whether it agrees on it." * (
-            spec.mode == "block_keyed"
-        )
+        resolver = " The resolver learns for every candidate pair whether it agrees on it." * (spec.in_blocks)
         yield (
             f"Field {quality.check_field} is sent but held out: links are made without it, and whether they agree on it"
             f" shows how many are false.{resolver}"
@@ -125,7 +123,7 @@ def _quality(spec: Specification) -> Iterator[str]:
                 " ones do; a field that kin do not share, such as sex, shows more."
             )
     if quality.decoys is not None:
-        known = "The resolver" if spec.mode == "block_keyed" else "The linkage unit"
+        known = "The resolver" if spec.in_blocks else "The linkage unit"
         yield (
             f"Decoys: each custodian adds {quality.decoys:,} invented records, which are compared like others and never"
             f" released. {known} learns which they are. In a file of n records each link to a decoy stands for up to"

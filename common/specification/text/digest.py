@@ -98,6 +98,8 @@ def specification_digest(spec: Specification) -> bytes:
             del content["assessment"]["limits"][measure]
     if spec.retention.releases_days == RELEASES_DAYS:
         del content["retention"]["releases_days"]
+    if spec.mode != "shared":
+        del content["compute"]
     if spec.sealing == "listed":
         del content["sealing"]
     if spec.cryptography == "default":
@@ -130,7 +132,7 @@ def canonical_json(content: object) -> bytes:
 
 
 def _rule_parts(spec: Specification, rule: BlockingRule) -> set[str]:
-    if spec.mode != "block_keyed":
+    if not spec.in_blocks:
         return {"name", "keys"}
     return {"name", "keys", "split", *(["withheld"] if rule.withheld else [])}
 

@@ -15,7 +15,7 @@ def assignment_issues(content: SpecificationContent) -> Iterator[ValidationIssue
     if content.links.assignment != "clusters":
         return
     path = ("links", "assignment")
-    if content.mode == "block_keyed":
+    if content.in_blocks:
         what = "mode block_keyed compares no rows of one file with each other, which finding its persons takes"
         remedy = "take duplicates out at home with `tryst duplicates` and link one_to_one, or link in mode open"
         yield ValidationIssue(path, what, "clusters", remedy)

@@ -13,7 +13,7 @@ from tryst.common.message_words import shown
 from tryst.common.parties import Side
 from tryst.common.specification.model.blocking import BlockingRule
 from tryst.common.specification.model.content import SpecificationContent
-from tryst.common.specification.model.defaults import MAX_RULES
+from tryst.common.specification.model.defaults import IN_BLOCKS, MAX_RULES
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.variables import VariableSpec
@@ -125,7 +125,7 @@ def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:
         unsure = sections.other_variables or bool(other_names)
         yield from latent_issues(sections.latent, variables.values(), by_name, unsure, mode)
     yield from padding_issues(sections.padding, mode)
-    if mode == "block_keyed":
+    if mode in IN_BLOCKS:
         yield from block_keyed_issues(fields, rules, rules_elsewhere=sections.other_rules)
 
 

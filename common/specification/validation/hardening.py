@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tryst.common.message_words import nearest, shown
+from tryst.common.specification.model.defaults import IN_BLOCKS
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.parts import BlockingKey
@@ -74,7 +75,7 @@ def _salt_issues(
         yield ValidationIssue(
             path, "in mode trusted the values themselves are sent", remedy="drop it, or link in mode open"
         )
-    if mode == "block_keyed":
+    if mode in IN_BLOCKS:
         remedy = f"drop it; to keep {salt.words} apart, add it to the keys of the blocking rules"
         yield ValidationIssue(path, "mode block_keyed salts every field by the block already", remedy=remedy)
     if field.value_frequencies:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tryst.common.message_words import nearest, shown
 from tryst.common.specification.model.beliefs import MPriorSpec, PriorsSpec, UPriorSpec
+from tryst.common.specification.model.defaults import IN_BLOCKS
 from tryst.common.specification.model.known_files import WEIGHT_COLUMNS
 from tryst.common.specification.model.latent import LatentSpec
 from tryst.common.specification.model.variables import VariableSpec
@@ -30,7 +31,7 @@ def latent_issues(
     mode
         The specification's mode, where it is known.
     """
-    if mode == "block_keyed":
+    if mode in IN_BLOCKS:
         yield from _keys_apart(latent, variables, unsure)
     for position, key in enumerate(latent.keys):
         if key not in fields and not unsure:
@@ -86,7 +87,7 @@ def resolved_latent_issues(
     latent: LatentSpec | None, mode: object, padding: object, joined: bool
 ) -> Iterator[ValidationIssue]:
     """Issues between the latent step and how rows are joined in mode block_keyed."""
-    if latent is None or mode != "block_keyed":
+    if latent is None or mode not in IN_BLOCKS:
         return
     if joined:
         yield ValidationIssue(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tryst.common.specification.model.blocking import BlockingRule
+from tryst.common.specification.model.defaults import IN_BLOCKS
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.noise_tolerance import is_distinguishable, min_bits
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
@@ -52,7 +53,7 @@ def split_issues(
 ) -> Iterator[ValidationIssue]:
     """A rule that splits blocks by a field with randomised bits; in block_keyed the custodians split, by values."""
     field = fields.get(rule.split) if rule.split else None
-    if field is not None and field.randomised_response and mode != "block_keyed":
+    if field is not None and field.randomised_response and mode not in IN_BLOCKS:
         yield ValidationIssue(
             (*path, "split"),
             "blocks are split by equal signatures, which randomised bits hide",

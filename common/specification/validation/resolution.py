@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tryst.common.specification.model.defaults import Mode
+from tryst.common.specification.model.defaults import IN_BLOCKS, Mode
 from tryst.common.specification.model.padding import Padding
 from tryst.common.specification.model.quality import QualitySpec
 from tryst.common.specification.model.resolution import ResolutionSpec
@@ -17,7 +17,7 @@ def resolution_issues(
     """Every issue of the section, given the specification's mode, padding and decoys."""
     if resolution == ResolutionSpec():
         return
-    if mode != "block_keyed":
+    if mode not in IN_BLOCKS:
         yield ValidationIssue(
             ("resolution",), "there are rows to join in mode block_keyed only", f"mode {mode}", "drop the section"
         )
