@@ -106,3 +106,40 @@ def test_a_mode_that_is_no_word_is_an_error_like_others() -> None:
 def test_padding_variables_and_an_assessment_are_possible() -> None:
     spec = load_specification(f"{TEXT}{VARIABLES}{ASSESSED}padding: powers_of_two\n")
     assert load_specification(dump_specification(spec)) == spec
+
+
+def test_the_notes_state_what_each_party_sees_and_what_two_could_read() -> None:
+    spec = load_specification(f"{TEXT}compute: {{coordinator: ministry, steward: university}}\n")
+    first, together, *others = specification_notes(spec)
+    three = "Carole, ministry (the coordinator) and university (a steward)"
+    assert "Mode shared: each record is sent once per blocking rule (born and name)" in first
+    assert three in first
+    assert f"ANY TWO OF {three} TOGETHER CAN READ ALL OF IT" in together
+    rest = "\n".join(others)
+    for seen in (
+        "Each of the three sees how many rows each block has, and which",
+        "Carole sees how many candidate pairs have each pattern",
+        "for up to 0.25 of the joins of a record's rows",
+        "Each custodian learns which of its records",
+        "does not run `tryst compute`, the run waits",
+        "In mode shared a rule's `split` is part of every key (name by sex)",
+    ):
+        assert seen in rest
+    assert "groups of some 30 sampled signatures" not in rest
+    padded = "\n".join(specification_notes(load_specification(f"{TEXT}padding: powers_of_two\n")))
+    assert "padded to a power of two" in padded
+    assert "block_keyed: each record" not in padded
+
+
+def test_the_notes_on_codes_randomised_bits_and_withheld_fields_are_of_this_mode() -> None:
+    coded = "\n".join(specification_notes(load_specification(TEXT + VARIABLES + ASSESSED)))
+    assert "In mode shared the codes come as a list of their own" in coded
+    noisy = TEXT.replace("kind: name}", "kind: name, randomised_response: 0.02}")
+    notes = "\n".join(specification_notes(load_specification(noisy)))
+    assert "surname 0.02), for nothing in mode shared" in notes
+    assert "Carole can still estimate" not in notes
+    withheld = TEXT.replace("split: sex", "withheld: [sex]")
+    for mode, shown in (("shared", False), ("block_keyed", True)):
+        notes = "\n".join(specification_notes(load_specification(withheld.replace("mode: shared", f"mode: {mode}"))))
+        assert "Rows of rule name are sent without sex" in notes
+        assert ("the tag for that rule still shows her" in notes) == shown
