@@ -79,15 +79,15 @@ SHARED = {
     ),
     "contribute": Step(
         "Contribute",
-        "Each custodian cleans its data, turns each value into a keyed signature as in mode block_keyed, and cuts every "
-        "row into three random shares: two are seeds, the third is the row with both of them mixed in. Of Carole, the "
+        "Each custodian cleans its data, turns each value into a keyed signature as in mode block_keyed, and cuts "
+        "every row into three random shares: two are seeds, the third is the row with both of them mixed in. Of Carole, the "
         "coordinator and the steward each gets two, from which it can read nothing.",
     ),
     "link": Step(
         "Link",
         "Carole, the coordinator and the steward compute the comparison levels of all candidate pairs on their shares, "
         "in circuits of exclusive or and and, and check each other. The pairs are put into an order that nobody knows; "
-        "only then Carole sees how many have each pattern of levels, and fits a multinomial Fellegi-Sunter model by EM.",
+        "only then Carole sees how many have each pattern of levels, and fits a Fellegi-Sunter model by EM.",
     ),
 }
 """The steps that are others in mode shared."""
