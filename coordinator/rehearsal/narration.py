@@ -80,8 +80,8 @@ SHARED = {
     "contribute": Step(
         "Contribute",
         "Each custodian cleans its data, turns each value into a keyed signature as in mode block_keyed, and cuts "
-        "every row into three random shares: two are seeds, the third is the row with both of them mixed in. Of Carole, the "
-        "coordinator and the steward each gets two, from which it can read nothing.",
+        "every row into three random shares: two are seeds, the third is the row with both of them mixed in. Of "
+        "Carole, the coordinator and the steward each gets two, from which it can read nothing.",
     ),
     "link": Step(
         "Link",
