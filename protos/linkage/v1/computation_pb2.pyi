@@ -72,14 +72,16 @@ class OpenSessionResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class AttendSessionRequest(_message.Message):
-    __slots__ = ("session", "wait_ms", "present")
+    __slots__ = ("session", "wait_ms", "present", "process")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     PRESENT_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
     session: bytes
     wait_ms: int
     present: _containers.RepeatedScalarFieldContainer[ComputeParty]
-    def __init__(self, session: _Optional[bytes] = ..., wait_ms: _Optional[int] = ..., present: _Optional[_Iterable[_Union[ComputeParty, str]]] = ...) -> None: ...
+    process: bytes
+    def __init__(self, session: _Optional[bytes] = ..., wait_ms: _Optional[int] = ..., present: _Optional[_Iterable[_Union[ComputeParty, str]]] = ..., process: _Optional[bytes] = ...) -> None: ...
 
 class AttendSessionResponse(_message.Message):
     __slots__ = ("present",)
@@ -122,8 +124,10 @@ class SendMessageRequest(_message.Message):
     def __init__(self, session: _Optional[bytes] = ..., to: _Optional[_Union[ComputeParty, str]] = ..., number: _Optional[int] = ..., part: _Optional[int] = ..., parts: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class SendMessageResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("taken",)
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    taken: bool
+    def __init__(self, taken: _Optional[bool] = ...) -> None: ...
 
 class ReceiveMessageRequest(_message.Message):
     __slots__ = ("session", "sender", "number", "part", "wait_ms")
