@@ -161,6 +161,8 @@ class Application:
                 denied=Denials(self.store),
                 recorder=self._observation.recorder,
             )
+            for supervisor in self._supervisors:
+                supervisor.announce(self.address)
             self._watch.start()
             self._notifier.start()
             self._observation.start()
