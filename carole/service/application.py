@@ -112,6 +112,8 @@ class Application:
 
         self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
         trust = self._trust
+        self.computation = Computation(self._service, trust)
+        """Sessions of computations; tests change how long a party may be away."""
         self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
@@ -178,7 +180,7 @@ class Application:
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
             (variables_pb2_grpc.add_AnalysisServicer_to_server, Analysis(service)),
-            (computation_pb2_grpc.add_ComputationServicer_to_server, Computation(service, trust)),
+            (computation_pb2_grpc.add_ComputationServicer_to_server, self.computation),
             (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
         ]
 

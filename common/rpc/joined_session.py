@@ -15,6 +15,7 @@ from tryst.common.rpc.relayed_channel import RelayedChannel
 from tryst.common.rpc.status import typed
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.handshake import Handshake, SessionMember, SessionTerms
+from tryst.common.sharing.party import Party
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class JoinedSession:
     channel: RelayedChannel
     keys: tuple[bytes, bytes] = field(repr=False)
     calls: ComputationCalls = field(repr=False)
+
+    def party(self) -> Party:
+        """This party's computation, from its beginning; once in a session."""
+        return Party(self.own, self.keys, self.channel)
 
     @property
     def own(self) -> ComputeParty:

@@ -76,7 +76,6 @@ CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
         ErrorCode.UPLOAD_CORRUPT: Crossing(StatusCode.DATA_LOSS),
         ErrorCode.CHUNK_CONFLICT: Crossing(StatusCode.ALREADY_EXISTS),
         ErrorCode.EXISTS: Crossing(StatusCode.ALREADY_EXISTS),
-        ErrorCode.DEVIATION: Crossing(StatusCode.ABORTED),
         ErrorCode.TOO_MANY_CALLS: Crossing(StatusCode.RESOURCE_EXHAUSTED, retry=True),
         # Failures of the service itself.
         ErrorCode.UNAVAILABLE: Crossing(StatusCode.UNAVAILABLE, True, "the service cannot answer now"),
