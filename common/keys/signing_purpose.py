@@ -40,5 +40,7 @@ class SigningPurpose(StrEnum):
     """A custodian sends columns of its linked records to a recipient."""
     COMPUTATION = "compute-session"
     """A compute party sends its secret for a session to another one."""
+    SHARES = "share-rows"
+    """A custodian gives a compute party what it opens its shares of an upload by."""
     READINESS = "readiness"
     """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""
