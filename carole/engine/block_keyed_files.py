@@ -9,6 +9,7 @@ from tryst.carole.engine.linkage_input import BothSets
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check_fields
 from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.sample_groups import Samples
 from tryst.carole.engine.sharded_pairs import ShardedPairs
 from tryst.carole.engine.whole_pairs import take_input
 from tryst.common.documents.result_warning import ResultWarning, result_warning
@@ -30,8 +31,6 @@ class BlockKeyedFiles:
     def __init__(self, a: Contribution, b: Contribution) -> None:
         self._a, self._b = a, b
         self.n_records = a.n_records, b.n_records
-        self.samples: BothSets = a.sample, b.sample
-        self.sample_groups: int = a.sample_groups
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless both hold what the plan needs.
@@ -59,8 +58,10 @@ class BlockKeyedFiles:
 
     def pairs(self, context: RunContext, progress: StageProgress) -> ShardedPairs:
         """The pairs within the blocks of each rule."""
-        take_input(context, self.samples)
-        return ShardedPairs(self._a, self._b, context, progress)
+        samples: BothSets = self._a.sample, self._b.sample
+        take_input(context, samples)
+        of_files = Samples(samples, self.n_records, self._a.sample_groups)
+        return ShardedPairs(self._a, self._b, of_files, context, progress)
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Records that may have no row under any rule: it is not known which rules' rows are one record."""

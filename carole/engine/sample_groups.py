@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +17,29 @@ from tryst.common.encoding.signature_sets import MISSING
 
 Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Rows of pairs: of A's sample, and of B's."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows in which each field separately is distributed as in the records of the files.
+
+    Attributes
+    ----------
+    rows
+        Alice's and Bob's.
+    n_records
+        Records of the files.
+    groups
+        Groups of equal sizes that the rows of each are in; values of one group compare with those of the same group
+        only. 1: all of them.
+    within
+        Whether both are one file, of which each pair of records is compared once.
+    """
+
+    rows: BothSets = dataclass_field(repr=False)
+    n_records: tuple[int, int]
+    groups: int = 1
+    within: bool = False
 
 
 def pairs_in_groups(samples: BothSets, groups: int) -> Rows:

@@ -20,6 +20,8 @@ from tryst.carole.engine.parallel import in_order
 from tryst.carole.engine.plan_parts import RulePlan
 from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.run_warnings import LARGE_BLOCK
+from tryst.carole.engine.sample_groups import Samples
+from tryst.carole.engine.sampled_agreement import SampledAgreement
 from tryst.carole.engine.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
 from tryst.carole.engine.shards import Shard, ShardReference, Unit, shards_of, units_of
 from tryst.carole.engine.stream import KeptPairs, PairStream, joined
@@ -39,14 +41,16 @@ class ShardedPairs:
     Parameters
     ----------
     a, b : Contribution
+    samples : Samples
+        Of both files.
     context : RunContext
     progress : callable
         Called with the fraction done of counting the shards' pairs.
 
     Attributes
     ----------
-    tables
-        None: the samples have separate signatures.
+    by_chance
+        How random pairs of records agree, from the samples.
     n_rows
         Rows of A and of B, of all rules.
     skews
@@ -63,9 +67,12 @@ class ShardedPairs:
         since the other rule's rows do not show which block they were in. MEMORY if the largest shard does not fit.
     """
 
-    def __init__(self, a: Contribution, b: Contribution, context: RunContext, progress: StageProgress) -> None:
+    def __init__(
+        self, a: Contribution, b: Contribution, samples: Samples, context: RunContext, progress: StageProgress
+    ) -> None:
         self._a, self._b, self._context = a, b, context
-        self.tables: dict[str, NDArray[np.int8]] = {}
+        # The samples have signatures of their own, and it is not known which rules their pairs satisfy.
+        self.by_chance = SampledAgreement(samples, context, {}, _mark_nothing)
         self.skews: tuple[Skew, ...] = ()
         self.n_rows = a.starts[-1], b.starts[-1]
         self.rows_without_key = (0, 0)
@@ -96,10 +103,6 @@ class ShardedPairs:
     def blocked(self) -> ShardedPairs:
         """These."""
         return self
-
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
-        """No rule: it is not known which rules pairs of the samples satisfy."""
-        mask[:n] = 0
 
     def count(self, progress: StageProgress) -> Counts:
         """Count the comparison vectors of all pairs.
@@ -211,6 +214,11 @@ def set_memory(part: SetLayout, n_rules: int) -> int:
 
 def _pairs(unit: Unit) -> int:
     return unit.stop - unit.start
+
+
+def _mark_nothing(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    """No rule."""
+    mask[:n] = 0
 
 
 def _quiet(fraction: float) -> None:
