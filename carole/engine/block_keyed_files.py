@@ -9,10 +9,11 @@ from tryst.carole.engine.linkage_input import BothSets
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check_fields
 from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.run_warnings import without_key_warnings
 from tryst.carole.engine.sample_groups import Samples
 from tryst.carole.engine.sharded_pairs import ShardedPairs
 from tryst.carole.engine.whole_pairs import take_input
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
@@ -65,10 +66,5 @@ class BlockKeyedFiles:
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Records that may have no row under any rule: it is not known which rules' rows are one record."""
-        for side, part in (("Alice", self._a), ("Bob", self._b)):
-            fewest = part.n_records - max(part.rows_per_rule.values())
-            if fewest > 0:
-                number = f"Up to {fewest:,}"
-                yield result_warning(
-                    "records_without_key", number=number, side=side, total=part.n_records, unit="records"
-                )
+        for side, part in zip(self.sides, (self._a, self._b), strict=True):
+            yield from without_key_warnings(side, part.n_records, max(part.rows_per_rule.values()))

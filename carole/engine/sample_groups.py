@@ -50,9 +50,14 @@ def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
     samples
         With their rows in `groups` groups of equal sizes, one after the other.
     """
-    size_a, size_b = (part.n_rows // groups for part in samples)
-    row_a = np.repeat(np.arange(samples[0].n_rows, dtype=np.int32), size_b)
-    in_group = np.tile(np.arange(size_b, dtype=np.int32), samples[0].n_rows)
+    return pairs_of_groups(samples[0].n_rows, samples[1].n_rows, groups)
+
+
+def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
+    """The same of `n_a` and `n_b` rows."""
+    size_a, size_b = n_a // groups, n_b // groups
+    row_a = np.repeat(np.arange(n_a, dtype=np.int32), size_b)
+    in_group = np.tile(np.arange(size_b, dtype=np.int32), n_a)
     return row_a, (row_a // size_a * size_b + in_group).astype(np.int32)
 
 
