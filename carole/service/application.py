@@ -15,6 +15,7 @@ from tryst.carole.cluster.engine_section import DaskEngine
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.notification.notifier import Notifier
 from tryst.carole.service.auditing import Auditing
+from tryst.carole.service.computation import Computation
 from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
@@ -44,6 +45,7 @@ from tryst.common.rpc.server import RunningServer, ServerSettings, Service, star
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import (
     audit_pb2_grpc,
+    computation_pb2_grpc,
     coordination_pb2_grpc,
     custody_pb2_grpc,
     restoration_pb2_grpc,
@@ -110,6 +112,8 @@ class Application:
 
         self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
         trust = self._trust
+        self.computation = Computation(self._service, trust)
+        """Sessions of computations; tests change how long a party may be away."""
         self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
@@ -159,6 +163,8 @@ class Application:
                 denied=Denials(self.store),
                 recorder=self._observation.recorder,
             )
+            for supervisor in self._supervisors:
+                supervisor.announce(self.address)
             self._watch.start()
             self._notifier.start()
             self._observation.start()
@@ -174,6 +180,7 @@ class Application:
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
             (variables_pb2_grpc.add_AnalysisServicer_to_server, Analysis(service)),
+            (computation_pb2_grpc.add_ComputationServicer_to_server, self.computation),
             (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
         ]
 

@@ -38,5 +38,7 @@ class SigningPurpose(StrEnum):
     """A coordinator becomes the owner of a project."""
     VARIABLES = "send-variables"
     """A custodian sends columns of its linked records to a recipient."""
+    COMPUTATION = "compute-session"
+    """A compute party sends its secret for a session to another one."""
     READINESS = "readiness"
     """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""
