@@ -1,4 +1,4 @@
-"""The levels of all pairs of a run of mode shared, on shares, in an order nobody knows; and what Carole reads of them."""
+"""The levels of all pairs of a run of mode shared, in an order nobody knows, and what Carole reads of them."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ All three make the same calls in the same order. `lead` is Carole's part and `as
     chance    those of the samples' pairs, and which values the rows of samples and of the largest rules have
     permute   each of these lists into an order that nobody knows
     open      levels and presence, to Carole alone
-    name      Carole has chosen pairs by their places: the others see which, and each makes its part of the rows' numbers
-              for the two custodians
+    name      Carole has chosen pairs by their places: the others see which, and each makes its part of the rows'
+              numbers for the two custodians
 
 A place says nothing of a row, and the number of pairs that Carole names is public. Errors are those of the steps; an
 error at one party must end the session of all three.

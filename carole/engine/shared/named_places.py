@@ -26,8 +26,8 @@ def check_places(places: NDArray[np.int64], n_pairs: int) -> NDArray[np.int64]:
     Raises
     ------
     TrystError
-        DEVIATION: a place that is named twice, or in an order of Carole's choice, would tell the resolver or a custodian
-        more than that a pair is above the floor.
+        DEVIATION: a place that is named twice, or in an order of Carole's choice, would tell the resolver or a
+        custodian more than that a pair is above the floor.
     """
     if len(places) and (int(places[0]) < 0 or int(places[-1]) >= n_pairs or (np.diff(places) <= 0).any()):
         raise _deviation(f"{len(places):,} numbers that are not ascending places of {n_pairs:,} pairs")

@@ -1,4 +1,4 @@
-"""What Carole reads of a run of mode shared: vectors of pairs in an order nobody knows, and which values are missing."""
+"""What Carole reads of a run of mode shared: vectors of pairs without their order, and which values are missing."""
 
 from __future__ import annotations
 
