@@ -103,7 +103,9 @@ class ComputeProcess:
         calls.attend((), 0)
         members, identity = session.members, found.identity
         with joined_session(calls, session.own, session.terms, members, identity, self._key) as joined:
-            self._job(joined, session, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction))
+            self._job(
+                joined, session, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction)
+            )
         self._screen.ends(joined.channel, time.monotonic() - began)
 
 
