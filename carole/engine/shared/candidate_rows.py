@@ -8,7 +8,6 @@ levels.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -99,15 +98,3 @@ def rows_of_unit(
     written = pairs.write(Part(0, unit.start, unit.stop), row_a, row_b, np.empty(n, dtype=np.uint32))
     assert written == n  # noqa: S101 - one rule leaves no pair to another
     return row_a, row_b
-
-
-def row_numbers(row_a: NDArray[np.int32], row_b: NDArray[np.int32], before: Sequence[int]) -> NDArray[np.uint64]:
-    """Both rows of each pair, by their numbers in the contributions, in one word: A's in the lower half.
-
-    Parameters
-    ----------
-    before
-        The numbers of the first rows of A's and of B's set.
-    """
-    first, second = (rows.astype(np.uint64) + np.uint64(n) for rows, n in zip((row_a, row_b), before, strict=True))
-    return first | second << np.uint64(32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import numpy as np
@@ -12,8 +12,8 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.run_context import packing_of
 from tryst.carole.engine.sample_groups import pairs_of_groups
-from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, row_numbers, rows_of_unit
-from tryst.carole.engine.shared.comparisons import comparison_of, output_bits
+from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, rows_of_unit
+from tryst.carole.engine.shared.comparisons import comparison_of
 from tryst.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs
 from tryst.carole.engine.shared.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
 from tryst.carole.engine.shared.set_rows import SetRows, shared_names, values_there
@@ -24,6 +24,7 @@ from tryst.common.sharing.output_bits import Opened, OutputBits
 from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows
 from tryst.common.sharing.party import Party, Shared
 from tryst.common.sharing.permutation import permuted
+from tryst.common.wire.named_rows import row_words
 
 PERMUTED_COPIES = 4
 """Copies of all pairs' words that are there while they are permuted, with their tags."""
@@ -38,8 +39,6 @@ class ComparedRows:
 
     Attributes
     ----------
-    bits
-        What is opened of a pair.
     rows
         This party's shares of each pair's row numbers, shape (2, n_pairs).
     check
@@ -48,7 +47,6 @@ class ComparedRows:
         At Carole what was opened to her.
     """
 
-    bits: OutputBits
     rows: Shared = dataclass_field(repr=False)
     check: Shared | None = dataclass_field(repr=False)
     opened: OpenedRun | None
@@ -76,7 +74,10 @@ def compared_rows(
     """
     names = tuple(field.name for field in plan.fields)
     readers = SetRows(contributions[0], names), SetRows(contributions[1], names)
-    bits = output_bits(plan)
+    a, b = contributions
+    rule = plan.rules[0].name
+    bits = comparison_of(plan, a.sets[a.sets_of(rule)[0]], b.sets[b.sets_of(rule)[0]], rule).output
+    chance_bits = comparison_of(plan, a.sample_layout, b.sample_layout, None).output
     pairs = _pairs(party, readers, contributions, candidates, plan, bits, budget, progress)
     random = _random_pairs(party, contributions, plan, lambda done: progress("chance", done))
     of_samples = [
@@ -101,15 +102,15 @@ def compared_rows(
     read = None
     if levels is not None and chance is not None:
         layouts = [part.sample_layout for part in contributions] + [reader.layout for reader in readers]
-        a, b, rows_a, rows_b = (
+        values_a, values_b, rows_a, rows_b = (
             values_there(each, own, names) for each, own in zip(there, layouts, strict=True) if each is not None
         )
         found = opened_pairs(_read(levels, bits), len(levels), plan, packing_of(plan))
         lacking = lacking_fields(rows_a), lacking_fields(rows_b)
-        read = OpenedRun(found, output_bits(plan, samples=True).read(chance), (a, b), lacking)
+        read = OpenedRun(found, chance_bits.read(chance), (values_a, values_b), lacking)
     progress("open", 1.0)
     check = np.ascontiguousarray(pairs[:, :, words:-1]) if plan.check_field is not None else None
-    return ComparedRows(bits, np.ascontiguousarray(pairs[:, :, -1]), check, read)
+    return ComparedRows(np.ascontiguousarray(pairs[:, :, -1]), check, read)
 
 
 def _pairs(
@@ -123,7 +124,7 @@ def _pairs(
     progress: Progress,
 ) -> Shared:
     """Levels, agreement in the check field and row numbers of all candidate pairs: shape (2, n_pairs, words)."""
-    width = bits.words + (plan.check_field is not None) + 1
+    width = bits.total_words + 1
     n = candidates.n_pairs
     budget.take(PERMUTED_COPIES * 2 * 8 * n * (width + 1), "the shares of all pairs' levels", "block more finely")
     pairs = np.empty((2, n, width), dtype=np.uint64)
@@ -145,8 +146,8 @@ def _pairs(
             party, rows_a, rows_b, pair_a.astype(np.int64), pair_b.astype(np.int64),
             comparison_of(plan, a.sets[shard.set_a], b.sets[shard.set_b], rule), f"compare, rule {rule}", done,
         )  # fmt: skip
-        before = a.starts[shard.set_a], b.starts[shard.set_b]
-        stretch[:, :, -1] = party.public(row_numbers(pair_a, pair_b, before))
+        number_a, number_b = pair_a + a.starts[shard.set_a], pair_b + b.starts[shard.set_b]
+        stretch[:, :, -1] = party.public(row_words(number_a.astype(np.uint32), number_b.astype(np.uint32)))
         at += size
     return pairs
 
@@ -167,6 +168,7 @@ def _permuted(party: Party, rows: Shared) -> Shared:
 
 
 def _read(levels: NDArray[np.uint64], bits: OutputBits) -> list[tuple[int, Opened]]:
-    """Opened pairs some at a time, each part with its first place."""
+    """Opened pairs some at a time, without the check field, each part with its first place."""
+    levels_alone = replace(bits, has_check=False)
     starts = range(0, len(levels), READ_PAIRS)
-    return [(begin, bits.read(levels[begin : begin + READ_PAIRS])) for begin in starts]
+    return [(begin, levels_alone.read(levels[begin : begin + READ_PAIRS])) for begin in starts]

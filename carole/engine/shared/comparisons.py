@@ -8,8 +8,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.common.encoding.layout import SetLayout
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.sharing.output_bits import OutputBits
-from tryst.common.sharing.pair_levels import ComparedField, Exchange, PairComparison
+from tryst.common.sharing.output_bits import ComparedField, Exchange, PairComparison
 
 
 def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | None) -> PairComparison:
@@ -41,29 +40,15 @@ def comparison_of(plan: LinkagePlan, a: SetLayout, b: SetLayout, rule: str | Non
             raise _mismatch(f"the field {field.name} must be shared", rule, got.content)
         return ComparedField(field.name, field.bits, _limits(field), got.content)
 
-    position = {field.name: q for q, field in enumerate(plan.fields)}
-    exchanges = tuple(
-        Exchange(position[first], position[second], _exchange_limits(plan.field(first))) for first, second in plan.swaps
-    )
     return PairComparison(
         words=a.row_words,
         fields=tuple(compared(field) for field in plan.fields),
-        exchanges=exchanges,
-        rules=tuple(each.name for each in plan.rules) if rule is not None else (),
-        rule=rule,
-        check=None if plan.check_field is None else compared(plan.check_field),
-    )
-
-
-def output_bits(plan: LinkagePlan, *, samples: bool = False) -> OutputBits:
-    """The bits that are opened of each pair: the same whichever rule it is of."""
-    return OutputBits(
-        n_levels=tuple(len(field.bounds) for field in plan.fields),
         exchanges=tuple(
             Exchange(first, second, _exchange_limits(plan.fields[first])) for first, second in exchanged_places(plan)
         ),
-        rules=() if samples else tuple(rule.name for rule in plan.rules),
-        has_check=plan.check_field is not None,
+        rules=tuple(each.name for each in plan.rules) if rule is not None else (),
+        rule=rule,
+        check=None if plan.check_field is None else compared(plan.check_field),
     )
 
 

@@ -30,21 +30,19 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows
 from tryst.carole.engine.shared.compared_rows import ComparedRows, compared_rows
 from tryst.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
-from tryst.carole.engine.shared.opened_levels import OpenedRun
+from tryst.carole.engine.shared.opened_levels import OpenedRun, agreement_of
 from tryst.carole.engine.shared.openings import AGREEMENT
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.party import Party
+from tryst.common.sharing.party import Party, Shared
 
-RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
-"""Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and
-its second; each uint32, in the order of the places."""
+RowPart = Callable[[Side, Shared], bytes]
+"""Makes a party's part of the rows that a custodian is to be named, from its shares of both row numbers of each pair
+(`common.wire.named_rows.row_words`): uint64, shape (2, n), in the order of the places."""
 
 RowParts = dict[Side, tuple[bytes, bytes, bytes]]
 """The three parties' parts for each custodian, by `ComputeParty`."""
-
-MAX_PART_BYTES = 1 << 33
 
 
 @dataclass(frozen=True)
@@ -100,11 +98,11 @@ class Led:
         """
         self._progress("name", 0.0)
         for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
-            self._party.send(party, packed_places(places))
+            self._party.channel.send(party, packed_places(places))
         agrees = _agreement(self._party, self._compared, places)
         own = _own_parts(self._compared, places, self._own)
         received = {
-            party: [self._party.receive(party, MAX_PART_BYTES) for _ in Side]
+            party: [self._party.channel.receive(party) for _ in Side]
             for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD)
         }
         self.parts = {
@@ -142,11 +140,10 @@ def assist(party: Party, contributions: Contributions, terms: Terms, own: RowPar
     """The part of the coordinator or the steward, to its end; parameters and errors as of `lead`."""
     _, compared = _computed(party, contributions, terms, progress)
     progress("name", 0.0)
-    size = 8 * compared.n_pairs + 8
-    places = check_places(unpacked_places(party.receive(ComputeParty.CAROLE, size)), compared.n_pairs)
+    places = check_places(unpacked_places(party.channel.receive(ComputeParty.CAROLE)), compared.n_pairs)
     _agreement(party, compared, places)
     for part in _own_parts(compared, places, own):
-        party.send(ComputeParty.CAROLE, part)
+        party.channel.send(ComputeParty.CAROLE, part)
     progress("name", 1.0)
 
 
@@ -169,13 +166,10 @@ def _agreement(party: Party, compared: ComparedRows, places: NDArray[np.int64]) 
         return None
     opened = party.opened_to(ComputeParty.CAROLE, np.ascontiguousarray(compared.check[:, places]), AGREEMENT)
     party.check("name")
-    return None if opened is None else compared.bits.read_check(opened)
+    return None if opened is None else agreement_of(opened[:, 0])
 
 
 def _own_parts(compared: ComparedRows, places: NDArray[np.int64], own: RowPart) -> list[bytes]:
     """This party's parts for Alice and for Bob."""
-    first, second = compared.rows[:, places]
-    low, high = np.uint64(0xFFFFFFFF), np.uint64(32)
-    of_alice = own(Side.ALICE, (first & low).astype(np.uint32), (second & low).astype(np.uint32))
-    of_bob = own(Side.BOB, (first >> high).astype(np.uint32), (second >> high).astype(np.uint32))
-    return [of_alice, of_bob]
+    rows = np.ascontiguousarray(compared.rows[:, places])
+    return [own(side, rows) for side in Side]

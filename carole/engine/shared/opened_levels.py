@@ -102,5 +102,11 @@ def lacking_fields(values: NDArray[np.bool_]) -> FieldsPresent:
     return FieldsPresent(kinds, records.astype(np.int64))
 
 
+def agreement_of(words: NDArray[np.uint64]) -> NDArray[np.int8]:
+    """Agreement in the check field from its opened word, of each pair: 1, 0, or -1 where a record lacks it."""
+    there, agrees = words & np.uint64(1), words >> np.uint64(1) & np.uint64(1)
+    return np.where(there == 1, agrees.astype(np.int8), np.int8(-1))
+
+
 def _digit(level: NDArray[np.int8], n_levels: int) -> NDArray[np.int64]:
     return np.where(level < 0, n_levels, level).astype(np.int64)
