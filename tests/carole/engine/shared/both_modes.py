@@ -34,18 +34,18 @@ RESOURCES = Resources(1 << 30, 1)
 _END = "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
 _FIELDS = """
 fields:
-  - {name: surname, kind: name, bits: 128, missing_as: level}
-  - {name: given, kind: name, bits: 128}
+  - {name: surname, kind: name, bits: 128, key_domain: given, missing_as: level}
+  - {name: given, kind: name, bits: 128, key_domain: given}
   - {name: town, kind: name, bits: 64}
   - {name: born, kind: date, date: {order: ymd}, bits: 192, randomised_response: 0.02}
   - {name: sex, kind: category}
 blocking:
   - {name: born, keys: [{field: born, part: year}], withheld: [town]}
   - {name: given, keys: [{field: given}]}
-  - {name: town, keys: [{field: town, prefix: 1}]}
+  - {name: town, keys: [{field: town, prefix: 2}]}
 swaps: [[given, surname]]
 model: {dependence: auto}
-links: {min_probability: 0.3}
+links: {threshold: 0.3}
 """
 EVERY_FEATURE = load_specification(heading("features", "shared") + _FIELDS + "quality: {check_field: sex}\n" + _END)
 HIDDEN = load_specification(
@@ -130,8 +130,9 @@ def own_share(side: Side, rows: np.ndarray) -> bytes:
 
 
 @cache
-def both_modes(spec: Specification, n: int = 25, common: int = 15) -> BothModes:
+def both_modes(spec: Specification) -> BothModes:
     """Link in both modes, once for each specification."""
+    n, common = (25, 15) if spec is EVERY_FEATURE else (150, 40)
     plan = plan_of(spec)
     encoded = encoded_files(spec, n, common)
     a, b = (contribution_of(part.sets, part.records) for part in encoded)
