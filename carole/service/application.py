@@ -41,6 +41,7 @@ from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.own_keys import check_own
+from tryst.common.rpc.limits import SWITCH_SECONDS
 from tryst.common.rpc.server import RunningServer, ServerSettings, Service, start_server
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import (
@@ -54,10 +55,6 @@ from tryst.protos.linkage.v1 import (
 )
 
 GRACE_SECONDS = 8.0
-
-SWITCH_SECONDS = 0.0005
-"""After which a thread of hers that computes gives way. A call goes from the event loop to a thread and to the database
-and back, and would wait at each for those of another member, by Python's own setting up to 5 ms."""
 
 
 class Application:

@@ -1,14 +1,15 @@
 """Carole's service for the three parties of a computation in mode shared: her worker, the coordinator, a steward.
 
-It hands out sessions, and sets of the contributions to those in a session, and passes messages on. All but `OpenSession`
-and `FetchSet` is answered on the event loop, from memory (`common.rpc.fairness.IN_LOOP`).
+It hands out sessions, and sets of the contributions to those in a session, and passes messages on. All but
+`OpenSession` and `FetchSet` is answered on the event loop, from memory (`common.rpc.fairness.IN_LOOP`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 import grpc
@@ -19,7 +20,7 @@ from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.message_relay import MessagePart
 from tryst.carole.service.wire import approvals_to_wire
 from tryst.carole.store.integrity import layout_to_text
-from tryst.carole.store.stored_sets import StoredSet
+from tryst.carole.store.stored_sets import StoredContribution, StoredSet
 from tryst.common.encoding.layout import CODES, KNOWN
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import log
@@ -31,7 +32,7 @@ from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.handshake import SESSION_BYTES
-from tryst.common.specification import Specification
+from tryst.common.specification.model.compute import ComputeSpec
 from tryst.common.wire.chunks import CHUNK_BYTES
 from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
 from tryst.common.wire.sides import side_from_wire, side_to_wire
@@ -45,6 +46,25 @@ PUT_SECONDS = 5.0
 _PROCESS_BYTES = 16
 
 Response = TypeVar("Response")
+
+
+@dataclass(frozen=True)
+class ComputedRun:
+    """What a session is opened for.
+
+    Attributes
+    ----------
+    compute
+        Who takes part besides Carole.
+    offer
+        What the two read of it, but for the session.
+    contributions
+        Alice's and Bob's.
+    """
+
+    compute: ComputeSpec
+    offer: computation_pb2.NextComputationResponse
+    contributions: Mapping[Side, StoredContribution]
 
 
 class Computation(computation_pb2_grpc.ComputationServicer):
@@ -61,14 +81,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
     ) -> computation_pb2.OpenSessionResponse:
         """Announce a session of an active run."""
         name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
-        text, spec = self._service.specification(name)
-        project = self._service.store.projects.get(name)
-        active = project.active_run
-        if active is None or active.run != run or not spec.mode == "shared":
-            raise TrystError(
-                ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
-            )
-        run_in_loop(self._add(self._session_of(project, spec, text, run, number)))
+        run_in_loop(self._add(self._session_of(self._computed_run(name, run), number)))
         log.info("computation opened", project=name, run=run)
         return computation_pb2.OpenSessionResponse()
 
@@ -163,36 +176,39 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             session.end(error)
         return computation_pb2.EndComputationResponse()
 
-    def _session_of(
-        self, project: Project, spec: Specification, text: str, run: str, number: bytes
-    ) -> Callable[[], Session]:
-        assert spec.compute is not None  # noqa: S101 - of every specification of mode shared
-        members = compute_members(self._trust.members, spec.compute.coordinator, spec.compute.steward)
-        names = (members[0].name, members[1].name, members[2].name)
-        opened = {side: self._service.store.uploads.open(project.name, side) for side in Side}
-        offers = {
-            party: computation_pb2.NextComputationResponse(
-                project=project.name,
-                specification=text,
-                run=run,
-                session=number,
-                epoch=project.epoch,
-                approvals=approvals_to_wire(project),
-                inputs=[
-                    computation_pb2.ComputationInput(
-                        side=side_to_wire(side),
-                        upload=project.uploads[side].upload,
-                        layout=layout_to_text(there.layout),
-                    )
-                    for side, there in opened.items()
-                ],
+    def _computed_run(self, name: str, run: str) -> ComputedRun:
+        """A run that is computed now; WRONG_STATE if it is none."""
+        text, spec = self._service.specification(name)
+        project = self._service.store.projects.get(name)
+        active = project.active_run
+        if active is None or active.run != run or spec.compute is None:
+            raise TrystError(
+                ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
             )
-            for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD)
-        }
-        for offer in offers.values():
+        opened = {side: self._service.store.uploads.open(name, side) for side in Side}
+        inputs = [_input(project, side, there) for side, there in opened.items()]
+        offer = computation_pb2.NextComputationResponse(
+            project=name,
+            specification=text,
+            run=run,
+            epoch=project.epoch,
+            approvals=approvals_to_wire(project),
+            inputs=inputs,
+        )
+        return ComputedRun(spec.compute, offer, opened)
+
+    def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
+        members = compute_members(self._trust.members, found.compute.coordinator, found.compute.steward)
+        names = (members[0].name, members[1].name, members[2].name)
+        offers = {}
+        for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
+            offers[party] = offer = computation_pb2.NextComputationResponse()
+            offer.CopyFrom(found.offer)
+            offer.session = number
             _require_size(offer)
-        sessions = self.sessions
-        return lambda: Session(project.name, run, number, names, offers, sessions.absence, opened, sessions.capacity)
+        sessions, contributions = self.sessions, dict(found.contributions)
+        project, run = found.offer.project, found.offer.run
+        return lambda: Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
 
     async def _add(self, make: Callable[[], Session]) -> None:
         self.sessions.add(make())
@@ -261,6 +277,12 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
         f"{party.title} cannot go on: {words}",
         where="computation",
         remedy="start another run when this has been put right",
+    )
+
+
+def _input(project: Project, side: Side, there: StoredContribution) -> computation_pb2.ComputationInput:
+    return computation_pb2.ComputationInput(
+        side=side_to_wire(side), upload=project.uploads[side].upload, layout=layout_to_text(there.layout)
     )
 
 

@@ -1,7 +1,7 @@
-"""Carole's part in a computation of mode shared, in her worker: a session with the two other parties, by her own service.
+"""Carole's part in a computation of mode shared, in her worker: a session with the two other parties.
 
-A run waits until both others are there. Where one of them goes away, or Carole's service does not answer, the session is
-lost and the computation begins again in another one: that is no attempt of the run's.
+A run waits until both others are there. Where one of them goes away, or Carole's service does not answer, the session
+is lost and the computation begins again in another one: that is no attempt of the run's.
 """
 
 from __future__ import annotations
@@ -92,9 +92,7 @@ class Computing:
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     @contextmanager
-    def session(
-        self, lease: Lease, spec: Specification, reader: Reader, progress: Progress
-    ) -> Iterator[JoinedSession]:
+    def session(self, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> Iterator[JoinedSession]:
         """One session, from its announcement to its end with the block; errors as `computed`, and UNAVAILABLE."""
         assert spec.compute is not None  # noqa: S101 - of every specification of mode shared
         members = compute_members(reader.members, spec.compute.coordinator, spec.compute.steward)

@@ -11,7 +11,7 @@ from tryst.carole.configuration import CaroleConfiguration
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.members import Members
+from tryst.common.pki.list_pin import UNPINNED, ListPin
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 
@@ -19,19 +19,38 @@ ADDRESS_SECONDS = 60.0
 """How long the service may take to listen after its workers have been started."""
 
 
-class OwnService:
-    """Where the service is, once the parent has named it, and how to call it."""
+class OwnAddress:
+    """Where the service listens, once the worker's parent has written it."""
 
-    def __init__(self, configuration: CaroleConfiguration) -> None:
-        self._keys, self._list = configuration.keys, configuration.members
+    def __init__(self) -> None:
         self._heard = b""
         self._known = threading.Event()
 
-    def hear(self, line: bytes) -> None:
+    def hear(self, received: bytes) -> None:
         """What the parent writes: the address, and the end of the line."""
-        self._heard += line
+        self._heard += received
         if self._heard.endswith(b"\n"):
             self._known.set()
+
+    def wait(self) -> str:
+        """The address; UNAVAILABLE if it does not come."""
+        if not self._known.wait(ADDRESS_SECONDS):
+            raise TrystError(ErrorCode.UNAVAILABLE, "Carole's service does not listen yet", where="listen")
+        return self._heard.decode().strip()
+
+
+class OwnService:
+    """How the worker calls the service.
+
+    Parameters
+    ----------
+    pin
+        Which membership list to take.
+    """
+
+    def __init__(self, configuration: CaroleConfiguration, address: OwnAddress, pin: ListPin = UNPINNED) -> None:
+        self._keys, self._list = configuration.keys, configuration.members
+        self._address, self._pin = address, pin
 
     def connect(self) -> Connection:
         """A connection, with the certificate as it is now.
@@ -41,13 +60,9 @@ class OwnService:
         TrystError
             UNAVAILABLE if the address does not come; CONFIGURATION, CERTIFICATE.
         """
-        if not self._known.wait(ADDRESS_SECONDS):
-            raise TrystError(ErrorCode.UNAVAILABLE, "Carole's service does not listen yet", where="listen")
-        address = self._heard.decode().strip()
-        folder = PartyFolder(self._keys)
-        linker = Members.load(self._list or folder.members).in_role(Role.LINKER)
+        members = self._pin.load(self._list or PartyFolder(self._keys).members)
         credentials = channel_credentials(self._keys, Role.LINKER, members=self._list)
-        return Connection(loopback(address), linker.server_name, credentials)
+        return Connection(loopback(self._address.wait()), members.in_role(Role.LINKER).server_name, credentials)
 
 
 def loopback(address: str) -> str:

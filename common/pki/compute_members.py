@@ -42,7 +42,7 @@ def _require_own_keys(members: Sequence[Member]) -> None:
             if getattr(one, what) == getattr(other, what):
                 raise TrystError(
                     ErrorCode.NOT_ADMITTED,
-                    f"the parties of a computation must be three different members, each with keys of its own",
+                    "the parties of a computation must be three different members, each with keys of its own",
                     where=f"members {one.name} and {other.name}",
                     got=f"the same {what if what != 'sealing' else 'sealing key'} for both",
                     remedy="let each make its own keys on a machine of its own, by `tryst party enrol`",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -38,8 +39,9 @@ class ComputationCalls:
     Raises
     ------
     TrystError
-        By each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or where Carole does not answer; DEVIATION,
-        or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED for a member that is no party of it.
+        By each call but `give_up`: UNAVAILABLE once the session has ended without anybody's fault, or where Carole does
+        not answer; DEVIATION, or WRONG_STATE with the words of the party that has given up; NOT_ADMITTED for a member
+        that is no party of it.
     """
 
     def __init__(self, connection: Connection, session: bytes, process: bytes = b"") -> None:
@@ -115,10 +117,9 @@ class ComputationCalls:
         request = computation_pb2.EndComputationRequest(
             session=self._session, code=int(error.code), what=text[:MAX_TEXT]
         )
-        try:
+        # Where this fails it has ended, or Carole is away and will miss this party.
+        with suppress(TrystError):
             self._call(self._stub.EndComputation, request)
-        except TrystError:
-            pass  # it has ended, or Carole is away and will miss this party
 
     def _call(self, method: Any, request: Any, deadline: float = CONTROL_SECONDS) -> Any:
         try:

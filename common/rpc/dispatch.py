@@ -2,7 +2,8 @@
 
 Calls cost no thread while they arrive, wait for their turn, or are refused; and their messages are not read before they
 are admitted. The methods themselves are ordinary functions, run by a bounded pool, long polls by a pool of their own;
-but for those that only pass messages on, which are coroutines of the event loop (`common.rpc.fairness.IN_LOOP`). A caller that goes away does not free its place before its method has ended.
+but for those that only pass messages on, which are coroutines of the event loop (`common.rpc.fairness.IN_LOOP`).
+A caller that goes away does not free its place before its method has ended.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 PROCESS_BYTES = 16
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
 
-Job = Callable[[JoinedSession, OfferedSession, Progress], object]
+Job = Callable[[JoinedSession, OfferedSession, Client, Progress], object]
 """What a party does in a session."""
 
 
@@ -40,9 +40,19 @@ class ComputeProcess:
         What it does in each.
     screen
         Shows it.
+    ready
+        Called once Carole has answered.
     """
 
-    def __init__(self, found: Client, role: Role, job: Job, screen: ComputingScreen) -> None:
+    def __init__(
+        self,
+        found: Client,
+        role: Role,
+        job: Job,
+        screen: ComputingScreen,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._ready = ready
         self._found, self._role, self._job, self._screen = found, role, job, screen
         self._key = SealingKey.load(found.folder.sealing)
         self._process = secrets.token_bytes(PROCESS_BYTES)
@@ -57,10 +67,13 @@ class ComputeProcess:
             With `once`, what the computation has failed by; AUDIT or SIGNATURE if Carole's log does not continue what
             this party has seen.
         """
-        pause = _FIRST_PAUSE_SECONDS
+        pause, wait_ms = _FIRST_PAUSE_SECONDS, 0
         while True:
             try:
-                offer = self._next()
+                offer = self._next(wait_ms)
+                if not wait_ms:
+                    self._ready()
+                    wait_ms = WAIT_MS
                 pause = _FIRST_PAUSE_SECONDS
             except TrystError as error:
                 if not passes(error.code):
@@ -84,9 +97,9 @@ class ComputeProcess:
                 if once:
                     return
 
-    def _next(self) -> computation_pb2.NextComputationResponse | None:
-        request = computation_pb2.NextComputationRequest(wait_ms=WAIT_MS, process=self._process)
-        deadline = CONTROL_SECONDS + WAIT_MS / 1000
+    def _next(self, wait_ms: int) -> computation_pb2.NextComputationResponse | None:
+        request = computation_pb2.NextComputationRequest(wait_ms=wait_ms, process=self._process)
+        deadline = CONTROL_SECONDS + wait_ms / 1000
         response = self._found.connection.call(self._stub.NextComputation, request, deadline=deadline)
         return response if response.project else None
 
@@ -104,7 +117,7 @@ class ComputeProcess:
         members, identity = session.members, found.identity
         with joined_session(calls, session.own, session.terms, members, identity, self._key) as joined:
             self._job(
-                joined, session, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction)
+                joined, session, found, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction)
             )
         self._screen.ends(joined.channel, time.monotonic() - began)
 

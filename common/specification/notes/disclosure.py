@@ -170,8 +170,7 @@ def _of_blocks(spec: Specification) -> Iterator[str]:
     for rule in (rule for rule in spec.keyed_rules if rule.withheld):
         yield (
             f"Rows of rule {rule.name} are sent without {listed(rule.withheld)}, which its keys would disclose: these"
-            " do not count for pairs that no rule before it has."
-            + _SEEN_BY_TAG * (spec.mode != "shared")
+            " do not count for pairs that no rule before it has." + _SEEN_BY_TAG * (spec.mode != "shared")
         )
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:

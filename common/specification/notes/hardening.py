@@ -19,7 +19,8 @@ def hardening_notes(spec: Specification) -> Iterator[str]:
                 f"Field {field.name}: only {len(field.only_similar):,} listed values show their similarity; any other"
                 " is sent as a code, equal to itself and similar to no other. Misspellings are hardly ever on the list,"
                 " so a misspelt value is compared as different from the right one."
-                + " How often each code occurs is still visible." * (spec.mode != "shared")
+                + " How often each code occurs is still visible."
+                * (spec.mode != "shared")
             )
 
 

@@ -19,7 +19,10 @@ def resolution_issues(
         return
     if mode not in IN_BLOCKS:
         yield ValidationIssue(
-            ("resolution",), "there are rows to join in modes block_keyed and shared only", f"mode {mode}", "drop the section"
+            ("resolution",),
+            "there are rows to join in modes block_keyed and shared only",
+            f"mode {mode}",
+            "drop the section",
         )
     if mode == "shared" and resolution.joined:
         what = "in mode shared the linkage unit knows no row of a pair, and has none to join"

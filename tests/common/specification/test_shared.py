@@ -75,7 +75,11 @@ def test_nobody_computes_in_another_mode(mode: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("keys: [{field: surname, prefix: 3}], split: sex", "lsh: {field: surname}", r"blocking\[1\]\.lsh.*mode shared"),
+        (
+            "keys: [{field: surname, prefix: 3}], split: sex",
+            "lsh: {field: surname}",
+            r"blocking\[1\]\.lsh.*mode shared",
+        ),
         (
             "keys: [{field: surname, prefix: 3}], split: sex",
             "canopies: {field: surname}",
@@ -86,7 +90,11 @@ def test_nobody_computes_in_another_mode(mode: str) -> None:
             "similar: {field: surname}",
             r"blocking\[1\]\.similar.*mode shared",
         ),
-        ("kind: name}", "kind: name, value_frequencies: true}", r"value_frequencies.*nobody sees which values are equal"),
+        (
+            "kind: name}",
+            "kind: name, value_frequencies: true}",
+            r"value_frequencies.*nobody sees which values are equal",
+        ),
         ("kind: name}", "kind: name, comparator: jaro}", r"comparator.*mode trusted only"),
         ("kind: name}", "kind: name, salt: {field: born, part: year}}", r"salt.*mode shared salts every field"),
         ("retention:", "latent: {keys: [sex]}\nretention:", r"latent\.keys\[0\]: in mode shared a key"),
