@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.carole.engine.shared.both_modes import EVERY_FEATURE, HIDDEN, BothModes, both_modes, quiet
-from tryst.carole.engine.conclusion import conclude
+from tests.carole.engine.shared.both_modes import EVERY_FEATURE, HIDDEN, BothModes, both_modes
 from tryst.common.parties import Side
 from tryst.common.specification import Specification
 
@@ -90,24 +89,6 @@ class TestSame:
                 of_each.append(np.bincount(level, outside.count, len(field.bounds) + 1) / outside.count.sum())
             # Mode block_keyed draws as many pairs as the files have, 625, with replacement: five standard errors.
             assert np.abs(of_each[0] - of_each[1]).max() < 5 * np.sqrt(0.25 / n)
-
-    def test_the_model_is_the_same(self, spec: Specification) -> None:
-        found = both_modes(spec)
-        plan = replace(found.plan, dependence="none", check_field=None, decoys=0)
-        ours, theirs = (
-            conclude(each, kept.row_a, kept.row_b, plan, quiet)[0].model
-            for each, kept in (
-                (replace(found.found, checked=None, outside_blocks=None), named_rows(found)),
-                (replace(found.keyed, checked=None, outside_blocks=None), found.kept_keyed),
-            )
-        )
-        np.testing.assert_allclose(ours.u, theirs.u, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(ours.m, theirs.m, rtol=1e-4, atol=1e-6)
-
-
-def named_rows(found: BothModes):
-    a, b = (found.named(side).astype(np.int32) for side in Side)
-    return replace(found.kept, row_a=a, row_b=b)
 
 
 def as_counts(lacking) -> dict[tuple[bool, ...], int]:
