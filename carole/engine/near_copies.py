@@ -30,6 +30,7 @@ from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.row_numbers import row_numbers
+from tryst.carole.engine.run_context import packing_of
 from tryst.carole.engine.sample_groups import pairs_in_groups
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
@@ -122,11 +123,15 @@ def near_copies(
         assert isinstance(second, SignatureSet)  # noqa: S101
         samples, groups = (first, second), 1
     if padded:
-        unseen = (NearCopies(part.n_records, 0.0, 0, 0.0, distinguishing=False) for part in files)  # type: ignore[union-attr]
-        return next(unseen), next(unseen)
+        return unseen_copies(first.n_records, second.n_records)  # type: ignore[union-attr]
     rng = np.random.default_rng(plan.seed)
     evidence = Evidence(plan, _chance(samples, groups, plan, rng))
     return _of_file(first, plan, evidence, rng), _of_file(second, plan, evidence, rng)
+
+
+def unseen_copies(n_a: int, n_b: int) -> tuple[NearCopies, NearCopies]:
+    """Of two files of so many records, in which near-copies do not show: in mode shared, and behind dummies."""
+    return NearCopies(n_a, 0.0, 0, 0.0, distinguishing=False), NearCopies(n_b, 0.0, 0, 0.0, distinguishing=False)
 
 
 class Evidence:
@@ -316,5 +321,5 @@ def _levels(
 
 
 def _vectors(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan) -> tuple[ComparisonVectors, Packing]:
-    packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
+    packing = packing_of(plan)
     return ComparisonVectors(*parts, plan, packing, {}), packing

@@ -102,6 +102,11 @@ class PartyContribution:
         return self._layout.sets[number].row_words
 
     @property
+    def sample_layout(self) -> SetLayout:
+        """The layout of the samples."""
+        return self._layout.sets[len(self.sets)]
+
+    @property
     def sample_words(self) -> RowWords:
         """Which words the rows of the samples have."""
         return self.words(len(self.sets))

@@ -45,6 +45,11 @@ class Party:
         self._gates = GateCheck(self._arithmetic, self._openings, _derived(keys, b"gates"), self.coin)
 
     @property
+    def channel(self) -> Channel:
+        """Messages to and from the others, for what is neither a gate nor an opening."""
+        return self._arithmetic.channel
+
+    @property
     def stage(self) -> str:
         """What is being computed, as errors name it."""
         return self._arithmetic.stage
