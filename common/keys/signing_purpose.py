@@ -42,5 +42,7 @@ class SigningPurpose(StrEnum):
     """A custodian sends columns of its linked records to a recipient."""
     SHARES = "share-rows"
     """A custodian gives a compute party what it opens its shares of an upload by."""
+    COMPUTATION = "compute-session"
+    """A compute party sends its secret for a session to another one."""
     READINESS = "readiness"
     """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""
