@@ -1,8 +1,9 @@
 """Messages between the three parties of a computation, passed on in memory; of the event loop alone.
 
 Between each two parties there is a link each way: parts of messages, numbered by their sender, kept until their
-receiver asks for the one after. So a repeated call gets or sends the same again, whatever answer was lost. What waits on a link
-is bounded: a sender waits until there is room. The relay reads no message, and is trusted with nothing but to deliver.
+receiver asks for the one after. So a repeated call gets or sends the same again, whatever answer was lost. What waits
+on a link is bounded: a sender waits until there is room. The relay reads no message, and is trusted with nothing but to
+deliver.
 """
 
 from __future__ import annotations

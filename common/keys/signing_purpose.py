@@ -40,6 +40,8 @@ class SigningPurpose(StrEnum):
     """A coordinator becomes the owner of a project."""
     VARIABLES = "send-variables"
     """A custodian sends columns of its linked records to a recipient."""
+    SHARES = "share-rows"
+    """A custodian gives a compute party what it opens its shares of an upload by."""
     COMPUTATION = "compute-session"
     """A compute party sends its secret for a session to another one."""
     READINESS = "readiness"

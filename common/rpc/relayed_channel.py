@@ -1,9 +1,9 @@
 """Messages between the parties of a session, sealed end to end and passed on by Carole's service.
 
 After a handshake (`common.sharing.handshake`) each message is one of AES-256-GCM under the key of its direction and
-session, its number the nonce: one that was changed, repeated, left out or cut, or is of another session or link, does not
-open. Calls are made by threads of the channel, two for each of the other parties: sending does not wait for an answer, and
-the next message is fetched while the former one is worked on. As much as `HELD_BYTES` waits each way.
+session, its number the nonce: one that was changed, repeated, left out or cut, or is of another session or link, does
+not open. Calls are made by threads of the channel, two for each of the other parties: sending does not wait for an
+answer, and the next message is fetched while the former one is worked on. As much as `HELD_BYTES` waits each way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mode shared: what a custodian sends are shares of the words of its rows, fresh each time, and bound to their blocks."""
+"""Mode shared: a custodian sends shares of the words of its rows, fresh each time, and bound to their blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tryst.common.encoding.layout import CODES, SAMPLES, Layout
 from tryst.common.encoding.party_sets import PartyContribution, ShareHeader
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tryst.common.encoding.shared_sets import Sharing, SharedSet, sent_bytes
+from tryst.common.encoding.shared_sets import SharedSet, Sharing, sent_bytes
 from tryst.common.encoding.shared_words import SharedUpload
 from tryst.common.encoding.signature_sets import NO_KEY, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
