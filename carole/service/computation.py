@@ -181,7 +181,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         text, spec = self._service.specification(name)
         project = self._service.store.projects.get(name)
         active = project.active_run
-        if active is None or active.run != run or spec.compute is None:
+        if active is None or active.run != run or spec.mode != "shared":
             raise TrystError(
                 ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
             )
