@@ -89,6 +89,21 @@ class Party:
         self._gates.add(requests, results)
         return results
 
+    def exchanged(self, to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
+        """Send words to one party and receive as many from one; shape of `words`. What comes is not checked.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION if the sender has sent another number of words.
+        """
+        self._arithmetic.send(to, words)
+        return self._arithmetic.receive(sender, words.size).reshape(words.shape)
+
+    def agree(self, other: ComputeParty, words: Words) -> None:
+        """Words that another party must have like this one, who calls the same: compared at the next `check`."""
+        self._openings.agree(other, words)
+
     def random(self, shape: tuple[int, ...]) -> Shared:
         """Words that nobody knows; shape (2, *shape). No message."""
         return self._arithmetic.random(shape)
