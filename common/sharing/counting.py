@@ -1,8 +1,8 @@
 """Circuits that count bits and compare the count.
 
 A full adder of bits a, b, c is one gate: with g = (a ^ c)(b ^ c) the carry is g ^ c, and the sum a ^ b ^ c. Each full
-adder takes a bit away, a half adder none. To count n bits costs n - 1 gates where n is a power of two, which is the least
-that is possible: n minus the number of ones in n (Boyar and Peralta 2008).
+adder takes a bit away, a half adder none. To count n bits costs n - 1 gates where n is a power of two, which is the
+least that is possible: n minus the number of ones in n (Boyar and Peralta 2008).
 """
 
 from __future__ import annotations
