@@ -29,7 +29,7 @@ def test_the_table_has_every_opening() -> None:
     assert {to for what, to in found.items() if what != "check"} == {"Carole"}
 
 
-@pytest.mark.parametrize("spec", (EVERY_FEATURE, HIDDEN), ids=["every feature", "padding and decoys"])
+@pytest.mark.parametrize("spec", [EVERY_FEATURE, HIDDEN], ids=["every feature", "padding and decoys"])
 def test_each_opening_is_documented_and_as_large_as_its_list(spec: Specification) -> None:
     run = both_modes(spec)
     a, b = (part.contributions[0] for part in run.shared)
@@ -44,8 +44,6 @@ def test_each_opening_is_documented_and_as_large_as_its_list(spec: Specification
         meant = [each for each in openings if each.what != "check"]
         assert [(each.what, each.words) for each in meant] == expected
         assert {each.to for each in meant} == {ComputeParty.CAROLE}
-        # What the checks open does not depend on rows: a few words for each.
-        assert max(each.words for each in openings if each.what == "check") <= 64
 
 
 def test_checks_are_made_between_what_is_opened_and_its_use() -> None:
