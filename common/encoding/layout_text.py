@@ -77,9 +77,8 @@ def received_layout(text: str) -> Layout:
         layout = layout_from_text(text)
         layout.validate()
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
-        raise corrupt(
-            "the sizes of a contribution expected", "layout", f"{len(text)} characters of another form"
-        ) from None
+        got = f"{len(text)} characters of another form"
+        raise corrupt("the sizes of a contribution expected", "layout", got) from None
     return layout
 
 

@@ -67,9 +67,11 @@ class PartyContribution:
         The number of each set's first row, and of the row after the last.
     n_records
         Records in the file.
+    sample_layout
+        The layout of the samples.
     seed_digests
-        Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave each
-        two of them the same secret.
+        Digests of the secrets of shares 0, 1 and 2: the same at all three parties if the custodian gave each two of
+        them the same secret.
 
     Raises
     ------
@@ -84,15 +86,16 @@ class PartyContribution:
         places = [number for number, part in enumerate(layout.sets) if part.rule not in (CODES, SAMPLES, *KNOWN)]
         self.sets: tuple[SetLayout, ...] = tuple(layout.sets[number] for number in places)
         count = len(places)
-        if (
-            not layout.is_shared
-            or places != list(range(count))
-            or layout.sets[count : count + 1] != (*(part for part in layout.sets if part.rule == SAMPLES),)
-        ):
-            raise corrupt("the sets of rules, shared, and behind them samples expected", "shares", "other sets")
+        samples = tuple(part for part in layout.sets if part.rule == SAMPLES)
+        if not layout.is_shared or not count or places != list(range(count)):
+            raise corrupt("sets of rules, shared, expected", "shares", "other sets")
+        if len(samples) != 1 or layout.sets[count : count + 1] != samples:
+            raise corrupt("samples expected behind the sets of rules", "shares", "other sets")
+        self.sample_layout = samples[0]
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
-        self.seed_digests = header.secrets.commitments
+        each = header.secrets.commitments
+        self.seed_digests = each[:32], each[32:64], each[64:]
         self._own, self._header, self._layout, self._read = own, header, layout, read
         self._newest: tuple[int, memoryview] | None = None
         self._digests: dict[int, bytes] = {}

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.pair_tags import BLOCK_ROWS, check_tags, key_of_tags, tagged
