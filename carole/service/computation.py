@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 import grpc
 
+from tryst.carole.projects import Project
 from tryst.carole.service.computation_sessions import Absence, Session, Sessions, lost
 from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.message_relay import MessagePart
 from tryst.carole.service.wire import approvals_to_wire
+from tryst.carole.store.integrity import layout_to_text
 from tryst.carole.store.stored_sets import StoredContribution, StoredSet
 from tryst.common.encoding.layout import CODES, KNOWN
-from tryst.common.encoding.layout_text import layout_to_text
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import log
 from tryst.common.parties import Side
@@ -59,14 +60,11 @@ class ComputedRun:
         What the two read of it, but for the session.
     contributions
         Alice's and Bob's.
-    sealed_seeds
-        Of each, by compute party, what its shares are opened by.
     """
 
     compute: ComputeSpec
     offer: computation_pb2.NextComputationResponse
     contributions: Mapping[Side, StoredContribution]
-    sealed_seeds: Mapping[Side, Sequence[bytes]]
 
 
 class Computation(computation_pb2_grpc.ComputationServicer):
@@ -183,18 +181,12 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         text, spec = self._service.specification(name)
         project = self._service.store.projects.get(name)
         active = project.active_run
-        if active is None or active.run != run or spec.compute is None:
+        if active is None or active.run != run or spec.mode != "shared":
             raise TrystError(
                 ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
             )
         opened = {side: self._service.store.uploads.open(name, side) for side in Side}
-        shares = {side: self._service.store.uploads.shares(name, side) for side in Side}
-        inputs = [
-            computation_pb2.ComputationInput(
-                side=side_to_wire(side), upload=there.upload, layout=layout_to_text(there.layout)
-            )
-            for side, there in shares.items()
-        ]
+        inputs = [_input(project, side, there) for side, there in opened.items()]
         offer = computation_pb2.NextComputationResponse(
             project=name,
             specification=text,
@@ -203,7 +195,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             approvals=approvals_to_wire(project),
             inputs=inputs,
         )
-        return ComputedRun(spec.compute, offer, opened, {side: there.sealed_seeds for side, there in shares.items()})
+        return ComputedRun(spec.compute, offer, opened)
 
     def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
         members = compute_members(self._trust.members, found.compute.coordinator, found.compute.steward)
@@ -213,8 +205,6 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             offers[party] = offer = computation_pb2.NextComputationResponse()
             offer.CopyFrom(found.offer)
             offer.session = number
-            for each in offer.inputs:
-                each.header = found.sealed_seeds[side_from_wire(each.side)][party]
             _require_size(offer)
         sessions, contributions = self.sessions, dict(found.contributions)
         project, run = found.offer.project, found.offer.run
@@ -287,6 +277,12 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
         f"{party.title} cannot go on: {words}",
         where="computation",
         remedy="start another run when this has been put right",
+    )
+
+
+def _input(project: Project, side: Side, there: StoredContribution) -> computation_pb2.ComputationInput:
+    return computation_pb2.ComputationInput(
+        side=side_to_wire(side), upload=project.uploads[side].upload, layout=layout_to_text(there.layout)
     )
 
 

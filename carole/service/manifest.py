@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tryst.carole.projects import Project
+from tryst.carole.store.integrity import layout_from_text
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.known_layout import known_layouts
 from tryst.common.encoding.layout import (
@@ -17,7 +18,6 @@ from tryst.common.encoding.layout import (
     Layout,
     SetLayout,
 )
-from tryst.common.encoding.layout_text import layout_from_text
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec

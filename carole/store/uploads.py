@@ -26,6 +26,9 @@ from tryst.carole.store.integrity import (
     MAX_RANGES,
     check_place,
     gaps_error,
+    layout_from_text,
+    layout_to_text,
+    sealed_seeds_from_text,
     validate_payload,
 )
 from tryst.carole.store.payload_reader import PayloadReader
@@ -35,7 +38,6 @@ from tryst.carole.store.stored_sets import StoredContribution
 from tryst.carole.store.tables import uploads
 from tryst.carole.store.view import not_found, number, read_project, upload_of
 from tryst.common.encoding.layout import CODES, KNOWN, Layout
-from tryst.common.encoding.layout_text import layout_from_text, layout_to_text, sealed_seeds_from_text
 from tryst.common.encoding.payload import from_bytes
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.errors import ErrorCode, TrystError

@@ -70,8 +70,8 @@ class PartyContribution:
     sample_layout
         The layout of the samples.
     seed_digests
-        Digests of the secrets of shares 0, 1 and 2: the same at all three parties if the custodian gave each two of
-        them the same secret.
+        Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave each
+        two of them the same secret.
 
     Raises
     ------
@@ -94,8 +94,7 @@ class PartyContribution:
         self.sample_layout = samples[0]
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
-        each = header.secrets.commitments
-        self.seed_digests = each[:32], each[32:64], each[64:]
+        self.seed_digests = header.secrets.commitments
         self._own, self._header, self._layout, self._read = own, header, layout, read
         self._newest: tuple[int, memoryview] | None = None
         self._digests: dict[int, bytes] = {}

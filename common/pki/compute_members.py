@@ -1,4 +1,4 @@
-"""The three members that compute together: of the right roles, each with keys of its own, and none of them a custodian.
+"""The members who compute in mode shared: those whom the specification names, each of them a machine of its own.
 
 What is sent is safe as long as no two of the three are one, and none is a custodian's. That organisations do not
 collude no program can see; that one machine's key is in the list twice it can.
@@ -20,29 +20,38 @@ from tryst.common.parties import Role, Side
 from tryst.common.pki.certified_names import PinnedKey
 from tryst.common.pki.members import Member, Members
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.specification import Specification
+
+_REMEDY = "have the coordinator name three members of three organisations in `compute`, or link in mode block_keyed"
 
 
-def compute_members(members: Members, coordinator: str, steward: str) -> tuple[Member, Member, Member]:
-    """The members that compute, by number of the party: Carole, and those that the specification names.
+def compute_members(members: Members, spec: Specification) -> tuple[Member, Member, Member]:
+    """Carole, the coordinator and the steward whom a specification of mode shared names, by `ComputeParty`.
 
     Raises
     ------
     TrystError
-        NOT_FOUND if there is no member of a name; NOT_ADMITTED if one has another role, or two of them, or one of them
-        and a custodian, have a key in common: who had two parties' keys would see what no one may see.
+        SPECIFICATION if a member that it names is not in the list, or has another role, or if two of the
+        three, or one of them and a custodian, have a name or a key in common.
     """
-    found = members.in_role(Role.LINKER), members.named(coordinator), members.named(steward)
-    for member, party in zip(found, ComputeParty, strict=True):
-        if member.role is not party.role:
-            raise TrystError(
-                ErrorCode.NOT_ADMITTED,
-                f"a {party.role} must take this part of the computation",
-                where=f"member {member.name}",
-                got=f"a {member.role}",
-                remedy="name another member under `compute` in the specification",
-            )
-    require_apart((*found, *(members.in_role(side.role) for side in Side)))
-    return found
+    named = {ComputeParty.COORDINATOR: spec.compute.coordinator, ComputeParty.STEWARD: spec.compute.steward}
+    carole = members.in_role(Role.LINKER)
+    coordinator, steward = (_named(members, party, name) for party, name in named.items())
+    require_apart((carole, coordinator, steward, *(members.in_role(side.role) for side in Side)))
+    return carole, coordinator, steward
+
+
+def _named(members: Members, party: ComputeParty, name: str) -> Member:
+    found = [member for member in members if member.name == name]
+    if not found or found[0].role is not party.role:
+        raise TrystError(
+            ErrorCode.SPECIFICATION,
+            f"compute.{party.role} must name a member in the role {party.role}",
+            where="membership list",
+            got=f"{name!r}, a {found[0].role}" if found else f"{name!r}, who is no member",
+            remedy=_REMEDY,
+        )
+    return found[0]
 
 
 def require_apart(members: Iterable[Member]) -> None:
@@ -51,7 +60,7 @@ def require_apart(members: Iterable[Member]) -> None:
     Raises
     ------
     TrystError
-        NOT_ADMITTED.
+        SPECIFICATION.
     """
     owners: dict[tuple[str, object], Member] = {}
     for member in members:
@@ -59,23 +68,23 @@ def require_apart(members: Iterable[Member]) -> None:
             other = owners.setdefault(what, member)
             if other is not member:
                 raise TrystError(
-                    ErrorCode.NOT_ADMITTED,
-                    "custodians and the parties of a computation must be different members, each with keys of its own",
-                    where=f"members {other.name} and {member.name}",
-                    got=f"the same {what[0]} for both: one machine's key in two roles",
-                    remedy="let each make its own keys on a machine of its own, by `tryst party enrol`",
+                    ErrorCode.SPECIFICATION,
+                    f"in mode shared {other.role} and {member.role} must be two machines, and have {what[0]} in common",
+                    where="membership list",
+                    got=f"{other.name!r} and {member.name!r}: one machine's key in two roles",
+                    remedy=_REMEDY,
                 )
 
 
 def _belongings(member: Member) -> list[tuple[str, object]]:
     certificate = member.certificate
     if isinstance(certificate, PinnedKey):
-        known = [("key of the certificate", certificate.key)]
+        known = [("a certificate's key", certificate.key)]
     else:
-        names = (("DNS name", certificate.dns), ("SPIFFE ID", certificate.spiffe))
+        names = (("a DNS name", certificate.dns), ("a SPIFFE ID", certificate.spiffe))
         known = [(what, name) for what, name in names if name]
-    keys = [("sealing key", part) for part in _parts(member.sealing)]
-    return [("name", member.name), ("identity", member.identity.raw), *known, *keys]
+    keys = [("a sealing key", part) for part in _parts(member.sealing)]
+    return [("a name", member.name), ("an identity", member.identity.raw), *known, *keys]
 
 
 def _parts(key: SealingPublicKey) -> Sequence[bytes]:

@@ -11,6 +11,7 @@ import pytest
 from tests.specifications import heading
 from tryst.carole.projects import Project
 from tryst.carole.service.manifest import check_manifest
+from tryst.carole.store.integrity import layout_to_text
 from tryst.common.encoding.layout import (
     CODES,
     FORMER_SAMPLE,
@@ -22,7 +23,6 @@ from tryst.common.encoding.layout import (
     SetLayout,
     VariableLayout,
 )
-from tryst.common.encoding.layout_text import layout_to_text
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
