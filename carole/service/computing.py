@@ -94,7 +94,6 @@ class Computing:
     @contextmanager
     def session(self, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> Iterator[JoinedSession]:
         """One session, from its announcement to its end with the block; errors as `computed`, and UNAVAILABLE."""
-        assert spec.compute is not None  # noqa: S101 - of every specification of mode shared
         members = compute_members(reader.members, spec.compute.coordinator, spec.compute.steward)
         names = (members[0].name, members[1].name, members[2].name)
         number = secrets.token_bytes(SESSION_BYTES)

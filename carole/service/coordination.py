@@ -214,7 +214,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         require_stewards(new.signatures, self._trust.members)
         require_analysts(new.transfers, self._trust)
         require_sealing_keys(spec, self._trust.members, f"specification of {spec.project}")
-        if spec.compute is not None:
+        if spec.mode == "shared":
             compute_members(self._trust.members, spec.compute.coordinator, spec.compute.steward)
         return new
 

@@ -67,8 +67,6 @@ class PartyContribution:
         The number of each set's first row, and of the row after the last.
     n_records
         Records in the file.
-    sample_layout
-        The layout of the samples.
     seed_digests
         Digests of the secrets of all three shares, 96 bytes: the same at all three parties if the custodian gave each
         two of them the same secret.
@@ -91,7 +89,6 @@ class PartyContribution:
             raise corrupt("sets of rules, shared, expected", "shares", "other sets")
         if len(samples) != 1 or layout.sets[count : count + 1] != samples:
             raise corrupt("samples expected behind the sets of rules", "shares", "other sets")
-        self.sample_layout = samples[0]
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
         self.seed_digests = header.secrets.commitments
@@ -102,6 +99,11 @@ class PartyContribution:
     def words(self, number: int) -> RowWords:
         """Which words the rows of a set have."""
         return self._layout.sets[number].row_words
+
+    @property
+    def sample_layout(self) -> SetLayout:
+        """The layout of the samples."""
+        return self._layout.sets[len(self.sets)]
 
     @property
     def sample_words(self) -> RowWords:

@@ -52,7 +52,7 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
         every coordinator has not signed it; NOT_ADMITTED if it does not name this member, or as `compute_members`.
     """
     spec = load_specification(offer.specification, f"specification of {offer.project[:64]!r}")
-    if spec.project != offer.project or spec.mode != "shared" or spec.compute is None:
+    if spec.project != offer.project or spec.mode != "shared":
         raise _refusal(offer, ErrorCode.SPECIFICATION, "its specification must be the project's, and of mode shared")
     if len(offer.session) != SESSION_BYTES:
         raise _refusal(offer, ErrorCode.PARAMETER, f"a session's number has {SESSION_BYTES} bytes")

@@ -14,12 +14,19 @@ from tryst.common.parent_process import end_with_parent
 from tryst.common.rpc.limits import SWITCH_SECONDS
 from tryst.coordinator.client.configured_role import configured_role
 from tryst.coordinator.client.connection import client
-from tryst.coordinator.computing.compute_process import ComputeProcess
+from tryst.coordinator.computing.compute_process import ComputeProcess, Job
 from tryst.coordinator.computing.computing_screen import ComputingScreen
 from tryst.coordinator.computing.shared_job import take_part
 
 
-def serve(config: Path, *, once: bool = False, ready_file: Path | None = None, with_parent: bool = False) -> None:
+def serve(
+    config: Path,
+    *,
+    once: bool = False,
+    ready_file: Path | None = None,
+    with_parent: bool = False,
+    job: Job = take_part,
+) -> None:
     """Compute until a signal ends it; with `once` one computation.
 
     Parameters
@@ -28,6 +35,8 @@ def serve(config: Path, *, once: bool = False, ready_file: Path | None = None, w
         Written once Carole has answered: a JSON object with the member's name and the process id.
     with_parent
         Whether to end when standard input does.
+    job
+        What it does in a session.
 
     Raises
     ------
@@ -46,4 +55,4 @@ def serve(config: Path, *, once: bool = False, ready_file: Path | None = None, w
                 with whole_file(ready_file) as file:
                     file.write(json.dumps({"member": found.name, "pid": os.getpid()}).encode())
 
-        ComputeProcess(found, role, take_part, ComputingScreen(typer.echo), ready).serve(once=once)
+        ComputeProcess(found, role, job, ComputingScreen(typer.echo), ready).serve(once=once)
