@@ -44,10 +44,3 @@ def test_each_opening_is_documented_and_as_large_as_its_list(spec: Specification
         meant = [each for each in openings if each.what != "check"]
         assert [(each.what, each.words) for each in meant] == expected
         assert {each.to for each in meant} == {ComputeParty.CAROLE}
-
-
-def test_checks_are_made_between_what_is_opened_and_its_use() -> None:
-    """Carole names pairs after the levels were vouched for; the openings of each stage are followed by a check."""
-    openings = both_modes(EVERY_FEATURE).openings[0]
-    last = max(place for place, each in enumerate(openings) if each.what == VALUES_OF_ROWS)
-    assert "check" in {each.what for each in openings[last + 1 :]}
