@@ -123,15 +123,11 @@ def near_copies(
         assert isinstance(second, SignatureSet)  # noqa: S101
         samples, groups = (first, second), 1
     if padded:
-        return unseen_copies(first.n_records, second.n_records)  # type: ignore[union-attr]
+        unseen = (NearCopies(part.n_records, 0.0, 0, 0.0, distinguishing=False) for part in files)  # type: ignore[union-attr]
+        return next(unseen), next(unseen)
     rng = np.random.default_rng(plan.seed)
     evidence = Evidence(plan, _chance(samples, groups, plan, rng))
     return _of_file(first, plan, evidence, rng), _of_file(second, plan, evidence, rng)
-
-
-def unseen_copies(n_a: int, n_b: int) -> tuple[NearCopies, NearCopies]:
-    """Of two files of so many records, in which near-copies do not show: in mode shared, and behind dummies."""
-    return NearCopies(n_a, 0.0, 0, 0.0, distinguishing=False), NearCopies(n_b, 0.0, 0, 0.0, distinguishing=False)
 
 
 class Evidence:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tryst.carole.assessment import combine_coded
 from tryst.carole.engine.coded_links import Expected
-from tryst.carole.engine.near_copies import near_copies, unseen_copies
+from tryst.carole.engine.near_copies import near_copies
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
 from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.resolution_result import unpack_result
@@ -91,9 +91,7 @@ def resolve_or_release(
     if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
         # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
-        if spec.mode == "shared":
-            copies = unseen_copies(compared.n_a, compared.n_b)
-        else:
+        if spec.mode != "shared":  # where nobody sees which rows of a file resemble each other
             copies = near_copies(contributions(store, lease, progress), plan, padded=spec.padding is not None)
 
     def sealed(stated: StatisticsDocument, own: JointDistribution | None) -> dict[str, Iterable[bytes]]:

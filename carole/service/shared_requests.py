@@ -17,21 +17,18 @@ from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.shared.comparing import compare_opened
 from tryst.carole.engine.shared.job import Terms, lead
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.service.computing import Computing
+from tryst.carole.service.computing import Computing, own_contribution
 from tryst.carole.service.requesting import request_rows
 from tryst.carole.service.stages import Note
 from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
-from tryst.common.encoding.party_sets import PartyContribution
 from tryst.common.parties import Side
 from tryst.common.pki.reader import Reader
 from tryst.common.progress import Progress
 from tryst.common.rpc.joined_session import JoinedSession
 from tryst.common.rpc.session_rows import row_part
-from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.specification import Specification
 from tryst.common.wire.named_rows import SharedRows
-from tryst.common.wire.share_headers import HeaderAbout, open_header
 
 Computed = tuple[Candidates, NDArray[np.int64], dict[Side, bytes]]
 """What was found, which kept pair comes at each place, and what names its rows to each custodian."""
@@ -74,36 +71,13 @@ def _computed(
 ) -> Computed:
     """Carole's part in one session."""
     plan = plan_of(spec)
-    read = {side: _contribution(store, lease.project, spec, side, reader) for side in Side}
-    uploads = {side: upload for side, (upload, _) in read.items()}
-    parts = read[Side.ALICE][1], read[Side.BOB][1]
+    alice, bob = (own_contribution(store, spec, reader, side) for side in Side)
+    uploads = {side: store.uploads.shares(lease.project, side).upload for side in Side}
     terms = Terms(session.terms.specification_digest, plan, resources.memory_bytes)
     own = row_part(session, computing.identity, reader.members, uploads)
-    led = lead(session.party(), parts, terms, own, progress)
+    led = lead(session.party(), (alice, bob), terms, own, progress)
     found, kept = compare_opened(led, plan, resources, progress)
     requested = {
         side: SharedRows(uploads[side], session.terms.session, three).pack() for side, three in led.parts.items()
     }
     return found, np.arange(len(kept.pattern)), requested
-
-
-def _contribution(
-    store: Store, project: str, spec: Specification, side: Side, reader: Reader
-) -> tuple[str, PartyContribution]:
-    """A contribution's name, and its shares as Carole has them."""
-    there = store.uploads.shares(project, side)
-    custodian = reader.members.in_role(side.role)
-    about = HeaderAbout(
-        project, side, store.projects.get(project).encoding_digest, there.epoch, there.upload, there.layout,
-        reader.name, ComputeParty.CAROLE, spec.suite,
-    )  # fmt: skip
-    header = open_header(reader.key, custodian.identity, about, there.sealed_seeds[ComputeParty.CAROLE])
-    stored = store.uploads.open(project, side)
-
-    def digests(number: int) -> bytes:
-        # Carole opens no share that was sent.
-        if not there.layout.sets[number].blocks:
-            return b""
-        return stored.digests(number).astype("<u8").tobytes()
-
-    return there.upload, PartyContribution(ComputeParty.CAROLE, header, there.layout, digests)

@@ -31,7 +31,7 @@ def compute_members(members: Members, spec: Specification) -> tuple[Member, Memb
     Raises
     ------
     TrystError
-        SPECIFICATION if a member that it names is not in the list, or has another role; CONFIGURATION if two of the
+        SPECIFICATION if a member that it names is not in the list, or has another role, or if two of the
         three, or one of them and a custodian, have a name or a key in common.
     """
     named = {ComputeParty.COORDINATOR: spec.compute.coordinator, ComputeParty.STEWARD: spec.compute.steward}
@@ -60,7 +60,7 @@ def require_apart(members: Iterable[Member]) -> None:
     Raises
     ------
     TrystError
-        CONFIGURATION.
+        SPECIFICATION.
     """
     owners: dict[tuple[str, object], Member] = {}
     for member in members:
@@ -68,7 +68,7 @@ def require_apart(members: Iterable[Member]) -> None:
             other = owners.setdefault(what, member)
             if other is not member:
                 raise TrystError(
-                    ErrorCode.CONFIGURATION,
+                    ErrorCode.SPECIFICATION,
                     f"in mode shared {other.role} and {member.role} must be two machines, and have {what[0]} in common",
                     where="membership list",
                     got=f"{other.name!r} and {member.name!r}: one machine's key in two roles",

@@ -16,8 +16,8 @@ from tryst.common.wire.named_rows import NamedRowsContext, seal_row_share
 
 def row_part(
     session: JoinedSession, identity: Identity, members: Members, uploads: Mapping[Side, str]
-) -> Callable[[Side, NDArray[np.uint64]], bytes]:
-    """What makes this party's part for one custodian, from its two shares of the row numbers of each pair.
+) -> Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]:
+    """What makes this party's part for one custodian, from its first and its second share of the pairs' row numbers.
 
     Parameters
     ----------
@@ -45,4 +45,4 @@ def row_part(
         )  # fmt: skip
 
     contexts = {side: context(side) for side in Side}
-    return lambda side, rows: seal_row_share(identity, session.own, contexts[side], rows)
+    return lambda side, first, second: seal_row_share(identity, session.own, contexts[side], first, second)

@@ -24,7 +24,7 @@ from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.party import Party, Shared
+from tryst.common.sharing.party import Party
 from tryst.common.specification import Specification
 from tryst.coordinator.api.block_keyed import Sent, resolved
 from tryst.coordinator.api.decided_pairs import DecidedPairs
@@ -76,6 +76,6 @@ def link_shared(
     return resolved(found, order, named[0], named[1], plan, resources, progress, known)
 
 
-def _first_share(side: Side, rows: Shared) -> bytes:
+def _first_share(side: Side, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> bytes:
     """A party's part of row numbers, for whoever has all three: nothing is sealed in one process."""
-    return (rows[0] >> np.uint64(0 if side is Side.ALICE else 32)).astype("<u4").tobytes()
+    return first.astype("<u4").tobytes()

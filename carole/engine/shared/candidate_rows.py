@@ -20,6 +20,7 @@ from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.run_warnings import LARGE_BLOCK
 from tryst.carole.engine.shards import Unit, refuse_above_limit, shards_of, units_of
 from tryst.common.encoding.party_sets import PartyContribution
+from tryst.common.parties import Side
 from tryst.common.progress import StageProgress
 
 Contributions = tuple[PartyContribution, PartyContribution]
@@ -66,7 +67,8 @@ def candidate_rows(contributions: Contributions, plan: LinkagePlan, progress: St
     agreed = hashlib.sha256()
     digests: list[list[NDArray[np.uint64]]] = []
     for part in contributions:
-        agreed.update(repr((part.n_records, part.sets, part.sample_words)).encode() + part.seed_digests)
+        sizes = repr((part.upload, part.n_records, part.sets, part.sample_layout)).encode()
+        agreed.update(len(sizes).to_bytes(8, "little") + sizes + part.seed_digests)
         of_sets = [part.digests(number) for number in range(len(part.sets))]
         for each in of_sets:
             agreed.update(len(each).to_bytes(8, "little") + np.ascontiguousarray(each, dtype="<u8").tobytes())
@@ -98,3 +100,13 @@ def rows_of_unit(
     written = pairs.write(Part(0, unit.start, unit.stop), row_a, row_b, np.empty(n, dtype=np.uint32))
     assert written == n  # noqa: S101 - one rule leaves no pair to another
     return row_a, row_b
+
+
+def row_words(row_a: NDArray[np.int32], row_b: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Both rows of each pair, by their numbers in the contributions, in one word: A's in the lower half."""
+    return row_a.astype(np.uint64) | row_b.astype(np.uint64) << np.uint64(32)
+
+
+def rows_of_side(words: NDArray[np.uint64], side: Side) -> NDArray[np.uint32]:
+    """A custodian's half of such words, or of a share of them."""
+    return (words >> np.uint64(0 if side is Side.ALICE else 32)).astype(np.uint32)

@@ -12,7 +12,7 @@ from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.run_context import packing_of
 from tryst.carole.engine.sample_groups import pairs_of_groups
-from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, rows_of_unit
+from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, row_words, rows_of_unit
 from tryst.carole.engine.shared.comparisons import comparison_of
 from tryst.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs
 from tryst.carole.engine.shared.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
@@ -24,7 +24,6 @@ from tryst.common.sharing.output_bits import Opened, OutputBits
 from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows
 from tryst.common.sharing.party import Party, Shared
 from tryst.common.sharing.permutation import permuted
-from tryst.common.wire.named_rows import row_words
 
 PERMUTED_COPIES = 4
 """Copies of all pairs' words that are there while they are permuted, with their tags."""
@@ -146,8 +145,8 @@ def _pairs(
             party, rows_a, rows_b, pair_a.astype(np.int64), pair_b.astype(np.int64),
             comparison_of(plan, a.sets[shard.set_a], b.sets[shard.set_b], rule), f"compare, rule {rule}", done,
         )  # fmt: skip
-        number_a, number_b = pair_a + a.starts[shard.set_a], pair_b + b.starts[shard.set_b]
-        stretch[:, :, -1] = party.public(row_words(number_a.astype(np.uint32), number_b.astype(np.uint32)))
+        numbers = row_words(pair_a + a.starts[shard.set_a], pair_b + b.starts[shard.set_b])
+        stretch[:, :, -1] = party.public(numbers)
         at += size
     return pairs
 

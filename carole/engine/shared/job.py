@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from tryst.carole.engine.blocks_by_size import BlocksBySize
 from tryst.carole.engine.memory import MemoryBudget
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows
+from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, candidate_rows, rows_of_side
 from tryst.carole.engine.shared.compared_rows import ComparedRows, compared_rows
 from tryst.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
 from tryst.carole.engine.shared.opened_levels import OpenedRun, agreement_of
@@ -35,11 +35,11 @@ from tryst.carole.engine.shared.openings import AGREEMENT
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.party import Party, Shared
+from tryst.common.sharing.party import Party
 
-RowPart = Callable[[Side, Shared], bytes]
-"""Makes a party's part of the rows that a custodian is to be named, from its shares of both row numbers of each pair
-(`common.wire.named_rows.row_words`): uint64, shape (2, n), in the order of the places."""
+RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
+"""Makes a party's part of the rows that a custodian is to be named: of the side, its first share of their numbers, and
+its second; each uint32, in the order of the places."""
 
 RowParts = dict[Side, tuple[bytes, bytes, bytes]]
 """The three parties' parts for each custodian, by `ComputeParty`."""
@@ -171,5 +171,5 @@ def _agreement(party: Party, compared: ComparedRows, places: NDArray[np.int64]) 
 
 def _own_parts(compared: ComparedRows, places: NDArray[np.int64], own: RowPart) -> list[bytes]:
     """This party's parts for Alice and for Bob."""
-    rows = np.ascontiguousarray(compared.rows[:, places])
-    return [own(side, rows) for side in Side]
+    first, second = compared.rows[:, places]
+    return [own(side, *(rows_of_side(words, side) for words in (first, second))) for side in Side]

@@ -124,9 +124,9 @@ def encoded_files(spec: Specification, n: int, common: int) -> tuple[Encoded, En
     return made[0], made[1]
 
 
-def own_share(side: Side, rows: np.ndarray) -> bytes:
+def own_share(side: Side, first: np.ndarray, second: np.ndarray) -> bytes:
     """A party's part, neither signed nor sealed."""
-    return bytes((rows[0] >> np.uint64(0 if side is Side.ALICE else 32)).astype("<u4").tobytes())
+    return bytes(first.astype("<u4").tobytes())
 
 
 @cache
