@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tryst.common.documents.linkage_document import LinkageDocument
@@ -44,13 +46,20 @@ def bars(*, disable: bool = False) -> Progress:
     return Progress(*columns, console=console, disable=disable)
 
 
-def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.RunStatus:
-    """Show a run's progress until it ends; in mode block_keyed, resolve the records when the run waits for it.
+def follow_run(
+    coordinator: Coordinator, project: str, run: str, check: Callable[[], None] | None = None
+) -> project_pb2.RunStatus:
+    """Show a run's progress until it ends; in modes block_keyed and shared, resolve the records when it waits for it.
+
+    Parameters
+    ----------
+    check
+        Called whenever the run has been looked at: raises where it would wait for somebody in vain.
 
     Raises
     ------
     TrystError
-        If there is no run, or when it has failed.
+        If there is no run, or when it has failed; what `check` raises.
     """
     if not run:
         raise TrystError(
@@ -62,6 +71,8 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
         resolved = False
         shown: set[str] = set()
         for last in coordinator.watch(project, run):
+            if check is not None:
+                check()
             if last.state == project_pb2.RUN_STATE_QUEUED and "queue" not in shown:
                 console.print(f"Run {run} waits in Carole's queue.", highlight=False)
                 shown.add("queue")
