@@ -272,7 +272,7 @@ def _present(session: Session) -> computation_pb2.AttendSessionResponse:
 
 def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> TrystError:
     """What the others read: who gave up, and why in its words, which are another organisation's."""
-    words = "".join(letter if letter.isprintable() else " " for letter in request.what)[:MAX_TEXT]
+    words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
     if request.code == ErrorCode.DEVIATION:
         return TrystError(
             ErrorCode.DEVIATION,
