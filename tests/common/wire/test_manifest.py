@@ -87,7 +87,7 @@ def test_codes_make_a_manifest_of_version_4() -> None:
         (lambda m: setattr(m.sets[0].fields[0], "distinct", 11), ErrorCode.UPLOAD_LIMIT),
         (lambda m: setattr(m.sets[0].fields[0], "name", "born"), ErrorCode.UPLOAD_LIMIT),
         (lambda m: m.sets.add(rule="../../etc", rows=1), ErrorCode.UPLOAD_LIMIT),
-        (lambda m: setattr(m.sets[0].fields[0], "content", 3), ErrorCode.PARAMETER),
+        (lambda m: setattr(m.sets[0].fields[0], "content", 9), ErrorCode.PARAMETER),
     ],
 )
 def test_refusals(change: object, code: ErrorCode) -> None:
