@@ -4,9 +4,9 @@ Each compute party seals to the custodian its share of the row numbers. Before i
 
     "tryst row shares 1\\n" | signature (64) | SHA-256 of share i + 1 (32) | share i, four bytes for each pair
 
-is the part of party i, who holds both shares; so each share comes from one of its holders, and the other vouches for it.
-A part is signed for one project, run, session, side, specification, upload and reader. Carole collects the three for the
-custodian, who alone learns the numbers::
+is the part of party i, who holds both shares; so each share comes from one of its holders, and the other vouches for
+it. A part is signed for one project, run, session, side, specification, upload and reader. Carole collects the three
+for the custodian, who alone learns the numbers::
 
     "tryst shared rows 1\\n" | upload (16) | session (16) | part 0 | part 1 | part 2
 
@@ -136,22 +136,23 @@ class NamedRowsContext:
         return *(text.encode() for text in texts), *names, digest_of_next, hashlib.sha256(share).digest()
 
 
-def row_words(row_a: NDArray[np.uint32], row_b: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Both row numbers of each pair in one word, Alice's in the low half."""
-    return row_a.astype(np.uint64) | row_b.astype(np.uint64) << np.uint64(32)
-
-
-def seal_row_share(identity: Identity, own: ComputeParty, context: NamedRowsContext, rows: NDArray[np.uint64]) -> bytes:
-    """A compute party's part for one custodian, who gets nothing of the other file's numbers by it.
+def seal_row_share(
+    identity: Identity,
+    own: ComputeParty,
+    context: NamedRowsContext,
+    first: NDArray[np.uint32],
+    second: NDArray[np.uint32],
+) -> bytes:
+    """A compute party's part for one custodian.
 
     Parameters
     ----------
     identity
         The party's own.
-    rows
-        uint64, shape (2, n): its two shares of `row_words`, which were checked.
+    first, second
+        uint32, one for each pair: its two shares of this file's row numbers, which were checked.
     """
-    share, of_next = (_half(words, context.side) for words in rows)
+    share, of_next = (words.astype("<u4").tobytes() for words in (first, second))
     digest_of_next = hashlib.sha256(of_next).digest()
     signature = identity.sign(SigningPurpose.ROW_SHARES, *context.signed(own, digest_of_next, share))
     return b"".join(seal(context.key, context.sealing, (_PART, signature, digest_of_next, share)))
@@ -230,11 +231,6 @@ def _opened(
             "both are right the share was replaced on its way: report it to Carole's operator and the coordinator",
         )
     return share, digest_of_next
-
-
-def _half(words: NDArray[np.uint64], side: Side) -> bytes:
-    shift = np.uint64(0 if side is Side.ALICE else 32)
-    return (words >> shift).astype("<u4").tobytes()
 
 
 def _malformed(got: str) -> TrystError:

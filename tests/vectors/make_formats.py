@@ -265,9 +265,8 @@ def _rows(content: bytes) -> object:
 
 def _shared_rows() -> bytes:
     """Three shares whose exclusive or is the numbers 3, 0 and 7 of Alice's rows."""
-    shares = np.array([[9, 8, 7], [1, 2, 3], [9 ^ 1 ^ 3, 8 ^ 2 ^ 0, 7 ^ 3 ^ 7]], dtype=np.uint64)
-    parts = (seal_row_share(BOB, own, NAMED_ROWS, shares[[own, own.next]]) for own in ComputeParty)
-    first, second, third = parts
+    shares = np.array([[9, 8, 7], [1, 2, 3], [9 ^ 1 ^ 3, 8 ^ 2 ^ 0, 7 ^ 3 ^ 7]], dtype=np.uint32)
+    first, second, third = (seal_row_share(BOB, own, NAMED_ROWS, shares[own], shares[own.next]) for own in ComputeParty)
     return SharedRows(NAMED_ROWS.upload, NAMED_ROWS.session, (first, second, third)).pack()
 
 
