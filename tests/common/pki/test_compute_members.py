@@ -15,7 +15,7 @@ from tryst.common.parties import Role
 from tryst.common.pki import Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.pki.compute_members import compute_members, require_apart
-from tryst.common.specification import load_specification
+from tryst.common.specification import encoding_digest, load_specification
 
 ROLES = (Role.CUSTODIAN_A, Role.CUSTODIAN_B, Role.LINKER, Role.COORDINATOR, Role.STEWARD)
 HYBRID = HybridKey.create()
@@ -39,6 +39,14 @@ TEXT = (
 def test_the_three_are_found_by_their_names() -> None:
     found = compute_members(Members(LISTED), load_specification(TEXT))
     assert [member.name for member in found] == ["linker", "coordinator", "steward"]
+
+
+def test_shares_for_other_members_are_another_encoding() -> None:
+    spec = load_specification(TEXT)
+    other = spec.model_copy(update={"compute": spec.compute.model_copy(update={"steward": "another"})})
+    assert encoding_digest(other) != encoding_digest(spec)
+    plain = [each.model_copy(update={"mode": "block_keyed"}) for each in (spec, other)]
+    assert encoding_digest(plain[0]) == encoding_digest(plain[1])
 
 
 @pytest.mark.parametrize(

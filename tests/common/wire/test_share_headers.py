@@ -83,7 +83,7 @@ def test_every_size_enters_the_digest_of_a_layout() -> None:
         Layout((RULE,), 4),
         Layout((SAMPLE, RULE), 4),
         *(
-            Layout((replace(RULE, **change), SAMPLE), 4)  # type: ignore[arg-type]
+            Layout((replace(RULE, **change), SAMPLE), 4)
             for change in (
                 {"rule": "name"},
                 {"rows": 3},
