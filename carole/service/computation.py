@@ -19,8 +19,8 @@ from tryst.carole.service.computation_sessions import Absence, Session, Sessions
 from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.message_relay import MessagePart
 from tryst.carole.service.wire import approvals_to_wire
-from tryst.carole.store.integrity import layout_to_text
 from tryst.carole.store.stored_sets import StoredContribution, StoredSet
+from tryst.carole.store.uploads import SharesOfUpload
 from tryst.common.encoding.layout import CODES, KNOWN
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import log
@@ -32,10 +32,11 @@ from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.handshake import SESSION_BYTES
-from tryst.common.specification.model.compute import ComputeSpec
+from tryst.common.specification import Specification
 from tryst.common.wire.chunks import CHUNK_BYTES
 from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
-from tryst.common.wire.sides import side_from_wire, side_to_wire
+from tryst.common.wire.manifest import Manifest, manifest_to_wire
+from tryst.common.wire.sides import side_from_wire
 from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 MAX_WAIT_MS = 5000
@@ -54,15 +55,15 @@ class ComputedRun:
 
     Attributes
     ----------
-    compute
-        Who takes part besides Carole.
+    spec
+        Names who takes part besides Carole.
     offer
         What the two read of it, but for the session.
     contributions
         Alice's and Bob's.
     """
 
-    compute: ComputeSpec
+    spec: Specification
     offer: computation_pb2.NextComputationResponse
     contributions: Mapping[Side, StoredContribution]
 
@@ -133,6 +134,10 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         except asyncio.CancelledError:
             session.broken(party)
             raise
+        except TrystError:
+            if party not in session.done:
+                raise
+            found = None
         session.seen(party)
         return found or _present(session)
 
@@ -156,7 +161,12 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         if sender is party:
             raise TrystError(ErrorCode.PARAMETER, "a party receives nothing from itself", where="sender")
         seconds = _seconds(request.wait_ms, context)
-        found = await session.links[sender, party].take(request.number, request.part, seconds)
+        try:
+            found = await session.links[sender, party].take(request.number, request.part, seconds)
+        except TrystError:
+            if party not in session.done:
+                raise
+            found = None  # who has done its part waits for nothing
         if found is None:
             return computation_pb2.ReceiveMessageResponse()
         return computation_pb2.ReceiveMessageResponse(parts=found.parts, data=found.data)
@@ -168,7 +178,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         session, party = self.sessions.known(request.session, caller(context).name)
         if request.code == 0:
             session.finish(party)
-        else:
+        elif session.ended is None:
             error = _given_up(party, request)
             log.warning(
                 "computation given up", project=session.project, run=session.run, by=party.title, error=str(error)
@@ -186,7 +196,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
                 ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
             )
         opened = {side: self._service.store.uploads.open(name, side) for side in Side}
-        inputs = [_input(project, side, there) for side, there in opened.items()]
+        inputs = [_input(project, side, self._service.store.uploads.shares(name, side)) for side in Side]
         offer = computation_pb2.NextComputationResponse(
             project=name,
             specification=text,
@@ -195,10 +205,10 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             approvals=approvals_to_wire(project),
             inputs=inputs,
         )
-        return ComputedRun(spec.compute, offer, opened)
+        return ComputedRun(spec, offer, opened)
 
     def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
-        members = compute_members(self._trust.members, found.compute.coordinator, found.compute.steward)
+        members = compute_members(self._trust.members, found.spec)
         names = (members[0].name, members[1].name, members[2].name)
         offers = {}
         for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
@@ -262,7 +272,7 @@ def _present(session: Session) -> computation_pb2.AttendSessionResponse:
 
 def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> TrystError:
     """What the others read: who gave up, and why in its words, which are another organisation's."""
-    words = "".join(letter if letter.isprintable() else " " for letter in request.what)[:MAX_TEXT]
+    words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
     if request.code == ErrorCode.DEVIATION:
         return TrystError(
             ErrorCode.DEVIATION,
@@ -280,10 +290,17 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
     )
 
 
-def _input(project: Project, side: Side, there: StoredContribution) -> computation_pb2.ComputationInput:
-    return computation_pb2.ComputationInput(
-        side=side_to_wire(side), upload=project.uploads[side].upload, layout=layout_to_text(there.layout)
+def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_pb2.ComputationInput:
+    manifest = Manifest(
+        project.name,
+        side,
+        project.encoding_digest,
+        found.epoch,
+        found.layout,
+        project.reports[side].key_check_value,
+        found.sealed_seeds,
     )
+    return computation_pb2.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
 
 
 def _require_size(offer: computation_pb2.NextComputationResponse) -> None:

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tryst.carole.service.own_service import OwnService
+from tryst.carole.store import Store
 from tryst.carole.store.runs import Lease
+from tryst.common.encoding.party_sets import PartyContribution
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.logging_setup import log
+from tryst.common.parties import Side
 from tryst.common.pki.compute_members import compute_members
 from tryst.common.pki.reader import Reader
 from tryst.common.progress import Progress
@@ -26,7 +29,8 @@ from tryst.common.rpc.computation_calls import ComputationCalls
 from tryst.common.rpc.joined_session import JoinedSession, joined_session
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.handshake import SESSION_BYTES, SessionTerms
-from tryst.common.specification import Specification, specification_digest
+from tryst.common.specification import Specification, encoding_digest, specification_digest
+from tryst.common.wire.share_headers import HeaderAbout, open_header
 
 AWAIT_PARTIES = "await-parties"
 AWAIT_COORDINATOR = "await-coordinator"
@@ -94,7 +98,7 @@ class Computing:
     @contextmanager
     def session(self, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> Iterator[JoinedSession]:
         """One session, from its announcement to its end with the block; errors as `computed`, and UNAVAILABLE."""
-        members = compute_members(reader.members, spec.compute.coordinator, spec.compute.steward)
+        members = compute_members(reader.members, spec)
         names = (members[0].name, members[1].name, members[2].name)
         number = secrets.token_bytes(SESSION_BYTES)
         terms = SessionTerms(lease.project, lease.run, number, specification_digest(spec), names, spec.suite)
@@ -119,3 +123,27 @@ def _opened(connection: Connection, terms: SessionTerms, progress: Progress) -> 
         calls.give_up(TrystError(ErrorCode.UNAVAILABLE, "the run was taken from the worker"))
         raise
     return calls
+
+
+def own_contribution(store: Store, spec: Specification, reader: Reader, side: Side) -> PartyContribution:
+    """A contribution as Carole reads it, in her worker: from her own store.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE, NOT_FOUND if it is not there; as `open_header` and `PartyContribution`; VAULT and UPLOAD_CORRUPT by
+        its reading.
+    """
+    found, there = store.uploads.shares(spec.project, side), store.uploads.open(spec.project, side)
+    about = HeaderAbout(
+        *(spec.project, side, encoding_digest(spec), found.epoch, found.upload, found.layout),
+        *(reader.name, ComputeParty.CAROLE, spec.suite),
+    )
+    custodian = reader.members.in_role(side.role).identity
+    header = open_header(reader.key, custodian, about, found.sealed_seeds[ComputeParty.CAROLE])
+
+    def read(number: int) -> memoryview:
+        stored = there.reference(number)
+        return stored.payload.read(stored.start, stored.start + stored.layout.total_bytes)
+
+    return PartyContribution(ComputeParty.CAROLE, header, found.layout, read)

@@ -215,7 +215,7 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         require_analysts(new.transfers, self._trust)
         require_sealing_keys(spec, self._trust.members, f"specification of {spec.project}")
         if spec.mode == "shared":
-            compute_members(self._trust.members, spec.compute.coordinator, spec.compute.steward)
+            compute_members(self._trust.members, spec)
         return new
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tryst.common.encoding.layout import Layout
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity
 from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.parties import Side
 from tryst.common.pki.members import Member
 from tryst.common.rpc.computation_calls import ComputationCalls
 from tryst.common.rpc.relayed_channel import RelayedChannel
@@ -44,16 +42,6 @@ class JoinedSession:
     def party(self) -> Party:
         """This party's computation, from its beginning; once in a session."""
         return Party(self.own, self.keys, self.channel)
-
-    def contribution_reader(self, side: Side, layout: Layout) -> Callable[[int], bytes]:
-        """What gives the payload of one set of a contribution, by its number in the layout.
-
-        Raises
-        ------
-        TrystError
-            By its calls: as those of `ComputationCalls`; UPLOAD_CORRUPT if a set has not the length of its layout.
-        """
-        return lambda number: b"".join(self.calls.chunks_of_set(side, number, layout.sets[number].total_bytes))
 
     @property
     def own(self) -> ComputeParty:

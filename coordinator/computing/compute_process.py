@@ -70,6 +70,8 @@ class ComputeProcess:
         pause, wait_ms = _FIRST_PAUSE_SECONDS, 0
         while True:
             try:
+                if wait_ms:
+                    self._screen.waits(_PARTIES[self._role].title, self._found.connection.address)
                 offer = self._next(wait_ms)
                 if not wait_ms:
                     self._ready()
@@ -83,7 +85,6 @@ class ComputeProcess:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
                 continue
             if offer is None:
-                self._screen.waits(ComputeParty(_PARTIES[self._role]).title, self._found.connection.address)
                 continue
             try:
                 self._compute(offer)

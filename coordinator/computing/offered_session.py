@@ -58,7 +58,7 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
         raise _refusal(offer, ErrorCode.PARAMETER, f"a session's number has {SESSION_BYTES} bytes")
     digest = specification_digest(spec)
     _require_approved(offer, members, digest)
-    three = compute_members(members, spec.compute.coordinator, spec.compute.steward)
+    three = compute_members(members, spec)
     own = [party for party in ComputeParty if three[party].name == name]
     if len(own) != 1 or own[0] is ComputeParty.CAROLE:
         raise _refusal(offer, ErrorCode.NOT_ADMITTED, f"the specification does not name {name} under `compute`")

@@ -11,7 +11,6 @@ from tests.carole.deployment import Deployment
 from tryst.carole.service.computation_sessions import Session
 from tryst.common.keys.identity_configuration import open_identity
 from tryst.common.keys.sealing_key import SealingKey
-from tryst.common.pki.compute_members import compute_members
 from tryst.common.rpc.computation_calls import ComputationCalls
 from tryst.common.rpc.event_loop import run_in_loop
 from tryst.common.rpc.joined_session import JoinedSession, joined_session
@@ -50,7 +49,7 @@ def take_part(
     """One party, from its first call to its last."""
     calls = calls_of(deployment, own, session)
     folder, members = deployment.parties.parties[NAMES[own]], deployment.parties.members
-    three = compute_members(members, NAMES[1], NAMES[2])
+    three = [members.named(name) for name in NAMES]
     terms = SessionTerms("trial", RUN, session.number, b"d" * 32, NAMES)
     present: frozenset[ComputeParty] = frozenset()
     while len(present) < len(ComputeParty):

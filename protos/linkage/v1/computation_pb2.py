@@ -22,48 +22,49 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from tryst.protos.linkage.v1 import contribution_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_contribution__pb2
 from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_project__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/computation.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\":\n\x16NextComputationRequest\x12\x0f\n\x07wait_ms\x18\x01 \x01(\r\x12\x0f\n\x07process\x18\x02 \x01(\x0c\"\xc5\x01\n\x17NextComputationResponse\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\t\x12\x0f\n\x07session\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12\'\n\tapprovals\x18\x06 \x03(\x0b\x32\x14.linkage.v1.Approval\x12,\n\x06inputs\x18\x07 \x03(\x0b\x32\x1c.linkage.v1.ComputationInput\"b\n\x10\x43omputationInput\x12\x1e\n\x04side\x18\x01 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12\x0e\n\x06layout\x18\x03 \x01(\t\x12\x0e\n\x06header\x18\x04 \x01(\x0c\"C\n\x12OpenSessionRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\x0c\"\x15\n\x13OpenSessionResponse\"t\n\x14\x41ttendSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12\x0f\n\x07wait_ms\x18\x02 \x01(\r\x12)\n\x07present\x18\x03 \x03(\x0e\x32\x18.linkage.v1.ComputeParty\x12\x0f\n\x07process\x18\x04 \x01(\x0c\"B\n\x15\x41ttendSessionResponse\x12)\n\x07present\x18\x01 \x03(\x0e\x32\x18.linkage.v1.ComputeParty\"^\n\x0f\x46\x65tchSetRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12\x1e\n\x04side\x18\x02 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0b\n\x03set\x18\x03 \x01(\r\x12\r\n\x05index\x18\x04 \x01(\r\" \n\x10\x46\x65tchSetResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"\x86\x01\n\x12SendMessageRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12$\n\x02to\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ComputeParty\x12\x0e\n\x06number\x18\x03 \x01(\x04\x12\x0c\n\x04part\x18\x04 \x01(\r\x12\r\n\x05parts\x18\x05 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x06 \x01(\x0c\"$\n\x13SendMessageResponse\x12\r\n\x05taken\x18\x01 \x01(\x08\"\x81\x01\n\x15ReceiveMessageRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12(\n\x06sender\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ComputeParty\x12\x0e\n\x06number\x18\x03 \x01(\x04\x12\x0c\n\x04part\x18\x04 \x01(\r\x12\x0f\n\x07wait_ms\x18\x05 \x01(\r\"5\n\x16ReceiveMessageResponse\x12\r\n\x05parts\x18\x01 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\"D\n\x15\x45ndComputationRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12\x0c\n\x04\x63ode\x18\x02 \x01(\r\x12\x0c\n\x04what\x18\x03 \x01(\t\"\x18\n\x16\x45ndComputationResponse*\x81\x01\n\x0c\x43omputeParty\x12\x1d\n\x19\x43OMPUTE_PARTY_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43OMPUTE_PARTY_CAROLE\x10\x01\x12\x1d\n\x19\x43OMPUTE_PARTY_COORDINATOR\x10\x02\x12\x19\n\x15\x43OMPUTE_PARTY_STEWARD\x10\x03\x32\xd8\x04\n\x0b\x43omputation\x12Z\n\x0fNextComputation\x12\".linkage.v1.NextComputationRequest\x1a#.linkage.v1.NextComputationResponse\x12N\n\x0bOpenSession\x12\x1e.linkage.v1.OpenSessionRequest\x1a\x1f.linkage.v1.OpenSessionResponse\x12T\n\rAttendSession\x12 .linkage.v1.AttendSessionRequest\x1a!.linkage.v1.AttendSessionResponse\x12\x45\n\x08\x46\x65tchSet\x12\x1b.linkage.v1.FetchSetRequest\x1a\x1c.linkage.v1.FetchSetResponse\x12N\n\x0bSendMessage\x12\x1e.linkage.v1.SendMessageRequest\x1a\x1f.linkage.v1.SendMessageResponse\x12W\n\x0eReceiveMessage\x12!.linkage.v1.ReceiveMessageRequest\x1a\".linkage.v1.ReceiveMessageResponse\x12W\n\x0e\x45ndComputation\x12!.linkage.v1.EndComputationRequest\x1a\".linkage.v1.EndComputationResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/computation.proto\x12\nlinkage.v1\x1a*tryst/protos/linkage/v1/contribution.proto\x1a%tryst/protos/linkage/v1/project.proto\":\n\x16NextComputationRequest\x12\x0f\n\x07wait_ms\x18\x01 \x01(\r\x12\x0f\n\x07process\x18\x02 \x01(\x0c\"\xc5\x01\n\x17NextComputationResponse\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\t\x12\x0f\n\x07session\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12\'\n\tapprovals\x18\x06 \x03(\x0b\x32\x14.linkage.v1.Approval\x12,\n\x06inputs\x18\x07 \x03(\x0b\x32\x1c.linkage.v1.ComputationInput\"J\n\x10\x43omputationInput\x12\x0e\n\x06upload\x18\x01 \x01(\t\x12&\n\x08manifest\x18\x02 \x01(\x0b\x32\x14.linkage.v1.Manifest\"C\n\x12OpenSessionRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\x0c\"\x15\n\x13OpenSessionResponse\"t\n\x14\x41ttendSessionRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12\x0f\n\x07wait_ms\x18\x02 \x01(\r\x12)\n\x07present\x18\x03 \x03(\x0e\x32\x18.linkage.v1.ComputeParty\x12\x0f\n\x07process\x18\x04 \x01(\x0c\"B\n\x15\x41ttendSessionResponse\x12)\n\x07present\x18\x01 \x03(\x0e\x32\x18.linkage.v1.ComputeParty\"^\n\x0f\x46\x65tchSetRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12\x1e\n\x04side\x18\x02 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0b\n\x03set\x18\x03 \x01(\r\x12\r\n\x05index\x18\x04 \x01(\r\" \n\x10\x46\x65tchSetResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"\x86\x01\n\x12SendMessageRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12$\n\x02to\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ComputeParty\x12\x0e\n\x06number\x18\x03 \x01(\x04\x12\x0c\n\x04part\x18\x04 \x01(\r\x12\r\n\x05parts\x18\x05 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x06 \x01(\x0c\"$\n\x13SendMessageResponse\x12\r\n\x05taken\x18\x01 \x01(\x08\"\x81\x01\n\x15ReceiveMessageRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12(\n\x06sender\x18\x02 \x01(\x0e\x32\x18.linkage.v1.ComputeParty\x12\x0e\n\x06number\x18\x03 \x01(\x04\x12\x0c\n\x04part\x18\x04 \x01(\r\x12\x0f\n\x07wait_ms\x18\x05 \x01(\r\"5\n\x16ReceiveMessageResponse\x12\r\n\x05parts\x18\x01 \x01(\r\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\"D\n\x15\x45ndComputationRequest\x12\x0f\n\x07session\x18\x01 \x01(\x0c\x12\x0c\n\x04\x63ode\x18\x02 \x01(\r\x12\x0c\n\x04what\x18\x03 \x01(\t\"\x18\n\x16\x45ndComputationResponse*\x81\x01\n\x0c\x43omputeParty\x12\x1d\n\x19\x43OMPUTE_PARTY_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43OMPUTE_PARTY_CAROLE\x10\x01\x12\x1d\n\x19\x43OMPUTE_PARTY_COORDINATOR\x10\x02\x12\x19\n\x15\x43OMPUTE_PARTY_STEWARD\x10\x03\x32\xd8\x04\n\x0b\x43omputation\x12Z\n\x0fNextComputation\x12\".linkage.v1.NextComputationRequest\x1a#.linkage.v1.NextComputationResponse\x12N\n\x0bOpenSession\x12\x1e.linkage.v1.OpenSessionRequest\x1a\x1f.linkage.v1.OpenSessionResponse\x12T\n\rAttendSession\x12 .linkage.v1.AttendSessionRequest\x1a!.linkage.v1.AttendSessionResponse\x12\x45\n\x08\x46\x65tchSet\x12\x1b.linkage.v1.FetchSetRequest\x1a\x1c.linkage.v1.FetchSetResponse\x12N\n\x0bSendMessage\x12\x1e.linkage.v1.SendMessageRequest\x1a\x1f.linkage.v1.SendMessageResponse\x12W\n\x0eReceiveMessage\x12!.linkage.v1.ReceiveMessageRequest\x1a\".linkage.v1.ReceiveMessageResponse\x12W\n\x0e\x45ndComputation\x12!.linkage.v1.EndComputationRequest\x1a\".linkage.v1.EndComputationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.computation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_COMPUTEPARTY']._serialized_start=1323
-  _globals['_COMPUTEPARTY']._serialized_end=1452
-  _globals['_NEXTCOMPUTATIONREQUEST']._serialized_start=96
-  _globals['_NEXTCOMPUTATIONREQUEST']._serialized_end=154
-  _globals['_NEXTCOMPUTATIONRESPONSE']._serialized_start=157
-  _globals['_NEXTCOMPUTATIONRESPONSE']._serialized_end=354
-  _globals['_COMPUTATIONINPUT']._serialized_start=356
-  _globals['_COMPUTATIONINPUT']._serialized_end=454
-  _globals['_OPENSESSIONREQUEST']._serialized_start=456
-  _globals['_OPENSESSIONREQUEST']._serialized_end=523
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=525
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=546
-  _globals['_ATTENDSESSIONREQUEST']._serialized_start=548
-  _globals['_ATTENDSESSIONREQUEST']._serialized_end=664
-  _globals['_ATTENDSESSIONRESPONSE']._serialized_start=666
-  _globals['_ATTENDSESSIONRESPONSE']._serialized_end=732
-  _globals['_FETCHSETREQUEST']._serialized_start=734
-  _globals['_FETCHSETREQUEST']._serialized_end=828
-  _globals['_FETCHSETRESPONSE']._serialized_start=830
-  _globals['_FETCHSETRESPONSE']._serialized_end=862
-  _globals['_SENDMESSAGEREQUEST']._serialized_start=865
-  _globals['_SENDMESSAGEREQUEST']._serialized_end=999
-  _globals['_SENDMESSAGERESPONSE']._serialized_start=1001
-  _globals['_SENDMESSAGERESPONSE']._serialized_end=1037
-  _globals['_RECEIVEMESSAGEREQUEST']._serialized_start=1040
-  _globals['_RECEIVEMESSAGEREQUEST']._serialized_end=1169
-  _globals['_RECEIVEMESSAGERESPONSE']._serialized_start=1171
-  _globals['_RECEIVEMESSAGERESPONSE']._serialized_end=1224
-  _globals['_ENDCOMPUTATIONREQUEST']._serialized_start=1226
-  _globals['_ENDCOMPUTATIONREQUEST']._serialized_end=1294
-  _globals['_ENDCOMPUTATIONRESPONSE']._serialized_start=1296
-  _globals['_ENDCOMPUTATIONRESPONSE']._serialized_end=1320
-  _globals['_COMPUTATION']._serialized_start=1455
-  _globals['_COMPUTATION']._serialized_end=2055
+  _globals['_COMPUTEPARTY']._serialized_start=1343
+  _globals['_COMPUTEPARTY']._serialized_end=1472
+  _globals['_NEXTCOMPUTATIONREQUEST']._serialized_start=140
+  _globals['_NEXTCOMPUTATIONREQUEST']._serialized_end=198
+  _globals['_NEXTCOMPUTATIONRESPONSE']._serialized_start=201
+  _globals['_NEXTCOMPUTATIONRESPONSE']._serialized_end=398
+  _globals['_COMPUTATIONINPUT']._serialized_start=400
+  _globals['_COMPUTATIONINPUT']._serialized_end=474
+  _globals['_OPENSESSIONREQUEST']._serialized_start=476
+  _globals['_OPENSESSIONREQUEST']._serialized_end=543
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=545
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=566
+  _globals['_ATTENDSESSIONREQUEST']._serialized_start=568
+  _globals['_ATTENDSESSIONREQUEST']._serialized_end=684
+  _globals['_ATTENDSESSIONRESPONSE']._serialized_start=686
+  _globals['_ATTENDSESSIONRESPONSE']._serialized_end=752
+  _globals['_FETCHSETREQUEST']._serialized_start=754
+  _globals['_FETCHSETREQUEST']._serialized_end=848
+  _globals['_FETCHSETRESPONSE']._serialized_start=850
+  _globals['_FETCHSETRESPONSE']._serialized_end=882
+  _globals['_SENDMESSAGEREQUEST']._serialized_start=885
+  _globals['_SENDMESSAGEREQUEST']._serialized_end=1019
+  _globals['_SENDMESSAGERESPONSE']._serialized_start=1021
+  _globals['_SENDMESSAGERESPONSE']._serialized_end=1057
+  _globals['_RECEIVEMESSAGEREQUEST']._serialized_start=1060
+  _globals['_RECEIVEMESSAGEREQUEST']._serialized_end=1189
+  _globals['_RECEIVEMESSAGERESPONSE']._serialized_start=1191
+  _globals['_RECEIVEMESSAGERESPONSE']._serialized_end=1244
+  _globals['_ENDCOMPUTATIONREQUEST']._serialized_start=1246
+  _globals['_ENDCOMPUTATIONREQUEST']._serialized_end=1314
+  _globals['_ENDCOMPUTATIONRESPONSE']._serialized_start=1316
+  _globals['_ENDCOMPUTATIONRESPONSE']._serialized_end=1340
+  _globals['_COMPUTATION']._serialized_start=1475
+  _globals['_COMPUTATION']._serialized_end=2075
 # @@protoc_insertion_point(module_scope)

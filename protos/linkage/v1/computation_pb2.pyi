@@ -1,3 +1,4 @@
+from tryst.protos.linkage.v1 import contribution_pb2 as _contribution_pb2
 from tryst.protos.linkage.v1 import project_pb2 as _project_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -46,16 +47,12 @@ class NextComputationResponse(_message.Message):
     def __init__(self, project: _Optional[str] = ..., specification: _Optional[str] = ..., run: _Optional[str] = ..., session: _Optional[bytes] = ..., epoch: _Optional[int] = ..., approvals: _Optional[_Iterable[_Union[_project_pb2.Approval, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[ComputationInput, _Mapping]]] = ...) -> None: ...
 
 class ComputationInput(_message.Message):
-    __slots__ = ("side", "upload", "layout", "header")
-    SIDE_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("upload", "manifest")
     UPLOAD_FIELD_NUMBER: _ClassVar[int]
-    LAYOUT_FIELD_NUMBER: _ClassVar[int]
-    HEADER_FIELD_NUMBER: _ClassVar[int]
-    side: _project_pb2.Side
+    MANIFEST_FIELD_NUMBER: _ClassVar[int]
     upload: str
-    layout: str
-    header: bytes
-    def __init__(self, side: _Optional[_Union[_project_pb2.Side, str]] = ..., upload: _Optional[str] = ..., layout: _Optional[str] = ..., header: _Optional[bytes] = ...) -> None: ...
+    manifest: _contribution_pb2.Manifest
+    def __init__(self, upload: _Optional[str] = ..., manifest: _Optional[_Union[_contribution_pb2.Manifest, _Mapping]] = ...) -> None: ...
 
 class OpenSessionRequest(_message.Message):
     __slots__ = ("project", "run", "session")
