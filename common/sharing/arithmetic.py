@@ -44,7 +44,7 @@ class Arithmetic:
         self._channel = channel
 
     def random(self, shape: tuple[int, ...]) -> Shared:
-        """Shares of words that nobody knows; shape (2, *shape). No message."""
+        """Shares of words that no party knows; shape (2, *shape). No message."""
         n = int(np.prod(shape, dtype=np.int64))
         drawn = np.empty((2, n), dtype=np.uint64)
         for share, stream in zip(drawn, self.streams, strict=True):

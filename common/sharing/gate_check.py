@@ -20,7 +20,7 @@ With M words of random gates, a party passes with wrong gates only if the errors
 its gates bit by bit, and none is among those opened. One word of errors, of k bits, falls into place with a probability
 of at most 2 k 2^-k / (64 M) <= 1 / (64 M): the order, the rotation and the bits exchanged must all fit. Errors in t
 words, 2 <= t, have 1 / binomial(M, t) at most, unless t is so near M that a sample of `SAMPLED_WORDS` has them. So the
-bound is 1 in the random gates of a check: `GATE_WORDS` makes it 2^-26 where there are gates enough, and `LEAST_WORDS`
+bound is 1 in the random gates of a check: `GATE_WORDS` makes it 2^-26 where there are gates enough, and `MIN_WORDS`
 2^-20 for the smallest. A failure ends the session: there is one try.
 
 References
@@ -44,7 +44,7 @@ from tryst.common.sharing.vouched_openings import AgreedWords, VouchedOpenings
 
 GATE_WORDS = 1 << 20
 """Words of gates that are checked together at the most, 2^26 gates, unless one message has more: 150 MB at a party."""
-LEAST_WORDS = 1 << 14
+MIN_WORDS = 1 << 14
 """Words of random gates of a check at least, 2^20 gates."""
 SAMPLED_WORDS = 128
 CHUNK_WORDS = 50_000
@@ -101,7 +101,7 @@ class GateCheck:
     def check(self) -> None:
         """Check all gates that were added since the last check, and all openings; DEVIATION if one is wrong."""
         n = self.words
-        n_random = max(n + SAMPLED_WORDS, LEAST_WORDS)
+        n_random = max(n + SAMPLED_WORDS, MIN_WORDS)
         n_random += n_random % 2
         matched = _MatchedGates(self._random_gates(n_random), self._room_to_shuffle(n_random), self._coin)
         fault = ""
@@ -149,7 +149,7 @@ class GateCheck:
 
 def _room(n: int) -> int:
     """Words to allocate where n are needed: enough for all later checks, or for a small one just that."""
-    return n if n <= 2 * LEAST_WORDS else max(n, GATE_WORDS + 2 * SAMPLED_WORDS)
+    return n if n <= 2 * MIN_WORDS else max(n, GATE_WORDS + 2 * SAMPLED_WORDS)
 
 
 class _MatchedGates:
