@@ -272,7 +272,7 @@ def _present(session: Session) -> computation_pb2.AttendSessionResponse:
 
 def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> TrystError:
     """What the others read: who gave up, and why in its words, which are another organisation's."""
-    words = "".join(letter if letter.isprintable() else " " for letter in request.what)[:MAX_TEXT]
+    words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
     if request.code == ErrorCode.DEVIATION:
         return TrystError(
             ErrorCode.DEVIATION,
@@ -294,10 +294,10 @@ def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_p
     manifest = Manifest(
         project.name,
         side,
-        project.encoding_digest,
         found.epoch,
-        found.layout,
+        project.encoding_digest,
         project.reports[side].key_check_value,
+        found.layout,
         found.sealed_seeds,
     )
     return computation_pb2.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))

@@ -81,8 +81,8 @@ COSTS = {
 """What a call takes of its member's rate, where that is not 1.
 
 A large file is thousands of calls that each carry a chunk of up to 1 MiB; an upload begins with a manifest to be parsed
-and a commit. A computation in mode shared is hundreds of messages a second, which cost no thread: nobody is to wait for
-a turn there, and a caller that does nothing else is bounded all the same.
+and a commit. A computation in mode shared is hundreds of messages a second, which cost no thread: no party waits for
+its turn there, and a caller that does nothing else is bounded all the same.
 """
 
 log = structlog.get_logger()

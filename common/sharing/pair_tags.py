@@ -1,7 +1,8 @@
 r"""Tags that show whether rows were changed while they were passed on and permuted.
 
-A row's tag is :math:`\sum_j \alpha_j w_j` over GF(2^64), of its words w and a shared key alpha that nobody knows; it is
-shared, and goes where its row goes. Afterwards a random combination of all rows, with public factors rho, must satisfy
+A row's tag is :math:`\sum_j \alpha_j w_j` over GF(2^64), of its words w and a shared key alpha that no party knows. It
+is shared, and goes where its row goes. Afterwards a random combination of all rows, with public factors rho, must
+satisfy
 
 .. math:: \sum_j \alpha_j \sum_i \rho_i w_{ij} = \sum_i \rho_i t_i .
 

@@ -1,4 +1,4 @@
-"""Rows in an order that nobody knows, on fresh shares (after Laur, Willemson and Zhang 2011).
+"""Rows in an order that no party knows, on fresh shares (after Laur, Willemson and Zhang 2011).
 
 Three rounds. In round k two parties, k and k - 1, draw an order pi from randomness that they alone share; the third,
 k + 1, does not learn it. With x the shares before and y those after, indices modulo three::

@@ -16,7 +16,16 @@ from tryst.protos.linkage.v1 import project_pb2
 RESOLVE = "resolve"
 """The stage in which a run of mode block_keyed waits for this process."""
 
+_TAKE_PART = "take part in the computation, by `tryst compute`"
+
 STAGE_WORDS = {
+    **dict.fromkeys(("await-parties", "await-coordinator", "await-steward"), _TAKE_PART),
+    "agree": "agree on what is compared, with the two other parties",
+    "compare": "compare the pairs on shares that none of the three can read",
+    "chance": "compare random pairs on shares",
+    "permute": "put the pairs into an order that no party knows",
+    "open": "open the agreement patterns, without their pairs",
+    "name": "name the promising pairs to the custodians",
     "read": "decrypt the two uploads",
     "persons": "find the people who are in a file more than once",
     "tables": "compare distinct signatures, field by field",
@@ -36,7 +45,19 @@ STAGE_WORDS = {
 }
 """What is done in each stage of a run, in words."""
 
-DOERS = {"handles": "Alice and Bob", "handles-for-carole": "Alice and Bob", RESOLVE: "Resolver, here"}
+ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
+"""For whom a run of mode shared waits before it is computed."""
+
+COMPUTED = ("agree", "compare", "chance", "permute", "open", "name")
+"""What the three compute parties do together."""
+
+DOERS = {
+    **dict.fromkeys(COMPUTED, "The three parties"),
+    "handles": "Alice and Bob",
+    "handles-for-carole": "Alice and Bob",
+    RESOLVE: "Resolver, here",
+    **ABSENT,
+}
 """Who does it, where it is not Carole."""
 
 

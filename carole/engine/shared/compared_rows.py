@@ -20,9 +20,10 @@ from tryst.carole.engine.shared.set_rows import SetRows, shared_names, values_th
 from tryst.common.encoding.samples import GROUPS
 from tryst.common.progress import Progress, StageProgress
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.gates import Shared
 from tryst.common.sharing.output_bits import Opened, OutputBits
 from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows
-from tryst.common.sharing.party import Party, Shared
+from tryst.common.sharing.party import Party
 from tryst.common.sharing.permutation import permuted
 
 PERMUTED_COPIES = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.local import Run
@@ -38,7 +39,7 @@ def compare_opened(
     run = Run(files, plan, resources, progress)
     with ThreadPoolExecutor(resources.threads, thread_name_prefix="linkage") as pool:
         found, kept, _ = run.compared(pool)
-    return found, kept
+    return replace(found, seconds={**led.seconds, **found.seconds}), kept
 
 
 def _sizes(part: PartyContribution) -> FileSizes:

@@ -17,7 +17,7 @@ error at one party must end the session of all three.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -32,6 +32,7 @@ from tryst.carole.engine.shared.compared_rows import ComparedRows, compared_rows
 from tryst.carole.engine.shared.named_places import check_places, packed_places, unpacked_places
 from tryst.carole.engine.shared.opened_levels import OpenedRun, agreement_of
 from tryst.carole.engine.shared.openings import AGREEMENT
+from tryst.carole.engine.shared.stage_seconds import StageSeconds
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.sharing.compute_parties import ComputeParty
@@ -73,16 +74,19 @@ class Led:
         What the model is fitted to.
     blocks
         Sizes of blocks.
+    seconds
+        Of the computation's stages.
     """
 
     def __init__(
         self, party: Party, contributions: Contributions, rows: CandidateRows, compared: ComparedRows, own: RowPart,
-        progress: Progress,
+        progress: Progress, seconds: Mapping[str, float],
     ) -> None:  # fmt: skip
         assert compared.opened is not None  # noqa: S101 - Carole's
         self._party, self._compared, self._own, self._progress = party, compared, own, progress
         self.opened: OpenedRun = compared.opened
         self.blocks = BlocksBySize(rows.pairs_per_rule, rows.large)
+        self.seconds = seconds
         self.contributions = contributions
         self.parts: RowParts = {}
 
@@ -132,8 +136,10 @@ def lead(party: Party, contributions: Contributions, terms: Terms, own: RowPart,
         contributions cannot be compared under the plan; MEMORY if the pairs' words do not fit; UPLOAD_CORRUPT if a set
         cannot be read; UNAVAILABLE if the session has ended.
     """
-    rows, compared = _computed(party, contributions, terms, progress)
-    return Led(party, contributions, rows, compared, own, progress)
+    timed = StageSeconds(progress)
+    rows, compared = _computed(party, contributions, terms, timed)
+    timed.end()
+    return Led(party, contributions, rows, compared, own, progress, timed.seconds)
 
 
 def assist(party: Party, contributions: Contributions, terms: Terms, own: RowPart, progress: Progress) -> None:

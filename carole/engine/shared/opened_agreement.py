@@ -54,7 +54,7 @@ class OpenedAgreement:
         n_a, n_b = self._n_records
         code, count = np.unique(packed_vectors(self._opened.random, self._plan, self._packing), return_counts=True)
         scale = n_a * n_b / max(1, int(count.sum()))
-        return OutsideBlocks(self._packing.unpack(code), count * scale, scale)
+        return OutsideBlocks(self._packing.unpack(code), count.astype(np.float64) * scale, scale)
 
     def missing(self) -> dict[str, tuple[float, float]]:
         """Per comparison the share of the samples' rows of A and of B without a value."""

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tryst.common.encoding.layout import SetLayout
 from tryst.common.encoding.party_sets import PartyContribution
+from tryst.common.sharing.gates import Shared
 from tryst.common.sharing.pair_levels import presence_of_rows
-from tryst.common.sharing.party import Shared
 
 
 class SetRows:

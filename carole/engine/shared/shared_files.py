@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +38,10 @@ class FileSizes:
     largest_rule: int
 
 
-@dataclass(frozen=True)
 class SharedFiles:
     """The `LinkageInput` of mode shared.
 
-    Attributes
+    Parameters
     ----------
     sizes
         Of Alice's and Bob's file.
@@ -54,18 +52,12 @@ class SharedFiles:
         Called with the places of the pairs that are kept.
     """
 
-    sizes: tuple[FileSizes, FileSizes]
-    blocks: BlocksBySize
-    opened: OpenedRun = dataclass_field(repr=False)
-    name: Name = dataclass_field(repr=False)
     within: bool = False
     sides: tuple[str, ...] = ("Alice", "Bob")
 
-    @property
-    def n_records(self) -> tuple[int, int]:
-        """Records of each file."""
-        a, b = self.sizes
-        return a.records, b.records
+    def __init__(self, sizes: tuple[FileSizes, FileSizes], blocks: BlocksBySize, opened: OpenedRun, name: Name) -> None:
+        self.sizes, self.blocks, self.opened, self.name = sizes, blocks, opened, name
+        self.n_records = sizes[0].records, sizes[1].records
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""

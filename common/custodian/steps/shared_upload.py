@@ -70,13 +70,9 @@ class UploadShares:
     """
 
     def __init__(self, context: StepContext, task: Task, members: tuple[Member, Member, Member], upload: str) -> None:
-        self._identity, self._side, self._task, self._members = (
-            context.keyring.identity,
-            context.party.side,
-            task,
-            members,
-        )
-        self._upload, self._secrets = upload, ShareSecrets.fresh()
+        self._identity, self._side = context.keyring.identity, context.party.side
+        self._task, self._members, self._upload = task, members, upload
+        self._secrets = ShareSecrets.fresh()
         self._sharing = Sharing(task.spec, SharedUpload(task.project, self._side, upload), self._secrets)
 
     def shared(self, portion: Portion) -> SentPortion:
@@ -103,16 +99,18 @@ class UploadShares:
         TrystError
             As `seal_header`.
         """
-        task = self._task
-        return tuple(
-            seal_header(
-                self._identity,
-                HeaderAbout(
-                    task.project, self._side, task.encoding_digest, task.epoch, self._upload, layout, member.name, party,
-                    task.spec.suite,
-                ),
-                member.sealing,
-                self._secrets.of(party),
+        sealed = []
+        for party, member in zip(ComputeParty, self._members, strict=True):
+            about = HeaderAbout(
+                project=self._task.project,
+                side=self._side,
+                encoding_digest=self._task.encoding_digest,
+                epoch=self._task.epoch,
+                upload=self._upload,
+                layout=layout,
+                reader=member.name,
+                party=party,
+                suite=self._task.spec.suite,
             )
-            for party, member in zip(ComputeParty, self._members, strict=True)
-        )  # fmt: skip
+            sealed.append(seal_header(self._identity, about, member.sealing, self._secrets.of(party)))
+        return tuple(sealed)

@@ -1,4 +1,4 @@
-"""Rows in an order that nobody knows: the same rows, fresh shares, and no change that goes unnoticed."""
+"""Rows in an order that no party knows: the same rows, fresh shares, and no change that goes unnoticed."""
 
 from __future__ import annotations
 
@@ -124,11 +124,12 @@ def test_shares_and_messages_of_known_rows_are_uniform() -> None:
 ROWS = np.arange(8, dtype=np.uint64).reshape(4, 2)
 
 
-def refused(parties: Parties, held: Sequence[Shared] | None = None) -> None:
+def refused(parties: Parties, held: Sequence[Shared] | None = None) -> str:
     with pytest.raises(TrystError) as caught:
         permute(parties, held or shares_of(ROWS))
     assert caught.value.code is ErrorCode.DEVIATION
     assert STAGE in caught.value.where
+    return caught.value.what
 
 
 @pytest.mark.parametrize("cheating", PARTIES)
@@ -176,20 +177,42 @@ def test_another_order_than_agreed_is_found(cheating: ComputeParty) -> None:
         assert next(rounds) == 3
 
 
-def test_rows_changed_so_that_their_sum_stays_are_found() -> None:
+def cheating_in(cheating: ComputeParty, wrong: int, change: Callable[[Words], None]) -> Parties:
+    """A party that changes words in one exchange, and goes on with the changed ones: both holders have them."""
+    parties, exchanges = local_parties(), itertools.count()
+    exchanged = parties[cheating].exchanged
+
+    def changed(to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
+        if next(exchanges) == wrong:
+            change(words)
+        return exchanged(to, words, sender)
+
+    parties[cheating].exchanged = changed  # type: ignore[method-assign]
+    return parties
+
+
+@pytest.mark.parametrize("cheating", PARTIES)
+def test_an_error_that_holders_of_shares_have_alike_is_found_by_the_tags(cheating: ComputeParty) -> None:
+    """In the tags, in the two rounds, and in the product of the check itself."""
+
+    def change(words: Words) -> None:
+        words.reshape(-1)[0] ^= np.uint64(1 << 40)
+
+    for wrong in range(4):
+        assert "permuted" in refused(cheating_in(cheating, wrong, change))
+    permute(cheating_in(cheating, 4, change), shares_of(ROWS))
+
+
+def test_errors_whose_sum_is_zero_are_found() -> None:
     """The same error in two rows, which factors that are all alike would not show."""
 
-    def change(number: int, content: bytes) -> bytes:
-        if number != 1:
-            return content
-        words = np.frombuffer(content, dtype=np.uint64).reshape(4, 3).copy()
+    def change(words: Words) -> None:
         words[:2, 0] ^= np.uint64(12345)
-        return words.tobytes()
 
-    refused(watched(PARTIES[0], change)[0])
+    assert "permuted" in refused(cheating_in(ComputeParty.CAROLE, 1, change))
 
 
-def test_an_error_passes_only_if_it_fits_the_key_that_nobody_knows() -> None:
+def test_an_error_passes_only_if_it_fits_the_key_that_no_party_knows() -> None:
     """With the key a party could change a row and its tag; without it, it cannot."""
     parties = local_parties()
     keys = run(parties, lambda party, _: party.random((2,)), shares_of(ROWS))
@@ -210,7 +233,7 @@ def test_an_error_passes_only_if_it_fits_the_key_that_nobody_knows() -> None:
     assert caught.value.code is ErrorCode.DEVIATION
 
 
-def test_nobody_learns_the_factors_before_all_have_all_rows() -> None:
+def test_no_party_learns_the_factors_before_all_have_all_rows() -> None:
     """A party that holds its last message of rows back is not sent a share of the coin meanwhile."""
     rows_of = 8 * ROWS.size * 3 // 2
     late: list[int] = []
