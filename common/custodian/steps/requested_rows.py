@@ -60,8 +60,8 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared, or of another upload
-        than this one; as `open_rows` and `compute_members`.
+        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared; as `open_rows` and
+        `compute_members`. Which upload it names is for the caller to check: of another one no row is opened.
     """
     members = computing(context, task)
     if members is None:
