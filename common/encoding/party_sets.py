@@ -84,12 +84,11 @@ class PartyContribution:
         places = [number for number, part in enumerate(layout.sets) if part.rule not in (CODES, SAMPLES, *KNOWN)]
         self.sets: tuple[SetLayout, ...] = tuple(layout.sets[number] for number in places)
         count = len(places)
-        if (
-            not layout.is_shared
-            or places != list(range(count))
-            or layout.sets[count : count + 1] != (*(part for part in layout.sets if part.rule == SAMPLES),)
-        ):
-            raise corrupt("the sets of rules, shared, and behind them samples expected", "shares", "other sets")
+        samples = tuple(part for part in layout.sets if part.rule == SAMPLES)
+        if not layout.is_shared or not count or places != list(range(count)):
+            raise corrupt("sets of rules, shared, expected", "shares", "other sets")
+        if len(samples) != 1 or layout.sets[count : count + 1] != samples:
+            raise corrupt("samples expected behind the sets of rules", "shares", "other sets")
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
         self.seed_digests = header.secrets.commitments
@@ -97,9 +96,19 @@ class PartyContribution:
         self._newest: tuple[int, memoryview] | None = None
         self._digests: dict[int, bytes] = {}
 
+    @property
+    def upload(self) -> SharedUpload:
+        """Whose contribution it is, by the custodian's signature."""
+        return self._header.upload
+
     def words(self, number: int) -> RowWords:
         """Which words the rows of a set have."""
         return self._layout.sets[number].row_words
+
+    @property
+    def sample_layout(self) -> SetLayout:
+        """The layout of the samples."""
+        return self._layout.sets[len(self.sets)]
 
     @property
     def sample_words(self) -> RowWords:

@@ -42,5 +42,7 @@ class SigningPurpose(StrEnum):
     """A compute party sends its secret for a session to another one."""
     SHARES = "share-rows"
     """A custodian gives a compute party what it opens its shares of an upload by."""
+    ROW_SHARES = "give-row-shares"
+    """A compute party gives a custodian its share of the row numbers of a run's pairs above the floor."""
     READINESS = "readiness"
     """Nothing: a service looks whether its identity can sign. No one takes such a signature for anything."""

@@ -133,7 +133,15 @@ def _set_hidden(
         two = [index[exchange.first], index[exchange.second]]
         levels = found.levels[two[0]], found.levels[two[1]]
         circuits.append(
-            _exchanged(exchange, counts.present[:, two], levels, crosswise, more_alike, found.counted, ones)
+            _exchanged(
+                exchange,
+                counts.present[:, two],
+                levels,
+                crosswise,
+                more_alike,
+                found.counted,
+                None if comparison.rule is None else ones,
+            )  # fmt: skip
         )
         places.append([output.exchange(comparison.exchanges.index(exchange))])
         for field in (exchange.first, exchange.second):
@@ -186,9 +194,11 @@ def _exchanged(
     crosswise: tuple[Shared, Shared],
     more_alike: Shared,
     every: Shared | None,
-    ones: Shared,
+    ones: Shared | None,
 ) -> Circuit[list[Shared]]:
     """Levels of an exchange, and presence and levels of its two fields, hidden where these are exchanged.
+
+    Without `ones` they are not hidden: of the samples chance agreement is counted field by field.
 
     Parameters
     ----------
@@ -205,7 +215,7 @@ def _exchanged(
     where = yield four, more_alike[:, None]
     level = yield from _masked(both, where[:, 0])
     largest = int(np.argmax(exchange.limits))
-    straight = yield from _masked(live, level[:, largest] ^ ones)
+    straight = live if ones is None else (yield from _masked(live, level[:, largest] ^ ones))
     first = yield from _masked(levels[0], straight[:, 0])
     second = yield from _masked(levels[1], straight[:, 1])
     return [level, live[:, 0], first, live[:, 1], second]

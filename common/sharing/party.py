@@ -45,6 +45,11 @@ class Party:
         self._gates = GateCheck(self._arithmetic, self._openings, _derived(keys, b"gates"), self.coin)
 
     @property
+    def channel(self) -> Channel:
+        """Messages to and from the others, for what is neither a gate nor an opening."""
+        return self._arithmetic.channel
+
+    @property
     def stage(self) -> str:
         """What is being computed, as errors name it."""
         return self._arithmetic.stage
@@ -75,18 +80,32 @@ class Party:
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
         """`and` of each pair of a list, in one message.
 
-        What is given is kept until it is checked, and must not be changed before; results are read-only. Where
-        `GATE_WORDS` words of gates have come together they are checked at once, which raises DEVIATION.
+        Where more than `GATE_WORDS` words of gates would come together, those before are checked first, which raises
+        DEVIATION.
         """
-        results = self._arithmetic.products(requests)
-        for (x, y), z in zip(requests, results, strict=True):
-            self._gates.add(x, y, z)
-        if self._gates.words >= GATE_WORDS:
+        if self._gates.words and self._gates.words + sum(x[0].size for x, _ in requests) > GATE_WORDS:
             self._gates.check()
+        results = self._arithmetic.products(requests)
+        self._gates.add(requests, results)
         return results
 
+    def exchanged(self, to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
+        """Send words to one party and receive as many from one; shape of `words`. What comes is not checked.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION if the sender has sent another number of words.
+        """
+        self._arithmetic.send(to, words)
+        return self._arithmetic.receive(sender, words.size).reshape(words.shape)
+
+    def agree(self, other: ComputeParty, words: Words) -> None:
+        """Words that another party must have like this one, who calls the same: compared at the next `check`."""
+        self._openings.agree(other, words)
+
     def random(self, shape: tuple[int, ...]) -> Shared:
-        """Words that nobody knows; shape (2, *shape). No message."""
+        """Words that no party knows; shape (2, *shape). No message."""
         return self._arithmetic.random(shape)
 
     def zero(self, n: int) -> Words:
@@ -114,7 +133,7 @@ class Party:
         return self._openings.to_one(to, x, what)
 
     def coin(self, n_words: int) -> Words:
-        """Random words that all know now and nobody, whatever it does, could foresee or choose; shape (n_words,).
+        """Random words that all know now and no party, whatever it does, could foresee or choose; shape (n_words,).
 
         Raises
         ------
@@ -122,7 +141,7 @@ class Party:
             DEVIATION if the two holders of a share send different ones.
         """
         arithmetic, own = self._arithmetic, self.own
-        # Nobody shows its shares of the coin before both others have received all that was sent before: who knew the
+        # No party shows its shares of the coin before both others have received all that was sent before: who knew the
         # coin while an honest party still waits for its message could fit the message to it.
         for party in (own.previous, own.next):
             arithmetic.send_bytes(party, _READY)

@@ -21,9 +21,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.custodian.state.state_tables import REQUEST_COUNT, REQUESTED, Upload
+from tryst.common.custodian.steps.shared_upload import computing
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Requested, ResolutionSpec
+from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows
+from tryst.common.wire.row_handles import RowHandlesRequest
 from tryst.protos.linkage.v1 import contribution_pb2
 
 _ALL_EPOCHS = 0
@@ -47,6 +50,32 @@ class _Count:
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
+    """The rows that a request for handles names: as Carole states them, or in mode shared as three parties name them.
+
+    In mode shared Carole does not learn them: each compute party has sealed its share to this custodian.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared, or of another upload
+        than this one; as `open_rows` and `compute_members`.
+    """
+    members = computing(context, task)
+    if members is None:
+        return RowHandlesRequest.unpack(content)
+    shared = SharedRows.unpack(content)
+    named = NamedRowsContext(
+        task.project, task.run, shared.session, context.party.side, task.specification_digest, upload.id,
+        context.keyring.member.name, context.keyring.member.sealing, task.spec.suite,
+    )  # fmt: skip
+    if shared.upload != upload.id:
+        return RowHandlesRequest(shared.upload, np.empty(0, dtype=np.uint32))
+    carole, coordinator, steward = (member.identity for member in members)
+    rows = open_rows(context.keyring.sealing, (carole, coordinator, steward), named, shared.parts, upload.rows)
+    return RowHandlesRequest(shared.upload, rows)
 
 
 def count_requested(

@@ -37,7 +37,9 @@ FIELDS = (
 COMPARISON = PairComparison(
     WORDS, FIELDS, (Exchange(0, 1, CROSSWISE),), RULES, "second", ComparedField("extra", BITS, LIMITS)
 )
-SAMPLES = PairComparison(RowWords(WORDS.fields), tuple(replace(each, content="shared") for each in FIELDS[:2]))
+SAMPLES = PairComparison(
+    RowWords(WORDS.fields), tuple(replace(each, content="shared") for each in FIELDS[:2]), COMPARISON.exchanges
+)
 
 
 def rows(rng: np.random.Generator, n: int, values: np.ndarray) -> np.ndarray:
@@ -109,7 +111,7 @@ def one_pair(a: np.ndarray, b: np.ndarray, comparison: PairComparison):  # type:
             found = min(number(f, g, each.limits), number(g, f, each.limits))
             if far(f, g) + far(g, f) >= far(f, f) + far(g, g):
                 found = 0
-            if found > 0:
+            if found > 0 and comparison.rule is not None:
                 level[each.first] = level[each.second] = -1
         exchange.append(found)
     checked = -1

@@ -1,0 +1,123 @@
+"""Mode shared through real services: Carole, her worker and two compute processes; both custodians in this process.
+
+Every party that computes is killed in the middle of a run, one after the other, and the run ends with the right links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.e2e.compute_processes import ComputeService
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people
+from tryst.common.parties import Side
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from tryst.coordinator.rehearsal.processes import ServiceProcess
+from tryst.protos.linkage.v1 import project_pb2
+
+N, COMMON = 120, 60
+
+Services = Mapping[str, ComputeService | ServiceProcess]
+
+
+def text(project: str) -> str:
+    """A specification of few bits: what is tested here is not the quality of links."""
+    return f"""\
+version: 1
+project: {project}
+mode: shared
+custodians: {{alice: {{identifier: record_id}}, bob: {{identifier: patient}}}}
+fields:
+  - {{name: given_name, kind: name, bits: 128}}
+  - {{name: surname, kind: name, columns: {{alice: surname, bob: family_name}}, bits: 128}}
+  - {{name: sex, kind: category, bits: 64}}
+  - {{name: born, kind: date, columns: {{alice: date_of_birth, bob: date_of_birth}}, date: {{order: ymd}}, bits: 128}}
+  - {{name: phone, kind: code, bits: 128}}
+blocking:
+  - {{name: born, keys: [{{field: born, part: year}}]}}
+  - {{name: names, keys: [{{field: surname}}]}}
+release: {{alice: pairs, bob: links, coordinator: statistics}}
+retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
+"""
+
+
+SPECIFICATIONS = {name: text(name) for name in ("quiet", "killed")}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    deployment = Deployment(tmp_path_factory.mktemp("shared"), SPECIFICATIONS.values(), people(N, COMMON, seed=3))
+    try:
+        yield deployment
+    finally:
+        deployment.close()
+
+
+@pytest.fixture(scope="module")
+def services(made: Deployment) -> Iterator[Services]:
+    (carole,) = made.processes("carole")
+    computing = {party: ComputeService(made, party) for party in ("coordinator", "steward")}
+    try:
+        for service in computing.values():
+            service.start()
+        for side in Side:
+            made.start(side)
+        yield {"carole": carole, **computing}
+    finally:
+        for service in computing.values():
+            service.kill()
+
+
+def right_links(made: Deployment, project: str) -> tuple[int, int]:
+    """How many links both custodians have, and how many are of one person."""
+    files = people(N, COMMON, seed=3)
+    named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
+    persons = {}
+    for side in Side:
+        links = pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet")
+        truth = files[side].select(pl.col(named[side]).alias("identifier"), TRUTH)
+        persons[side] = links.join(truth, on="identifier", validate="1:1")
+    joined = persons[Side.ALICE].join(persons[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
+    assert joined.height == persons[Side.ALICE].height == persons[Side.BOB].height
+    return joined.height, joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+
+
+def test_links_come_out_of_shares(made: Deployment, services: Services) -> None:
+    project, status = made.link(SPECIFICATIONS["quiet"])
+    links, right = right_links(made, project)
+    assert 2 * right / (links + COMMON) >= 0.9
+    statistics = made.coordinator.statistics(project, status.run).plain()
+    assert statistics["linkage"]["links"] == links
+    assert statistics["linkage"]["pairs"] == N * N
+
+
+def test_whoever_is_killed_the_run_ends_with_the_same_links(made: Deployment, services: Services) -> None:
+    project = made.create(SPECIFICATIONS["killed"])
+    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+    run = made.coordinator.start(project).run
+
+    for party, at in (("coordinator", "compare"), ("steward", "chance"), ("carole", "chance")):
+        follow_until(made, project, run, at)
+        services[party].kill()
+        if party != "carole":
+            follow_until(made, project, run, f"await-{party}")
+            services[party].start()
+        else:
+            made.processes("carole")
+    finished = follow_run(made.coordinator, project, run)
+    assert finished.state == project_pb2.RUN_STATE_DONE
+    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+    assert right_links(made, project) == right_links(made, "quiet")
+
+
+def follow_until(made: Deployment, project: str, run: str, stage: str) -> None:
+    """Wait until a run is in a stage; it must not end before."""
+    for status in made.coordinator.watch(project, run):
+        assert status.state in (project_pb2.RUN_STATE_QUEUED, project_pb2.RUN_STATE_RUNNING), status
+        if status.stage == stage:
+            return
+    raise AssertionError(f"the run has ended before the stage {stage}")
