@@ -93,7 +93,7 @@ def test_places_as_a_message() -> None:
         unpacked_places(bytes(9))
 
 
-def test_too_little_memory_is_said_before_pairs_are_compared(shared: list[SharedEncoded]) -> None:
+def test_too_little_memory_is_found_before_pairs_are_compared(shared: list[SharedEncoded]) -> None:
     with pytest.raises(TrystError) as caught:
         run(shared, {ComputeParty.STEWARD: replace(TERMS, memory_bytes=1000)})
     assert caught.value.code is ErrorCode.MEMORY
