@@ -211,6 +211,7 @@ class Application:
         self._watch.stop()
         self._notifier.stop()
         if self._server is not None:
+            self.computation.close()
             self._server.stop(GRACE_SECONDS)
         for supervisor in self._supervisors:
             supervisor.terminate()

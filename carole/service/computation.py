@@ -77,6 +77,13 @@ class Computation(computation_pb2_grpc.ComputationServicer):
         # A reader has a chunk in memory, and is of one thread at a time.
         self._reading = threading.Lock()
 
+    def close(self) -> None:
+        """End every session: Carole stops."""
+        run_in_loop(self._close())
+
+    async def _close(self) -> None:
+        self.sessions.close()
+
     def OpenSession(  # noqa: N802
         self, request: computation_pb2.OpenSessionRequest, context: grpc.ServicerContext
     ) -> computation_pb2.OpenSessionResponse:
@@ -110,6 +117,8 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             )
 
         def look() -> computation_pb2.NextComputationResponse | None:
+            if self.sessions.closed:
+                return computation_pb2.NextComputationResponse()
             return self.sessions.offered(member, process)
 
         found = await _awaited(look, lambda: self.sessions.changed, _seconds(request.wait_ms, context), context)

@@ -166,6 +166,8 @@ class Sessions:
         self.absence, self.capacity = absence or Absence(), capacity
         self._by_number: dict[bytes, Session] = {}
         self._watches: set[asyncio.Task[None]] = set()
+        self.closed = False
+        """Whether Carole stops: nothing is waited for any more."""
         self.changed = asyncio.Event()
 
     def add(self, session: Session) -> None:
@@ -188,6 +190,15 @@ class Sessions:
         watch.add_done_callback(self._watches.discard)
         self.changed.set()
         self.changed = asyncio.Event()
+
+    def close(self) -> None:
+        """End every session, and let every call that waits return."""
+        self.closed = True
+        for session in self._living():
+            session.end(lost("Carole's service stops"))
+        for watch in self._watches:
+            watch.cancel()
+        self.changed.set()
 
     def known(self, number: bytes, member: str) -> tuple[Session, ComputeParty]:
         """A session, and which of its parties a member is.

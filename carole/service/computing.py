@@ -7,6 +7,7 @@ is lost and the computation begins again in another one: that is no attempt of t
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.computation_calls import ComputationCalls
 from tryst.common.rpc.joined_session import JoinedSession, joined_session
+from tryst.common.rpc.limits import SWITCH_SECONDS
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.handshake import SESSION_BYTES, SessionTerms
 from tryst.common.specification import Specification, encoding_digest, specification_digest
@@ -80,6 +82,7 @@ class Computing:
             DEVIATION, with the stage and the two parties between whom it was found; WRONG_STATE with the words of a
             party that cannot go on; NOT_ADMITTED as `compute_members`; errors of the job.
         """
+        sys.setswitchinterval(SWITCH_SECONDS)
         pause = _FIRST_PAUSE_SECONDS
         while True:
             began = time.monotonic()

@@ -18,6 +18,9 @@ from tryst.common.errors import ErrorCode, TrystError
 CAPACITY_BYTES = 16 << 20
 """Of a link; one part always fits, so six links of a session hold at most a little more than 96 MiB."""
 
+PART_OVERHEAD_BYTES = 512
+"""What a part takes besides its bytes, about."""
+
 MAX_PARTS = 4096
 """Of a message."""
 
@@ -30,6 +33,11 @@ class MessagePart:
     part: int
     parts: int
     data: bytes = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, also where it is empty."""
+        return len(self.data) + PART_OVERHEAD_BYTES
 
     @property
     def place(self) -> tuple[int, int]:
@@ -78,12 +86,12 @@ class Link:
                 return True
             if given.place != self._awaited:
                 raise self._refusal(f"part {given.part} of message {given.number}")
-            if not self._held or self.held_bytes + len(given.data) <= self._capacity:
+            if not self._held or self.held_bytes + given.size <= self._capacity:
                 break
             if not await self._wait(end):
                 return False
         self._held.append(given)
-        self.held_bytes += len(given.data)
+        self.held_bytes += given.size
         self._awaited = given.following
         self.wake()
         return True
@@ -102,7 +110,7 @@ class Link:
         self._confirmed = place
         dropped = False
         while self._held and self._held[0].place < place:
-            self.held_bytes -= len(self._held.popleft().data)
+            self.held_bytes -= self._held.popleft().size
             dropped = True
         if dropped:
             self.wake()

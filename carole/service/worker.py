@@ -44,7 +44,6 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import UNPINNED, ListPin
 from tryst.common.pki.reader import Reader
 from tryst.common.pki.sealing_renewal import require_sealing_keys
-from tryst.common.rpc.limits import SWITCH_SECONDS
 from tryst.common.rpc.status import for_others, passes
 from tryst.common.specification import load_specification
 
@@ -243,7 +242,6 @@ def main(arguments: list[str] | None = None) -> int:
     address = OwnAddress()
     end_with_parent(lambda: os._exit(0), address.hear)
     os.umask(0o077)
-    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         configuration = load_carole(given.config)
         begin_log("worker", configuration.log_level)

@@ -20,7 +20,7 @@ from tryst.common.encoding.layout import CODES, KNOWN, SAMPLES, Layout, SetLayou
 from tryst.common.encoding.shared_words import SharedUpload, check_shared_digests, open_words
 from tryst.common.encoding.signature_sets import corrupt
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import PartySecrets, share_words
+from tryst.common.sharing.custodian_shares import PartySecrets, add_share
 from tryst.common.sharing.row_words import RowWords
 
 Shared = NDArray[np.uint64]
@@ -162,10 +162,9 @@ class PartyContribution:
         TrystError
             UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
         """
-        shape = (self._layout.sets[number].rows, self.words(number).total)
-        found = np.empty((2, *shape), dtype=np.uint64)
+        found = np.zeros((2, self._layout.sets[number].rows, self.words(number).total), dtype=np.uint64)
         for place, share in enumerate((self._own, self._own.next)):
-            found[place] = self._share(int(share), number, shape)
+            self._add(int(share), number, found[place])
         return found
 
     @property
@@ -173,15 +172,17 @@ class PartyContribution:
         """This party's shares of the samples' rows, group after group; as `rows`."""
         return self.rows(len(self.sets))
 
-    def _share(self, share: int, number: int, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    def _add(self, share: int, number: int, words: NDArray[np.uint64]) -> None:
+        """Put a share of a set into the place of zeros."""
         secret = self._header.secrets.of(share)
         assert secret is not None  # noqa: S101 - of its own two shares
         if share != ComputeParty.STEWARD:
-            return share_words(secret, share, number, shape)
+            add_share(words, secret, share, number)
+            return
         part, digests = self._layout.sets[number], self.digests(number)
         sealed = self._payload(number)[8 * len(digests) :]
         associated = self._header.upload.associated(part, number, digests)
-        return open_words(sealed, secret, number, associated, where_of(part.rule)).reshape(shape)
+        words[:] = open_words(sealed, secret, number, associated, where_of(part.rule)).reshape(words.shape)
 
     def _payload(self, number: int) -> memoryview:
         if self._newest is None or self._newest[0] != number:

@@ -111,7 +111,7 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             async with share.admitted(method):
                 request = await _only_message(method, context)
                 if method in IN_LOOP:
-                    return await self._answer_in_loop(context, behaviour, request)
+                    return await self._answer_in_loop(context, share, behaviour, request)
                 waits = method in LONG_POLLS and not share.places.locked()
                 if waits:
                     await share.places.acquire()
@@ -135,12 +135,15 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             context.set_trailing_metadata(to_metadata(error))
             await context.abort(status_of(error.code), error.what)
 
-    async def _answer_in_loop(self, context: grpc.aio.ServicerContext, behaviour: Behaviour, request: bytes) -> Any:
+    async def _answer_in_loop(
+        self, context: grpc.aio.ServicerContext, share: MemberShare, behaviour: Behaviour, request: bytes
+    ) -> Any:
         call = CallContext(context, may_wait=True)
         try:
             context.set_trailing_metadata((*OWN_PROTOCOL, own_clock()))
             return await behaviour(request, call)
         except AbortedError:
+            share.charge()
             context.set_trailing_metadata(call.trailing)
             await context.abort(call.code(), call.message)
 

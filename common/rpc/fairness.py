@@ -82,7 +82,7 @@ COSTS = {
 
 A large file is thousands of calls that each carry a chunk of up to 1 MiB; an upload begins with a manifest to be parsed
 and a commit. A computation in mode shared is hundreds of messages a second, which cost no thread: no party waits for
-its turn there, and a caller that does nothing else is bounded all the same.
+its turn there, and a caller that does nothing else is bounded all the same. One that is refused costs a whole call.
 """
 
 log = structlog.get_logger()
@@ -178,6 +178,10 @@ class MemberShare:
             yield
         finally:
             self._pending -= 1
+
+    def charge(self) -> None:
+        """Take a whole call from the rate, in advance if need be: one that costs little was refused."""
+        self._bucket.take(float("inf"))
 
     async def _refuse(self, got: str, seconds: float) -> None:
         self._log(got)

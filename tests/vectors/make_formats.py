@@ -60,7 +60,7 @@ from tryst.common.parties import Role, Side
 from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import ShareSecrets, leave_third_share, share_words
+from tryst.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
 from tryst.common.suite import Suite
 from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.granted_variables import (
@@ -298,7 +298,7 @@ def _opened_words(content: bytes) -> object:
     associated = SHARED_UPLOAD.associated(SHARED_SET, 3, digests)
     words = open_words(memoryview(content)[16:], SECRETS.by_share[2], 3, associated, "golden")
     for share in (0, 1):
-        words ^= share_words(SECRETS.by_share[share], share, 3, (8,))
+        add_share(words, SECRETS.by_share[share], share, 3)
     return [digests.tolist(), words.tolist()]
 
 

@@ -60,19 +60,26 @@ def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: 
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared, or of another upload
-        than this one; as `open_rows` and `compute_members`.
+        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared; as `open_rows` and
+        `compute_members`. Which upload it names is for the caller to check: of another one no row is opened.
     """
     members = computing(context, task)
     if members is None:
         return RowHandlesRequest.unpack(content)
     shared = SharedRows.unpack(content)
-    named = NamedRowsContext(
-        task.project, task.run, shared.session, context.party.side, task.specification_digest, upload.id,
-        context.keyring.member.name, context.keyring.member.sealing, task.spec.suite,
-    )  # fmt: skip
     if shared.upload != upload.id:
         return RowHandlesRequest(shared.upload, np.empty(0, dtype=np.uint32))
+    named = NamedRowsContext(
+        project=task.project,
+        run=task.run,
+        session=shared.session,
+        side=context.party.side,
+        specification=task.specification_digest,
+        upload=upload.id,
+        reader=context.keyring.member.name,
+        key=context.keyring.member.sealing,
+        suite=task.spec.suite,
+    )
     carole, coordinator, steward = (member.identity for member in members)
     rows = open_rows(context.keyring.sealing, (carole, coordinator, steward), named, shared.parts, upload.rows)
     return RowHandlesRequest(shared.upload, rows)

@@ -11,22 +11,26 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 
 from tests.carole.computing import announced, calls_of, take_part, together
 from tests.carole.deployment import Deployment
 from tryst.carole.service.computation_sessions import Absence, Session
-from tryst.carole.service.message_relay import CAPACITY_BYTES, Link, MessagePart
+from tryst.carole.service.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
 from tryst.common.pki.certificates import Validity
 from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
 from tryst.common.rpc.computation_calls import ComputationCalls
+from tryst.common.rpc.event_loop import run_in_loop
 from tryst.common.rpc.joined_session import JoinedSession
 from tryst.common.rpc.relayed_channel import PART_BYTES
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
 CAROLE, COORDINATOR, STEWARD = ComputeParty
 SIZES = (0, 1, 100_000, PART_BYTES - 16, PART_BYTES, 3 * PART_BYTES + 5)
@@ -297,3 +301,39 @@ def test_a_session_ends_without_a_party_that_is_away(carole: Deployment) -> None
         take_part(carole, CAROLE, session, waiting)
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert session.held_bytes == 0
+
+
+def test_empty_parts_take_room_too(carole: Deployment) -> None:
+    session = announced(carole)
+    link = session.links[STEWARD, CAROLE]
+
+    async def fill() -> int:
+        number = 0
+        while await link.put(MessagePart(number, 0, 1, b""), 0.0):
+            number += 1
+        return number
+
+    assert run_in_loop(fill()) == CAPACITY_BYTES // PART_OVERHEAD_BYTES
+
+
+def test_who_waits_has_an_answer_when_carole_stops(parties: Provisioned, tmp_path: Path) -> None:
+    made = Deployment(parties, tmp_path / "carole")
+    application = made.start()
+    session, calls = announced(made), made.connect("coordinator")
+    stub = calls.stub(computation_pb2_grpc.ComputationStub)
+    request = computation_pb2.NextComputationRequest(wait_ms=5000, process=b"p" * 16)
+    polls = [stub.NextComputation.future(request, timeout=20), *_receiving(made, session)]
+    while len(session.links[STEWARD, CAROLE]._changed) < 1:
+        time.sleep(0.01)
+    application.computation.close()
+    assert polls[0].result(SECONDS).project == ""
+    with pytest.raises(grpc.RpcError):
+        polls[1].result(SECONDS)
+    made.stop()
+
+
+def _receiving(made: Deployment, session: Session) -> list[grpc.Future]:
+    stub = made.connect("carole").stub(computation_pb2_grpc.ComputationStub)
+    sender = computation_pb2.COMPUTE_PARTY_STEWARD
+    request = computation_pb2.ReceiveMessageRequest(session=session.number, sender=sender, wait_ms=5000)
+    return [stub.ReceiveMessage.future(request, timeout=20)]

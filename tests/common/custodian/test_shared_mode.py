@@ -1,5 +1,5 @@
 """A custodian in mode shared: its service sends shares, which three parties read together, and gives handles of rows
-that nobody but itself learns."""
+that are named to itself alone."""
 
 from __future__ import annotations
 

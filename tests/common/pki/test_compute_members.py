@@ -52,7 +52,7 @@ def test_shares_for_other_members_are_another_encoding() -> None:
 @pytest.mark.parametrize(
     ("named", "got"),
     [
-        ("coordinator: nobody", "who is no member"),
+        ("coordinator: stranger", "who is no member"),
         ("coordinator: steward", "a steward"),
         ("steward: coordinator", "a coordinator"),
         ("steward: custodian-a", "a custodian-a"),
@@ -78,7 +78,7 @@ def test_another_member_or_role_is_refused(named: str, got: str) -> None:
         ("a sealing key", {"sealing": FormerKey(HYBRID.x25519).public}),
     ],
 )
-@pytest.mark.parametrize("place", (0, 2, 3))
+@pytest.mark.parametrize("place", [0, 2, 3])
 def test_one_machine_in_two_roles_is_refused(place: int, what: str, shared: dict[str, object]) -> None:
     require_apart(LISTED)
     members = list(LISTED)

@@ -35,7 +35,7 @@ def test_it_is_another_encoding_and_reads_back() -> None:
 def test_who_computes_is_approved_by_all_and_sealed_to() -> None:
     plain, other = load_specification(TEXT), load_specification(f"{TEXT}compute: {{steward: university}}\n")
     assert specification_digest(plain) != specification_digest(other)
-    # What opens the shares is sealed to these members: nobody else could read what was contributed.
+    # What opens the shares is sealed to these members: no others could read what was contributed.
     assert encoding_digest(plain) != encoding_digest(other)
 
 
