@@ -75,7 +75,7 @@ def follow_run(
     Parameters
     ----------
     check
-        Called whenever the run has been looked at: raises where it would wait for somebody in vain.
+        Called whenever the run has been looked at: raises where it would wait for another party in vain.
 
     Raises
     ------

@@ -157,11 +157,11 @@ def _computing(spec: Specification, members: Members) -> list[str]:
         return []
     from tryst.common.parties import Role
 
-    wanted = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
+    computing = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
     return [
         f"WARNING: compute.{role}: the membership list has no {role} of the name {name}: no run of mode shared could be"
         " made. Make it a member, or name another."
-        for role, name in wanted
+        for role, name in computing
         if name not in {member.name for member in members.with_role(role)}
     ]
 

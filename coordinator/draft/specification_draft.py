@@ -68,7 +68,7 @@ _MODE_BLOCK_KEYED = (
     " signatures have 256 bits or 128, with which it is linked as with 1024 (`python -m benchmarks bits`)."
 )
 _MODE_SHARED = (
-    "shared: nobody sees a signature or a similarity. Each row is cut into three random shares, from which Carole, the"
+    "shared: no one sees a signature or a similarity. Each row is cut into three random shares, from which Carole, the"
     " coordinator and a steward compute the comparison levels together; any two of them must not collude. `tryst spec"
     " check` explains it. A record is signed for every rule, in 256 bits or 128, as in mode block_keyed."
 )

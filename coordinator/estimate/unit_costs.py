@@ -85,7 +85,7 @@ GATE_BYTES = 0.5
 """That each party sends for such a gate: 4 bits, three of them for its check."""
 
 PERMUTED_WORD_SECONDS = 0.15e-6
-"""Of a word of a pair at each party, while all are put into an order that nobody knows."""
+"""Of a word of a pair at each party, while all are put into an order that no one knows."""
 
 VECTORS = 60_000
 """Different comparison vectors, with the rules that they satisfy, that occur among the pairs of large files."""

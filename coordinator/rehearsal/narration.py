@@ -86,7 +86,7 @@ SHARED = {
     "link": Step(
         "Link",
         "Carole, the coordinator and the steward compute the comparison levels of all candidate pairs on their shares, "
-        "in circuits of exclusive or and and, and check each other. The pairs are put into an order that nobody knows; "
+        "in circuits of exclusive or and and, and check each other. The pairs are put into an order that no one knows; "
         "only then Carole sees how many have each pattern of levels, and fits a Fellegi-Sunter model by EM.",
     ),
 }

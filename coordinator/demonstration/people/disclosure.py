@@ -58,7 +58,7 @@ def with_policy(
                 "subtraction": 0.5,
             },
             "on_breach": "refuse",
-            # Nobody could count them there, and the specification must say so.
+            # No one could count them there, and the specification must say so.
             **({"near_copies": 1} if spec.mode == "shared" else {}),
         }
     )

@@ -62,7 +62,7 @@ def test_of_a_size_alone_gates_of_a_pair_are_stated(spec: Specification) -> None
     assert "random pairs with them" not in "\n".join(sized.lines)
 
 
-def test_in_another_mode_nobody_computes(spec: Specification) -> None:
+def test_in_another_mode_no_one_computes(spec: Specification) -> None:
     apart = Specification.model_validate({**spec.model_dump(), "mode": "block_keyed"})
     assert estimate_of_size(apart, 1000, CaroleLimits()).linkage.computing is None
 
