@@ -17,5 +17,3 @@ VALUES_OF_ROWS = "presence of values in rows"
 
 AGREEMENT = "agreement in the check field"
 """Of the pairs that Carole has named by their places."""
-
-OPENED = (LEVELS, CHANCE, VALUES_OF_SAMPLES, VALUES_OF_ROWS, AGREEMENT)
