@@ -91,7 +91,7 @@ def resolve_or_release(
     if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
         # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
-        if spec.mode != "shared":  # where nobody sees which rows of a file resemble each other
+        if spec.mode != "shared":  # where no party sees which rows of a file resemble each other
             copies = near_copies(contributions(store, lease, progress), plan, padded=spec.padding is not None)
 
     def sealed(stated: StatisticsDocument, own: JointDistribution | None) -> dict[str, Iterable[bytes]]:

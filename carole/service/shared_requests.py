@@ -1,7 +1,7 @@
 """The first half of a run in mode shared: computed with the coordinator and a steward, of which Carole sees the counts.
 
 What names its rows to a custodian are three sealed parts (`common.wire.named_rows`), one of each compute party: Carole
-passes them on and reads none. Pairs follow each other by their places in an order that nobody knows, and no other is
+passes them on and reads none. Pairs follow each other by their places in an order that no party knows, and no other is
 drawn for the requests. How many records the pairs are of is not known before the custodians have answered.
 """
 

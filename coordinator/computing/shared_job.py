@@ -40,7 +40,7 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, pr
             ErrorCode.ENCODING_MISMATCH,
             "a contribution of Alice and one of Bob are compared",
             where=f"project {offered.terms.project}",
-            got=f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'nobody'}",
+            got=f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'no one'}",
             remedy="ask Carole's operator",
         )
     uploads = {side: each.upload.upload for side, each in by_side.items()}

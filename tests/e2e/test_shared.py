@@ -19,6 +19,8 @@ from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 from tryst.protos.linkage.v1 import project_pb2
 
+pytestmark = pytest.mark.slow
+
 N, COMMON = 120, 60
 
 Services = Mapping[str, ComputeService | ServiceProcess]

@@ -1,4 +1,4 @@
-"""The levels of all pairs of a run of mode shared, in an order nobody knows, and what Carole reads of them."""
+"""The levels of all pairs of a run of mode shared, in an order that no party knows, and what Carole reads of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows
 from tryst.common.sharing.party import Party
 from tryst.common.sharing.permutation import permuted
 
-PERMUTED_COPIES = 4
+PERMUTED_COPIES = 3
 """Copies of all pairs' words that are there while they are permuted, with their tags."""
 
 READ_PAIRS = 1 << 20
@@ -35,7 +35,7 @@ READ_PAIRS = 1 << 20
 
 @dataclass(frozen=True)
 class ComparedRows:
-    """The pairs of a run in an order nobody knows.
+    """The pairs of a run in an order that no party knows.
 
     Attributes
     ----------

@@ -5,7 +5,7 @@ All three make the same calls in the same order. `lead` is Carole's part and `as
     agree     the same specification, layouts, blocks and secrets of shares at all three, or nothing is computed
     compare   the levels of all candidate pairs, on shares, rule after rule
     chance    those of the samples' pairs, and which values the rows of samples and of the largest rules have
-    permute   each of these lists into an order that nobody knows
+    permute   each of these lists into an order that no party knows
     open      levels and presence, to Carole alone
     name      Carole has chosen pairs by their places: the others see which, and each makes its part of the rows'
               numbers for the two custodians

@@ -24,7 +24,7 @@ class OpenedPairs:
     code, mask
         int64, uint32: packed comparison vector and rules of each.
     place
-        int64, ascending: where it is in the order that nobody knows, among all pairs.
+        int64, ascending: where it is in the order that no party knows, among all pairs.
     n_places
         Pairs of all rules, those that satisfy several counted several times.
     """

@@ -22,8 +22,8 @@ from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
-OPENED_BYTES = 20
-"""Memory of an opened pair: its vector, rules and place."""
+OPENED_BYTES = 52
+"""Memory of an opened pair: its vector, rules and place, and shares of its row numbers and of its agreement."""
 
 Name = Callable[[NDArray[np.int64]], NDArray[np.int8] | None]
 """Names pairs by their places, in ascending order, to the other parties; gives their agreement in the check field."""
@@ -147,5 +147,5 @@ class SharedPairs:
         return KeptPairs(place.astype(np.int32), place.astype(np.int32), np.concatenate(patterns), agrees)
 
     def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
-        """Of A and of B: which fields records lack. That records equal another nobody can see."""
+        """Of A and of B: which fields records lack. That records equal another no party can see."""
         return self._files.opened.lacking, (0, 0)

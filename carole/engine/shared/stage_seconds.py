@@ -8,7 +8,7 @@ from tryst.common.progress import Progress
 
 
 class StageSeconds:
-    """A `Progress` that passes on what it is told, and times the stages: one ends where the next begins.
+    """A `Progress` that passes everything on, and times the stages: one ends where the next begins.
 
     Parameters
     ----------
