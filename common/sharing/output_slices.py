@@ -141,7 +141,7 @@ def _set_hidden(
                 more_alike,
                 found.counted,
                 None if comparison.rule is None else ones,
-            )  # fmt: skip
+            )
         )
         places.append([output.exchange(comparison.exchanges.index(exchange))])
         for field in (exchange.first, exchange.second):
