@@ -29,6 +29,8 @@ from tryst.common.specification import Specification
 from tryst.coordinator.api.block_keyed import Sent, resolved
 from tryst.coordinator.api.decided_pairs import DecidedPairs
 
+NamedRows = tuple[Sent, NDArray[np.int64]]
+
 
 def link_shared(
     alice: Sent,
@@ -49,6 +51,16 @@ def link_shared(
     -----
     Memory is that of all three parties.
     """
+    found, named = compared_on_shares(alice, bob, spec, resources, progress)
+    order = np.arange(len(found.pattern))
+    return resolved(found, order, named[0], named[1], plan_of(spec), resources, progress, known)
+
+
+def compared_on_shares(
+    alice: Sent, bob: Sent, spec: Specification, resources: Resources, progress: Progress
+) -> tuple[Candidates, tuple[NamedRows, NamedRows]]:
+    """What Carole has found, and for each custodian what it has sent, in the order of its shares, with the record of
+    each pair above the floor."""
     plan = plan_of(spec)
     shared = [shared_in_memory(encoded, spec, side) for (encoded, _), side in zip((alice, bob), Side, strict=True)]
     terms = Terms(b"in one process", plan, resources.memory_bytes // len(ComputeParty))
@@ -57,23 +69,23 @@ def link_shared(
         a, b = (part.contributions[party.own] for part in shared)
         assist(party, (a, b), terms, _first_share, lambda stage, done: None)
 
-    def leading(party: Party) -> tuple[Candidates, NDArray[np.int64], RowParts]:
+    def leading(party: Party) -> tuple[Candidates, RowParts]:
         a, b = (part.contributions[party.own] for part in shared)
         led = lead(party, (a, b), terms, _first_share, progress)
-        found, kept = compare_opened(led, plan, resources, progress)
-        return found, np.arange(len(kept.pattern)), led.parts
+        found, _ = compare_opened(led, plan, resources, progress)
+        return found, led.parts
 
-    steps: tuple[Callable[[Party], tuple[Candidates, NDArray[np.int64], RowParts] | None], ...]
+    steps: tuple[Callable[[Party], tuple[Candidates, RowParts] | None], ...]
     steps = leading, assisting, assisting
     result, _, _ = together(local_parties(), *steps)
     assert result is not None  # noqa: S101 - of Carole's part
-    found, order, parts = result
+    found, parts = result
     named = []
     for side, own, (encoded, n_records) in zip(Side, shared, (alice, bob), strict=True):
         mine = replace(encoded, orders=own.orders)
         numbers = np.bitwise_xor.reduce([np.frombuffer(part, dtype="<u4") for part in parts[side]])
         named.append(((mine, n_records), mine.order[numbers]))
-    return resolved(found, order, named[0], named[1], plan, resources, progress, known)
+    return found, (named[0], named[1])
 
 
 def _first_share(side: Side, first: NDArray[np.uint32], second: NDArray[np.uint32]) -> bytes:
