@@ -65,8 +65,8 @@ class Opened:
     present : ndarray of bool, shape (n, fields)
         Whether both rows have a value.
     level : ndarray of int8, shape (n, fields)
-        The comparison level; -1 where a value is missing or, of a rule's pairs, the fields are exchanged. Of pairs of
-        the samples, which have no rules, chance agreement is counted field by field.
+        The comparison level; -1 where a value is missing or, of a rule's pairs, the fields are exchanged. Of the
+        samples' pairs, which have no rules, chance agreement is counted field by field.
     exchange : ndarray of int8, shape (n, exchanges)
         0 where two fields are not exchanged; -1 where one of their four values is missing.
     checked : ndarray of int8, shape (n,), or None

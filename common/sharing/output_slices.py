@@ -132,17 +132,9 @@ def _set_hidden(
     ):
         two = [index[exchange.first], index[exchange.second]]
         levels = found.levels[two[0]], found.levels[two[1]]
-        circuits.append(
-            _exchanged(
-                exchange,
-                counts.present[:, two],
-                levels,
-                crosswise,
-                more_alike,
-                found.counted,
-                None if comparison.rule is None else ones,
-            )
-        )
+        hiding = None if comparison.rule is None else ones
+        present = counts.present[:, two]
+        circuits.append(_exchanged(exchange, present, levels, crosswise, more_alike, found.counted, hiding))
         places.append([output.exchange(comparison.exchanges.index(exchange))])
         for field in (exchange.first, exchange.second):
             places[-1] += [output.present(field), output.levels(field)]

@@ -5,9 +5,11 @@ Every party that computes is killed in the middle of a run, one after the other,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -16,6 +18,7 @@ from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people
 from tryst.common.parties import Side
 from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
+from tryst.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 from tryst.protos.linkage.v1 import project_pb2
 
@@ -26,7 +29,28 @@ N, COMMON = 120, 60
 Services = Mapping[str, ComputeService | ServiceProcess]
 
 
-def text(project: str) -> str:
+ROLES = {"Age": "key", "SocioEcon": "key", KEY: "other", "RiskAversion": "sensitive"}
+VARIABLES = "\n".join(
+    f"  - {{name: {v['name']}, holder: {v['holder']}, role: {ROLES[v['name']]},"
+    f" categories: [{', '.join(v['categories'])}]}}"
+    for v in trait_variables()
+    if v["name"] in ROLES
+)
+ASSESSED = f"""\
+padding: powers_of_two
+variables:
+{VARIABLES}
+assessment:
+  fractions: {{alice: 0.05, bob: 0.05, combined: 0.025}}
+  limits: {{sample_uniques: 1}}
+  near_copies: 1
+  on_breach: refuse
+release: {{assessment: policy, alice: links, bob: links, coordinator: statistics}}
+"""
+GRANTED = "release: {alice: pairs, bob: links, coordinator: statistics}\n"
+
+
+def text(project: str, more: str) -> str:
     """A specification of few bits: what is tested here is not the quality of links."""
     return f"""\
 version: 1
@@ -42,17 +66,23 @@ fields:
 blocking:
   - {{name: born, keys: [{{field: born, part: year}}]}}
   - {{name: names, keys: [{{field: surname}}]}}
-release: {{alice: pairs, bob: links, coordinator: statistics}}
 retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
-"""
+{more}"""
 
 
-SPECIFICATIONS = {name: text(name) for name in ("quiet", "killed")}
+SPECIFICATIONS = {"assessed": text("assessed", ASSESSED), "killed": text("killed", GRANTED)}
+
+
+def files() -> dict[Side, pl.DataFrame]:
+    """Both custodians' records, with the truth."""
+    plain = people(N, COMMON, seed=3)
+    traits = with_traits(plain[Side.ALICE], plain[Side.BOB], np.random.default_rng(3))
+    return dict(zip(Side, traits, strict=True))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = Deployment(tmp_path_factory.mktemp("shared"), SPECIFICATIONS.values(), people(N, COMMON, seed=3))
+    deployment = Deployment(tmp_path_factory.mktemp("shared"), SPECIFICATIONS.values(), files())
     try:
         yield deployment
     finally:
@@ -74,30 +104,32 @@ def services(made: Deployment) -> Iterator[Services]:
             service.kill()
 
 
-def right_links(made: Deployment, project: str) -> tuple[int, int]:
-    """How many links both custodians have, and how many are of one person."""
-    files = people(N, COMMON, seed=3)
+def quality(made: Deployment, project: str) -> tuple[int, float]:
+    """How many links both custodians have, and F1 by the truth."""
     named = {Side.ALICE: IDENTIFIER, Side.BOB: BOBS_NAMES[IDENTIFIER]}
     persons = {}
-    for side in Side:
+    for side, table in files().items():
         links = pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet")
-        truth = files[side].select(pl.col(named[side]).alias("identifier"), TRUTH)
+        truth = table.select(pl.col(named[side]).alias("identifier"), TRUTH)
         persons[side] = links.join(truth, on="identifier", validate="1:1")
     joined = persons[Side.ALICE].join(persons[Side.BOB], on="link_id", suffix="_bob", validate="1:1")
     assert joined.height == persons[Side.ALICE].height == persons[Side.BOB].height
-    return joined.height, joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+    right = joined.filter(pl.col(TRUTH) == pl.col(f"{TRUTH}_bob")).height
+    return joined.height, 2 * right / (joined.height + COMMON)
 
 
-def test_links_come_out_of_shares(made: Deployment, services: Services) -> None:
-    project, status = made.link(SPECIFICATIONS["quiet"])
-    links, right = right_links(made, project)
-    assert 2 * right / (links + COMMON) >= 0.9
+def test_links_come_out_of_padded_shares_and_are_assessed(made: Deployment, services: Services) -> None:
+    project, status = made.link(SPECIFICATIONS["assessed"])
+    links, f1 = quality(made, project)
+    assert f1 >= 0.9
     statistics = made.coordinator.statistics(project, status.run).plain()
     assert statistics["linkage"]["links"] == links
     assert statistics["linkage"]["pairs"] == N * N
+    report = json.loads(made.coordinator.report(project, status.run).text)
+    assert report["measures"]["sample_uniques"]["limit"] == 1
 
 
-def test_whoever_is_killed_the_run_ends_with_the_same_links(made: Deployment, services: Services) -> None:
+def test_whoever_is_killed_the_run_ends_with_right_links(made: Deployment, services: Services) -> None:
     project = made.create(SPECIFICATIONS["killed"])
     made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
     run = made.coordinator.start(project).run
@@ -113,7 +145,7 @@ def test_whoever_is_killed_the_run_ends_with_the_same_links(made: Deployment, se
     finished = follow_run(made.coordinator, project, run)
     assert finished.state == project_pb2.RUN_STATE_DONE
     made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
-    assert right_links(made, project) == right_links(made, "quiet")
+    assert quality(made, project)[1] >= 0.9
 
 
 def follow_until(made: Deployment, project: str, run: str, stage: str) -> None:
