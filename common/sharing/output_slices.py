@@ -24,7 +24,7 @@ from tryst.common.sharing.sliced_pairs import SlicedPairs
 def output_slices(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of: AllOf) -> Shared:
     """The output bits of some pairs, as slices of shape (shares, 64 * total_words, words).
 
-    On plain rows, with `PLAIN_ONES` and `plain_all_of`, this is the definition of what shares are computed of.
+    On plain rows, with ones and `and` of plain words, this is the definition of what shares are computed of.
     """
     shape = (len(ones), pairs.words)
     counts = _counts(pairs, comparison, ones, all_of)

@@ -73,10 +73,6 @@ class Party:
         """Bytes of all messages that this party has sent."""
         return self._arithmetic.sent
 
-    def both(self, x: Shared, y: Shared) -> Shared:
-        """`and`, of any shape (2, ...); one message to the previous party. See `all_of`."""
-        return self.all_of([(x, y)])[0]
-
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
         """`and` of each pair of a list, in one message.
 

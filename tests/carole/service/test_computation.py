@@ -83,7 +83,7 @@ def test_the_parties_compute(carole: Deployment) -> None:
     def job(joined: JoinedSession) -> bytes:
         party = joined.party()
         coin = party.coin(3)
-        value = party.opened(party.both(party.public(coin), party.public(coin)), "coin")
+        value = party.opened(party.all_of([(party.public(coin), party.public(coin))])[0], "coin")
         party.check("test")
         assert np.array_equal(value, coin)
         return bytes(value.tobytes())

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.common.sharing.plain import shares_of, value_of
+from tests.common.sharing.plain_words import PLAIN_ONES, plain_all_of
 from tryst.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
 from tryst.carole.comparison.thresholds import disagreement_limits
 from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.sharing.circuits import PLAIN_ONES, plain_all_of
 from tryst.common.sharing.local_session import local_parties, together
 from tryst.common.sharing.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
 from tryst.common.sharing.output_slices import output_slices
