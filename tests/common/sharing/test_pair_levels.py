@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.common.sharing.plain import shares_of, value_of
-from tests.common.sharing.plain_words import PLAIN_ONES, plain_all_of
+from tests.common.sharing.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
 from tryst.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
 from tryst.carole.comparison.thresholds import disagreement_limits
 from tryst.common.encoding.signature_sets import FieldSignatures
