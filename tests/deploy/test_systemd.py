@@ -53,7 +53,9 @@ def test_starts_its_party_as_its_own_user(party: str) -> None:
 
 @pytest.mark.parametrize("party", ["coordinator", "steward"])
 def test_computes_for_its_party_as_the_user_of_its_commands(party: str) -> None:
-    found = {key: [value.replace("%i", party) for value in values] for key, values in unit("compute@")["Service"].items()}
+    found = {
+        key: [value.replace("%i", party) for value in values] for key, values in unit("compute@")["Service"].items()
+    }
     (start,) = found["ExecStart"]
     assert start == f"/opt/tryst/bin/python -u -m tryst compute --config /etc/tryst/{party}/{party}.yaml"
     assert found["User"] == found["Group"] == [party]
