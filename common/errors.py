@@ -52,6 +52,7 @@ class ErrorCode(IntEnum):
     TOO_MANY_CALLS = 36
     MALFORMED = 37
     MODULE_MISSING = 38
+    DEVIATION = 39
 
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -66,6 +66,7 @@ CROSSINGS: Mapping[ErrorCode, Crossing] = MappingProxyType(
         ErrorCode.RUN_ACTIVE: Crossing(StatusCode.FAILED_PRECONDITION),
         ErrorCode.AUDIT: Crossing(StatusCode.FAILED_PRECONDITION),
         ErrorCode.LEAKAGE: Crossing(StatusCode.FAILED_PRECONDITION),
+        ErrorCode.DEVIATION: Crossing(StatusCode.FAILED_PRECONDITION),
         ErrorCode.KEY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
         ErrorCode.CANARY_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),
         ErrorCode.EPOCH_MISMATCH: Crossing(StatusCode.FAILED_PRECONDITION),

@@ -1,0 +1,160 @@
+"""One of the three parties of a shared computation: what it can do with shared words."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from tryst.common.sharing.arithmetic import Arithmetic
+from tryst.common.sharing.channel import Channel
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.deviation import deviation
+from tryst.common.sharing.gates import Shared, Words
+from tryst.common.sharing.streams import KEY_BYTES, Stream
+from tryst.common.sharing.vouched_openings import Opening, VouchedOpenings
+
+COIN_SEED_WORDS = 4
+
+
+class Party:
+    """One compute party in a session with the other two. All three call the same methods in the same order.
+
+    Parameters
+    ----------
+    own : ComputeParty
+        This party.
+    keys : pair of bytes
+        32 bytes shared with the previous party (key i), and with the next (key i + 1), of this session alone.
+    channel : Channel
+        Messages to and from the others.
+
+    Notes
+    -----
+    Shared words are arrays of uint64 whose first axis has the two shares that the party holds. Exclusive or of shared
+    words is `^` of the arrays.
+    """
+
+    def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
+        self.own = own
+        self._arithmetic = Arithmetic(own, _derived(keys, b"shares"), channel)
+        self._openings = VouchedOpenings(self._arithmetic, _derived(keys, b"openings"))
+
+    @property
+    def stage(self) -> str:
+        """What is being computed, as errors name it."""
+        return self._arithmetic.stage
+
+    @stage.setter
+    def stage(self, name: str) -> None:
+        self._arithmetic.stage = name
+
+    @property
+    def streams(self) -> tuple[Stream, Stream]:
+        """The streams shared with the previous party and with the next; both holders draw the same in order."""
+        return self._arithmetic.streams
+
+    @property
+    def openings(self) -> list[Opening]:
+        """A record of all that was opened."""
+        return self._openings.record
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of all messages that this party has sent."""
+        return self._arithmetic.sent
+
+    def both(self, x: Shared, y: Shared) -> Shared:
+        """`and`, of any shape (2, ...); one message to the previous party. See `all_of`."""
+        return self.all_of([(x, y)])[0]
+
+    def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
+        """`and` of each pair of a list, in one message."""
+        return self._arithmetic.products(requests)
+
+    def random(self, shape: tuple[int, ...]) -> Shared:
+        """Words that nobody knows; shape (2, *shape). No message."""
+        return self._arithmetic.random(shape)
+
+    def zero(self, n: int) -> Words:
+        """This party's part r_i of words with r_0 ^ r_1 ^ r_2 = 0; shape (n,). No message."""
+        return self._arithmetic.zero(n)
+
+    def public(self, value: Words) -> Shared:
+        """Words that all know, as shared ones; shape (2, *value.shape). No message."""
+        return self._arithmetic.public(value)
+
+    def opened(self, x: Shared, what: str) -> Words:
+        """The value of x, at all three, of the shape x.shape[1:]; vouched for by the next `check`."""
+        return self._openings.to_all(x, what)
+
+    def opened_to(self, to: ComputeParty, x: Shared, what: str) -> Words | None:
+        """The value of x at one party, None at the others; vouched for by the next `check`."""
+        return self._openings.to_one(to, x, what)
+
+    def coin(self, n_words: int) -> Words:
+        """Random words that all know now and nobody, whatever it does, could foresee or choose; shape (n_words,).
+
+        Raises
+        ------
+        TrystError
+            DEVIATION if the two holders of a share send different ones.
+        """
+        arithmetic, own = self._arithmetic, self.own
+        # Nobody shows its shares of the coin before both others have received all that was sent before: who knew the
+        # coin while an honest party still waits for its message could fit the message to it.
+        for party in (own.previous, own.next):
+            arithmetic.send_bytes(party, _READY)
+        for party in (own.previous, own.next):
+            if arithmetic.receive_bytes(party, len(_READY)) != _READY:
+                raise deviation(arithmetic.stage, "a message is not the one due", (own, party), (party,))
+        seed = arithmetic.random((COIN_SEED_WORDS,))
+        arithmetic.send(own.previous, seed[1])
+        arithmetic.send(own.next, seed[0])
+        missing = arithmetic.receive(own.next, COIN_SEED_WORDS)
+        others = own.previous, own.next
+        if not np.array_equal(missing, arithmetic.receive(own.previous, COIN_SEED_WORDS)):
+            raise deviation(arithmetic.stage, "shares of a coin differ", others, others)
+        self.openings.append(Opening("check", None, COIN_SEED_WORDS))
+        return Stream((seed[0] ^ seed[1] ^ missing).tobytes()).words(n_words)
+
+    def compare(self, digest_of: bytes, what: str) -> None:
+        """All three must have the same bytes, of which only digests are sent.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION, naming `what` and who has others.
+        """
+        arithmetic, own = self._arithmetic, self.own
+        digest = hashlib.sha256(b"%d " % len(what.encode()) + what.encode() + digest_of).digest()
+        for party in (own.previous, own.next):
+            arithmetic.send_bytes(party, digest)
+        received = {party: arithmetic.receive_bytes(party, len(digest)) for party in (own.previous, own.next)}
+        for party, other in received.items():
+            if other != digest:
+                raise deviation(arithmetic.stage, f"{what} are not the same,", (own, party), (party,))
+
+    def check(self, stage: str) -> None:
+        """All openings since the last check; nothing that depends on them may be used before.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION with the stage and the link.
+        """
+        self.stage = stage
+        self._openings.check()
+
+
+_READY = b"ready"
+
+
+def _derived(keys: tuple[bytes, bytes], purpose: bytes) -> tuple[bytes, bytes]:
+    """A pair of keys for one purpose from the session's pair."""
+    one, other = (
+        HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tryst shared computation 1 " + purpose).derive(key) for key in keys
+    )
+    return one, other

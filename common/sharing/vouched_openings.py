@@ -1,0 +1,144 @@
+"""Opening shared words: the value from one holder of the share that is missing, and a tag of it from the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tryst.common.sharing.arithmetic import Arithmetic
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.deviation import deviation
+from tryst.common.sharing.gates import Shared, Words
+from tryst.common.sharing.link_tags import TAG_BYTES, LinkTag, equal
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What was opened.
+
+    Attributes
+    ----------
+    what
+        What it was; "check" for masked values and random words of a check.
+    to
+        To whom; None: to all three.
+    words
+        How many words.
+    """
+
+    what: str
+    to: ComputeParty | None
+    words: int
+
+
+class AgreedWords:
+    """Words that this party should have as each of the other two has them.
+
+    Parameters
+    ----------
+    arithmetic
+        This party's links.
+    what
+        What they are, as errors name it.
+    keys : pair of bytes
+        With the previous party, and with the next; for these tags alone.
+    """
+
+    def __init__(self, arithmetic: Arithmetic, what: str, keys: tuple[bytes, bytes]) -> None:
+        self._arithmetic = arithmetic
+        self._what = what
+        self.with_previous, self.with_next = LinkTag(keys[0]), LinkTag(keys[1])
+
+    def check(self, fault: bool = False) -> None:
+        """Compare all words since the last check with both, and learn whether any of the three found a difference.
+
+        Parameters
+        ----------
+        fault : bool
+            Whether this party has found something else that is wrong with them.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION, at all three parties.
+        """
+        own, arithmetic = self._arithmetic.own, self._arithmetic
+        tags = self.with_previous.taken(), self.with_next.taken()
+        links = own.previous, own.next
+        for party, tag in zip(links, tags, strict=True):
+            arithmetic.send_bytes(party, tag)
+        found = [
+            not equal(arithmetic.receive_bytes(party, TAG_BYTES), tag) for party, tag in zip(links, tags, strict=True)
+        ]
+        # An output may be opened only where no honest party has found anything, so each waits for the others' word.
+        for party in links:
+            arithmetic.send_bytes(party, _WRONG if fault or any(found) else _RIGHT)
+        heard = [arithmetic.receive_bytes(party, 1) != _RIGHT for party in links]
+        if not (fault or any(found) or any(heard)):
+            return
+        others = links
+        if any(found):
+            other = own.previous if found[0] else own.next
+            raise deviation(arithmetic.stage, f"{self._what} differ", (own, other), others)
+        if fault:
+            raise deviation(arithmetic.stage, f"{self._what} are wrong", others, others)
+        reporter = others[0] if heard[0] else others[1]
+        raise deviation(
+            arithmetic.stage, f"{self._what} are not as {reporter.title} has them,", (own, reporter), others
+        )
+
+
+_RIGHT, _WRONG = b"\x01", b"\x00"
+
+
+class VouchedOpenings:
+    """Opens shared words, and keeps a record of it.
+
+    Parameters
+    ----------
+    arithmetic
+        This party's shares and links.
+    keys : pair of bytes
+        As of `AgreedWords`.
+
+    Attributes
+    ----------
+    record : list of Opening
+        All that was opened.
+    """
+
+    def __init__(self, arithmetic: Arithmetic, keys: tuple[bytes, bytes]) -> None:
+        self._arithmetic = arithmetic
+        self._agreed = AgreedWords(arithmetic, "shares of an opened value", keys)
+        self.record: list[Opening] = []
+
+    def to_all(self, x: Shared, what: str) -> Words:
+        """The value of x, at all three parties; to be used for what must be right only after `check`."""
+        arithmetic, own = self._arithmetic, self._arithmetic.own
+        self.record.append(Opening(what, None, x[0].size))
+        self._agreed.with_next.add(x[0])
+        arithmetic.send(own.previous, x[1])
+        missing = self._received(x)
+        return np.asarray(x[0] ^ x[1] ^ missing)
+
+    def to_one(self, to: ComputeParty, x: Shared, what: str) -> Words | None:
+        """The value of x at one party, None at the others; to be used only after `check`."""
+        own = self._arithmetic.own
+        self.record.append(Opening(what, to, x[0].size))
+        if own == to.next:
+            self._arithmetic.send(to, x[1])
+        elif own == to.previous:
+            self._agreed.with_next.add(x[0])
+        else:
+            return np.asarray(x[0] ^ x[1] ^ self._received(x))
+        return None
+
+    def check(self, fault: bool = False) -> None:
+        """Both holders of each share that was opened vouch for it; raises DEVIATION as `AgreedWords.check`."""
+        self._agreed.check(fault)
+
+    def _received(self, x: Shared) -> Words:
+        missing = self._arithmetic.receive(self._arithmetic.own.next, x[0].size).reshape(x[0].shape)
+        self._agreed.with_previous.add(missing)
+        return missing
