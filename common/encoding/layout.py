@@ -4,6 +4,9 @@ In mode block_keyed the variables' codes have a set of their own, `CODES`, with 
 only: beside a signature they would join a record's rows across rules. In every mode the sets of `KNOWN` come last,
 where the specification names files of training records or of a known joint distribution: codes only, of no record of
 the file.
+
+In mode shared the sets of rows and samples are as in block_keyed, and each has, in the place of its fields and tags, one
+array that Carole cannot read: a share of each row's words (`common.sharing.row_words`), sealed.
 """
 
 from __future__ import annotations
@@ -15,11 +18,13 @@ from typing import Literal
 
 from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.sharing.row_words import RowWords
 from tryst.common.specification.model.known_files import MAX_KNOWN_ROWS
 
-Content = Literal["signatures", "values", "fixed"]
+Content = Literal["signatures", "values", "fixed", "shared", "withheld"]
 """The content of a field: keyed signatures; in trusted mode the values; or nothing, where the key of a set's blocks has
-the whole value, which is therefore equal wherever rows are compared."""
+the whole value, which is therefore equal wherever rows are compared. In mode shared its signatures are in the words of
+the rows, or nothing is there because the rule withholds it."""
 
 WORD_BITS = 64
 MIN_BITS = 64
@@ -52,6 +57,12 @@ JOINT = "+joint"
 KNOWN = (TRAINING, JOINT)
 """Sets whose rows are no records of the file, in their order; any mode may have them."""
 
+SEAL_BYTES = 16
+"""Behind the sealed words of a set, what shows that they are unchanged."""
+
+MAX_SEALED_BYTES = 2**36 - 64
+"""What AES-256-GCM encrypts under one nonce."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ALIGNMENT = 8
 
@@ -79,6 +90,7 @@ class SetLayout:
     """Sizes of one set: its rule ("" in open mode, or `CODES`), rows, fields, rules with blocking keys, variables.
 
     In mode block_keyed the rows of a rule are in one set, or in several by the `interval` that their block is in.
+    In mode shared `tags` are the other rules, for each of which a row has a shared tag; of a set without shares None.
     """
 
     rule: str
@@ -87,18 +99,36 @@ class SetLayout:
     blocks: tuple[str, ...] = ()
     variables: tuple[VariableLayout, ...] = ()
     interval: Interval = WHOLE
+    tags: tuple[str, ...] | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its rows are words of which shares are sent."""
+        return self.tags is not None
+
+    @property
+    def row_words(self) -> RowWords:
+        """Which words a row of a shared set has."""
+        fields = tuple((field.name, field.bits) for field in self.fields if field.content == "shared")
+        return RowWords(fields, self.tags or ())
+
+    @property
+    def sealed_bytes(self) -> int:
+        """Bytes of the share that is sent, which come last; 0 of a set without shares."""
+        return self.rows * self.row_words.total * 8 + SEAL_BYTES if self.is_shared else 0
 
     @property
     def fields_bytes(self) -> int:
         """Bytes of the fields, which come first."""
-        sent = [field for field in self.fields if field.content != "fixed"]
+        sent = [field for field in self.fields if field.content in ("signatures", "values")]
         return sum(field.distinct * (field.bits // 8) for field in sent) + len(sent) * padded(self.rows * 4)
 
     @property
     def total_bytes(self) -> int:
         """Bytes of this set in the payload."""
         numbers = len(self.blocks) + (self.rule == JOINT)
-        return self.fields_bytes + numbers * self.rows * 8 + len(self.variables) * padded(self.rows * 2)
+        variables = len(self.variables) * padded(self.rows * 2)
+        return self.fields_bytes + numbers * self.rows * 8 + variables + self.sealed_bytes
 
     def validate(self, records: int) -> None:
         """Raise `TrystError` (UPLOAD_LIMIT) unless a contribution, of so many records, may have such a set."""
@@ -125,10 +155,23 @@ class SetLayout:
         for field in self.fields:
             inside = f"{where}, field {field.name}"
             _limit(field.bits, MIN_BITS, MAX_BITS, "bits", inside, multiple=WORD_BITS)
-            if field.content not in ("signatures", "values", *(["fixed"] if own else [])):
-                raise _limits("a field must hold signatures or values", inside, "something else")
-            distinct = 0 if field.content == "fixed" else self.rows
+            contents = ["shared"] if self.is_shared else ["signatures", "values"]
+            contents += ["fixed", *(["withheld"] if self.is_shared else [])] if own else []
+            if field.content not in contents:
+                raise _limits(f"a field must hold {' or '.join(contents[:2])}", inside, "something else")
+            distinct = self.rows if field.content in ("signatures", "values") else 0
             _limit(field.distinct, 0, distinct, "distinct signatures (no more than rows)", inside)
+        if self.tags is not None:
+            self._validate_shared(self.tags, where, own=own)
+
+    def _validate_shared(self, tags: tuple[str, ...], where: str, *, own: bool) -> None:
+        if not own and self.rule != SAMPLES:
+            raise _limits("rows of a rule and samples are shared", where, "a share of something else")
+        _limit(len(tags), 0, MAX_RULES if own else 0, "shared tags", where)
+        _distinct_names(tags, where, "tag")
+        if self.blocks != ((self.rule,) if own else ()) or self.rule in tags:
+            raise _limits("a shared set has the digests of its own rule's blocks alone", where, "others")
+        _limit(self.sealed_bytes, 0, MAX_SEALED_BYTES, "bytes of a share", where)
 
 
 @dataclass(frozen=True)
@@ -151,6 +194,11 @@ class Layout:
     def former_sample(self) -> bool:
         """Whether it has its samples as former releases made them, under one key for each field."""
         return self.records > 0 and any(part.rule == FORMER_SAMPLE for part in self.sets)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether its rows are shared, as in mode shared."""
+        return any(part.is_shared for part in self.sets)
 
     @property
     def rule_rows(self) -> dict[str, int]:
@@ -177,6 +225,8 @@ class Layout:
         _limit(sum(part.rows for part in self.sets), 0, MAX_ROWS, "rows in all sets", "layout")
         for part in self.sets:
             part.validate(self.records)
+            if self.is_shared and not part.is_shared and part.rule not in (CODES, *KNOWN):
+                raise _limits("all sets of rows are shared, or none", where_of(part.rule), "one that is not")
 
 
 def _whole_rules(sets: Sequence[SetLayout]) -> None:
