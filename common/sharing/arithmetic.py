@@ -1,6 +1,6 @@
 """What one party computes on its shares: exclusive or is `^` on them, and the rest is here (Araki et al. 2016).
 
-Nothing here detects a deviation but a message of a wrong length; `gate_check` and `vouched_openings` do.
+Nothing here detects a deviation, except for a message of a wrong length; `gate_check` and `vouched_openings` do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tryst.common.sharing.channel import Channel
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.deviation import deviation
 from tryst.common.sharing.gates import Shared, Words, add_products
-from tryst.common.sharing.streams import Stream
+from tryst.common.sharing.streams import Stream, bytes_of
 
 
 class Arithmetic:
@@ -98,7 +98,7 @@ class Arithmetic:
 
     def send(self, to: ComputeParty, words: Words) -> None:
         """Send words to a party."""
-        self.send_bytes(to, memoryview(np.ascontiguousarray(words, dtype="<u8").reshape(-1)).cast("B"))
+        self.send_bytes(to, bytes_of(words))
 
     def send_bytes(self, to: ComputeParty, content: bytes | memoryview) -> None:
         """Send bytes to a party."""

@@ -14,6 +14,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from tryst.common.sharing.streams import bytes_of
+
 TAG_BYTES = 16
 
 
@@ -33,9 +35,8 @@ class LinkTag:
 
     def add(self, words: NDArray[np.uint64]) -> None:
         """Take in words; they may be changed afterwards."""
-        content = np.ascontiguousarray(words, dtype="<u8")
-        if content.size:
-            self._context.authenticate_additional_data(memoryview(content.reshape(-1)).cast("B"))
+        if words.size:
+            self._context.authenticate_additional_data(bytes_of(words))
 
     def taken(self) -> bytes:
         """The tag of all words since the last one was taken: 16 bytes. The next begins, under a nonce of its own."""

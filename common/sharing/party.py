@@ -12,6 +12,7 @@ from tryst.common.sharing.arithmetic import Arithmetic
 from tryst.common.sharing.channel import Channel
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.deviation import deviation
+from tryst.common.sharing.gate_check import GATE_WORDS, GateCheck
 from tryst.common.sharing.gates import Shared, Words
 from tryst.common.sharing.streams import KEY_BYTES, Stream
 from tryst.common.sharing.vouched_openings import Opening, VouchedOpenings
@@ -41,6 +42,7 @@ class Party:
         self.own = own
         self._arithmetic = Arithmetic(own, _derived(keys, b"shares"), channel)
         self._openings = VouchedOpenings(self._arithmetic, _derived(keys, b"openings"))
+        self._gates = GateCheck(self._arithmetic, self._openings, _derived(keys, b"gates"), self.coin)
 
     @property
     def stage(self) -> str:
@@ -71,8 +73,17 @@ class Party:
         return self.all_of([(x, y)])[0]
 
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
-        """`and` of each pair of a list, in one message."""
-        return self._arithmetic.products(requests)
+        """`and` of each pair of a list, in one message.
+
+        What is given is kept until it is checked, and must not be changed before; results are read-only. Where
+        `GATE_WORDS` words of gates have come together they are checked at once, which raises DEVIATION.
+        """
+        results = self._arithmetic.products(requests)
+        for (x, y), z in zip(requests, results, strict=True):
+            self._gates.add(x, y, z)
+        if self._gates.words >= GATE_WORDS:
+            self._gates.check()
+        return results
 
     def random(self, shape: tuple[int, ...]) -> Shared:
         """Words that nobody knows; shape (2, *shape). No message."""
@@ -87,11 +98,19 @@ class Party:
         return self._arithmetic.public(value)
 
     def opened(self, x: Shared, what: str) -> Words:
-        """The value of x, at all three, of the shape x.shape[1:]; vouched for by the next `check`."""
+        """The value of x, at all three, of the shape x.shape[1:]; vouched for by the next `check`.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION if one of the gates before it is wrong: these are checked first.
+        """
+        self._check_gates()
         return self._openings.to_all(x, what)
 
     def opened_to(self, to: ComputeParty, x: Shared, what: str) -> Words | None:
-        """The value of x at one party, None at the others; vouched for by the next `check`."""
+        """The value of x at one party, None at the others; checks as `opened`."""
+        self._check_gates()
         return self._openings.to_one(to, x, what)
 
     def coin(self, n_words: int) -> Words:
@@ -138,7 +157,7 @@ class Party:
                 raise deviation(arithmetic.stage, f"{what} are not the same,", (own, party), (party,))
 
     def check(self, stage: str) -> None:
-        """All openings since the last check; nothing that depends on them may be used before.
+        """Check all gates and all openings since the last check; nothing that depends on them may be used before.
 
         Raises
         ------
@@ -146,7 +165,14 @@ class Party:
             DEVIATION with the stage and the link.
         """
         self.stage = stage
-        self._openings.check()
+        if self._gates.words:
+            self._gates.check()
+        else:
+            self._openings.check()
+
+    def _check_gates(self) -> None:
+        if self._gates.words:
+            self._gates.check()
 
 
 _READY = b"ready"

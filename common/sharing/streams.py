@@ -33,8 +33,13 @@ class Stream:
 
     def fill(self, out: NDArray[np.uint64]) -> None:
         """Write the next `len(out)` words of the stream into an array of shape (n,), contiguous."""
-        view = memoryview(out).cast("B")
+        view = bytes_of(out)
         for begin in range(0, len(view), _AT_ONCE):
             part = view[begin : begin + _AT_ONCE]
             # The keystream is what encrypting zeros gives.
             self._cipher.update_into(_ZEROS[: len(part)], part)
+
+
+def bytes_of(words: NDArray[np.uint64]) -> memoryview:
+    """The bytes of words, least significant first; of contiguous ones without a copy."""
+    return np.ascontiguousarray(words, dtype="<u8").reshape(-1).view(np.uint8).data

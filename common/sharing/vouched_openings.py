@@ -50,13 +50,13 @@ class AgreedWords:
         self._what = what
         self.with_previous, self.with_next = LinkTag(keys[0]), LinkTag(keys[1])
 
-    def check(self, fault: bool = False) -> None:
+    def check(self, fault: str = "") -> None:
         """Compare all words since the last check with both, and learn whether any of the three found a difference.
 
         Parameters
         ----------
-        fault : bool
-            Whether this party has found something else that is wrong with them.
+        fault : str
+            Something else that this party has found to be wrong, which all see.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class AgreedWords:
             other = own.previous if found[0] else own.next
             raise deviation(arithmetic.stage, f"{self._what} differ", (own, other), others)
         if fault:
-            raise deviation(arithmetic.stage, f"{self._what} are wrong", others, others)
+            raise deviation(arithmetic.stage, fault, others, others)
         reporter = others[0] if heard[0] else others[1]
         raise deviation(
             arithmetic.stage, f"{self._what} are not as {reporter.title} has them,", (own, reporter), others
@@ -134,7 +134,7 @@ class VouchedOpenings:
             return np.asarray(x[0] ^ x[1] ^ self._received(x))
         return None
 
-    def check(self, fault: bool = False) -> None:
+    def check(self, fault: str = "") -> None:
         """Both holders of each share that was opened vouch for it; raises DEVIATION as `AgreedWords.check`."""
         self._agreed.check(fault)
 

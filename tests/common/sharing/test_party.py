@@ -81,3 +81,17 @@ def test_all_must_have_the_same_bytes() -> None:
         )
     assert caught.value.code is ErrorCode.DEVIATION
     assert "the coordinator" in caught.value.what
+
+
+def test_right_gates_pass_the_check_whatever_their_number() -> None:
+    x, y = words(70_001), words(70_001)
+    held = shares_of(x), shares_of(y)
+
+    def run(party):  # type: ignore[no-untyped-def]
+        for n in (1, 3, 70_001):
+            z = party.both(held[0][party.own][:, :n], held[1][party.own][:, :n])
+        party.check("gates")
+        return party.opened(z, "z")
+
+    for value in together(local_parties(), run):
+        np.testing.assert_array_equal(value, x & y)

@@ -1,0 +1,184 @@
+r"""Whether every `and` was computed right: a random gate is spent on each (Furukawa et al. 2017, Araki et al. 2017).
+
+A wrong message of an `and` adds an error, which its sender knows, to the result z of a gate, and changes nothing else.
+So at a check
+
+1. more random gates (a, b, c = ab) are made than there are gates, by the same `and`, a and b from the streams;
+2. all three have received all of that before a coin shows how gates and random gates are matched: the random gates'
+   words in a uniformly random order, each rotated by a random number of bits, and each two neighbours with randomly
+   chosen bits exchanged;
+3. those left over, at least `SAMPLED_WORDS` words, are opened whole;
+4. of each gate rho = x ^ a and sigma = y ^ b are opened, which are uniform, as a and b are;
+5. z ^ c ^ rho y ^ sigma x ^ rho sigma is 0 where both gates are right, and the exclusive or of their errors otherwise.
+   Shares of zero are such that s_i ^ s_(i+1) = s_(i+2): each two parties compare tags of what one expects of the other.
+
+Openings are checked before the last step, whose tags would tell who opened a wrong rho a bit of y.
+
+Notes
+-----
+With M words of random gates, a party passes with wrong gates only if the errors it put into random gates meet those of
+its gates bit by bit, and none is among those opened. One word of errors, of k bits, falls into place with a probability
+of at most 2 k 2^-k / (64 M) <= 1 / (64 M): the order, the rotation and the bits exchanged must all fit. Errors in t
+words, 2 <= t, have 1 / binomial(M, t) at most, unless t is so near M that a sample of `SAMPLED_WORDS` has them. So the
+bound is 1 in the random gates of a check: `GATE_WORDS` makes it 2^-26 where there are gates enough, and `LEAST_WORDS`
+2^-20 for the smallest. A failure ends the session: there is one try.
+
+References
+----------
+.. [1] Furukawa, Lindell, Nof and Weinstein, High-throughput secure three-party computation for malicious adversaries
+       and an honest majority, EUROCRYPT 2017. doi:10.1007/978-3-319-56614-6_8
+.. [2] Araki et al., Optimized honest-majority MPC for malicious adversaries, IEEE S&P 2017. doi:10.1109/SP.2017.15
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.sharing.arithmetic import Arithmetic
+from tryst.common.sharing.gates import Shared, Words, draw_order, gate_differences, lay_gates, pick_gates
+from tryst.common.sharing.streams import Stream
+from tryst.common.sharing.vouched_openings import AgreedWords, VouchedOpenings
+
+GATE_WORDS = 1 << 20
+"""Words of gates after which they are checked, 2^26 gates: some 150 MB at a party."""
+LEAST_WORDS = 1 << 14
+"""Words of random gates of a check at least, 2^20 gates."""
+SAMPLED_WORDS = 128
+CHUNK_WORDS = 1 << 16
+"""Words of one message of a check."""
+COIN_WORDS = 4
+
+_Gates = tuple[Words, Words, Words, Words, Words, Words]
+
+
+class GateCheck:
+    """The gates of one party since the last check.
+
+    Parameters
+    ----------
+    arithmetic, openings
+        The party's.
+    keys : pair of bytes
+        As of `AgreedWords`.
+    coin : callable
+        `Party.coin`.
+    """
+
+    def __init__(
+        self,
+        arithmetic: Arithmetic,
+        openings: VouchedOpenings,
+        keys: tuple[bytes, bytes],
+        coin: Callable[[int], Words],
+    ) -> None:
+        self._arithmetic = arithmetic
+        self._openings = openings
+        self._agreed = AgreedWords(arithmetic, "results of gates", keys)
+        self._coin = coin
+        self._log: list[tuple[Shared, Shared, Shared]] = []
+        self.words = 0
+        """Words of gates that are still to be checked."""
+
+    def add(self, x: Shared, y: Shared, z: Shared) -> None:
+        """Keep a gate for the check."""
+        self._log.append((x, y, z))
+        self.words += z[0].size
+
+    def check(self) -> None:
+        """Check all gates that were added since the last check, and all openings; DEVIATION if one is wrong."""
+        n = self.words
+        n_random = max(n + SAMPLED_WORDS, LEAST_WORDS)
+        n_random += n_random % 2
+        matched = _MatchedGates(self._random_gates(n_random), self._coin)
+        logged = _chunks(self._log)
+        fault = ""
+        with_previous, with_next = self._agreed.with_previous, self._agreed.with_next
+        constant = (int(self._arithmetic.own == 0), int(self._arithmetic.own.next == 0))
+        for begin in range(0, n_random, CHUNK_WORDS):
+            end = min(begin + CHUNK_WORDS, n_random)
+            picked = matched.between(begin, end)
+            n_spent = min(max(n - begin, 0), end - begin)
+            if n_spent:
+                gates = next(logged)
+                rho, sigma = self._openings.to_all(_masked(gates, picked[:, :n_spent]), "check")
+                for_next, for_previous = np.empty((2, n_spent), dtype=np.uint64)
+                gate_differences(
+                    rho, sigma, *gates, picked[4, :n_spent], picked[5, :n_spent], constant, for_next, for_previous
+                )
+                with_next.add(for_next)
+                with_previous.add(for_previous)
+            if n_spent < end - begin:
+                left = picked[:, n_spent:].reshape(3, 2, -1).transpose(1, 0, 2)
+                a, b, c = self._openings.to_all(left, "check")
+                if not np.array_equal(a & b, c):
+                    fault = "random gates are wrong"
+        self._log.clear()
+        self.words = 0
+        self._openings.check(fault)
+        self._agreed.check()
+
+    def _random_gates(self, n: int) -> Words:
+        """Shares of random a, b and of c = ab, made as any gate is; shape (n, 6)."""
+        gates = np.empty((n, 6), dtype=np.uint64)
+        for begin in range(0, n, CHUNK_WORDS):
+            part = gates[begin : begin + CHUNK_WORDS]
+            a, b = self._arithmetic.random((len(part),)), self._arithmetic.random((len(part),))
+            (c,) = self._arithmetic.products([(a, b)])
+            lay_gates(a, b, c, part)
+        return gates
+
+
+class _MatchedGates:
+    """Random gates in the order that a coin has drawn."""
+
+    def __init__(self, gates: Words, coin: Callable[[int], Words]) -> None:
+        n = len(gates)
+        stream = Stream(coin(COIN_WORDS).tobytes())
+        self._gates = gates
+        self._drawn = stream.words(n)
+        self._swapped = stream.words(n // 2)
+        self._order: NDArray[np.int32] = np.empty(n, dtype=np.int32)
+        draw_order(self._drawn, self._order)
+
+    def between(self, begin: int, end: int) -> Words:
+        """The words of these places, both even: shares of a, b and c, shape (6, end - begin)."""
+        picked = np.empty((6, end - begin), dtype=np.uint64)
+        pick_gates(self._gates, self._order, self._drawn, self._swapped, begin, picked)
+        return picked
+
+
+def _masked(gates: _Gates, picked: Words) -> Shared:
+    """Shares of rho = x ^ a and sigma = y ^ b; shape (2, 2, n)."""
+    x0, x1, y0, y1, _, _ = gates
+    masked = np.empty((2, 2, len(x0)), dtype=np.uint64)
+    for out, one, other in ((masked[0, 0], x0, 0), (masked[1, 0], x1, 1), (masked[0, 1], y0, 2), (masked[1, 1], y1, 3)):
+        np.bitwise_xor(one, picked[other], out=out)
+    return masked
+
+
+def _chunks(log: list[tuple[Shared, Shared, Shared]]) -> Iterator[_Gates]:
+    """The shares of x, y, z of all gates, `CHUNK_WORDS` words at a time and the rest."""
+    waiting: list[tuple[Words, ...]] = []
+    size = 0
+    for gate in log:
+        flat = tuple(share.reshape(-1) for shared in gate for share in shared)
+        while len(flat[0]):
+            piece = tuple(column[: CHUNK_WORDS - size] for column in flat)
+            flat = tuple(column[CHUNK_WORDS - size :] for column in flat)
+            waiting.append(piece)
+            size += len(piece[0])
+            if size == CHUNK_WORDS:
+                yield _joined(waiting)
+                waiting, size = [], 0
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(pieces: list[tuple[Words, ...]]) -> _Gates:
+    x0, x1, y0, y1, z0, z1 = (
+        columns[0] if len(columns) == 1 else np.concatenate(columns) for columns in zip(*pieces, strict=True)
+    )
+    return x0, x1, y0, y1, z0, z1
