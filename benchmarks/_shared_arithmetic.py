@@ -24,7 +24,7 @@ PAIRS = 5000
 """Pairs whose products are made at a time."""
 
 
-class Arithmetic:
+class RingParties:
     """The three parties.
 
     Attributes
@@ -100,7 +100,7 @@ class Arithmetic:
 
 
 def levels(
-    parties: Arithmetic,
+    parties: RingParties,
     alice: NDArray[np.uint64],
     bob: NDArray[np.uint64],
     row_a: NDArray[np.int64],
