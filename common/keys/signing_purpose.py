@@ -14,6 +14,8 @@ class SigningPurpose(StrEnum):
     AGREEMENT_CONFIRMATION = "seed agreement: confirmation"
     HANDLES = "give-handles"
     """A custodian submits which rows of a run's candidate pairs are one record."""
+    ROW_SHARES = "give-row-shares"
+    """A compute party gives a custodian its share of the row numbers of a run's pairs above the floor."""
     RESULT = "resolve-run"
     """A resolver answers for its result."""
     DECISION = "decide-release"

@@ -76,7 +76,7 @@ class Arithmetic:
         Returns
         -------
         list of Shared
-            A result for each request, of its shape; nobody may write into them.
+            A result for each request, of its shape.
         """
         sizes = [x[0].size for x, _ in requests]
         results = np.empty((2, sum(sizes)), dtype=np.uint64)
@@ -89,7 +89,6 @@ class Arithmetic:
             begin += size
         self.send(self.own.previous, results[0])
         results[1] = self.receive(self.own.next, results.shape[1])
-        results.setflags(write=False)
         begins = np.cumsum([0, *sizes])
         return [
             results[:, begin : begin + size].reshape(x.shape)

@@ -118,17 +118,20 @@ def _slice_differences(
     out: Words,
 ) -> None:  # fmt: skip
     n = len(pair_a)
-    block = np.empty((width, 64), dtype=np.uint64)
-    for place in range(out.shape[1]):
-        for k in range(64):
-            pair = 64 * place + k
-            if pair < n:
-                row_a, row_b = pair_a[pair], pair_b[pair]
-                for column in range(width):
-                    block[column, k] = a[row_a, from_a + column] ^ b[row_b, from_b + column]
-            else:
-                block[:, k] = 0
+    # Eight words of a slice at a time: a line of the cache.
+    blocks = np.zeros((width, 8, 64), dtype=np.uint64)
+    for begin in range(0, out.shape[1], 8):
+        end = min(begin + 8, out.shape[1])
+        if 64 * end > n:
+            blocks[:] = 0
+        for pair in range(64 * begin, min(64 * end, n)):
+            row_a, row_b = pair_a[pair], pair_b[pair]
+            place, k = (pair >> 6) - begin, pair & 63
+            for column in range(width):
+                blocks[column, place, k] = a[row_a, from_a + column] ^ b[row_b, from_b + column]
         for column in range(width):
-            _transpose(block[column])
+            for place in range(end - begin):
+                _transpose(blocks[column, place])
             for k in range(64):
-                out[64 * column + k, place] = block[column, k]
+                for place in range(end - begin):
+                    out[64 * column + k, begin + place] = blocks[column, place, k]

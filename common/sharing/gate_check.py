@@ -32,26 +32,26 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.sharing.arithmetic import Arithmetic
-from tryst.common.sharing.gates import Shared, Words, draw_order, gate_differences, lay_gates, pick_gates
+from tryst.common.sharing.gates import Shared, Words, draw_order, gate_differences, pick_gates, scatter_gates
 from tryst.common.sharing.streams import Stream
 from tryst.common.sharing.vouched_openings import AgreedWords, VouchedOpenings
 
 GATE_WORDS = 1 << 20
-"""Words of gates after which they are checked, 2^26 gates: some 150 MB at a party."""
+"""Words of gates that are checked together at the most, 2^26 gates, unless one message has more: 150 MB at a party."""
 LEAST_WORDS = 1 << 14
 """Words of random gates of a check at least, 2^20 gates."""
 SAMPLED_WORDS = 128
-CHUNK_WORDS = 1 << 16
-"""Words of one message of a check."""
+CHUNK_WORDS = 50_000
+"""Words of one message of a check; even, and no power of two, whose multiples share cache lines."""
+BUCKET_BITS = 13
+"""Random gates are shuffled in buckets of some 2^12."""
 COIN_WORDS = 4
-
-_Gates = tuple[Words, Words, Words, Words, Words, Words]
 
 
 class GateCheck:
@@ -78,22 +78,32 @@ class GateCheck:
         self._openings = openings
         self._agreed = AgreedWords(arithmetic, "results of gates", keys)
         self._coin = coin
-        self._log: list[tuple[Shared, Shared, Shared]] = []
+        # Kept from check to check: fresh memory costs more than all that is computed in it.
+        self._log = np.empty((6, 0), dtype=np.uint64)
+        self._parts = np.empty((6, 0), dtype=np.uint64)
+        self._shuffled = np.empty((0, 6), dtype=np.uint64)
         self.words = 0
         """Words of gates that are still to be checked."""
 
-    def add(self, x: Shared, y: Shared, z: Shared) -> None:
-        """Keep a gate for the check."""
-        self._log.append((x, y, z))
-        self.words += z[0].size
+    def add(self, requests: Sequence[tuple[Shared, Shared]], results: Sequence[Shared]) -> None:
+        """Keep a copy of gates for the check."""
+        n = sum(z[0].size for z in results)
+        if self.words + n > self._log.shape[1]:
+            log = np.empty((6, _room(self.words + n)), dtype=np.uint64)
+            log[:, : self.words] = self._log[:, : self.words]
+            self._log = log
+        for (x, y), z in zip(requests, results, strict=True):
+            end = self.words + z[0].size
+            for column, share in zip(self._log, (*x, *y, *z), strict=True):
+                column[self.words : end] = share.reshape(-1)
+            self.words = end
 
     def check(self) -> None:
         """Check all gates that were added since the last check, and all openings; DEVIATION if one is wrong."""
         n = self.words
         n_random = max(n + SAMPLED_WORDS, LEAST_WORDS)
         n_random += n_random % 2
-        matched = _MatchedGates(self._random_gates(n_random), self._coin)
-        logged = _chunks(self._log)
+        matched = _MatchedGates(self._random_gates(n_random), self._room_to_shuffle(n_random), self._coin)
         fault = ""
         with_previous, with_next = self._agreed.with_previous, self._agreed.with_next
         constant = (int(self._arithmetic.own == 0), int(self._arithmetic.own.next == 0))
@@ -102,7 +112,7 @@ class GateCheck:
             picked = matched.between(begin, end)
             n_spent = min(max(n - begin, 0), end - begin)
             if n_spent:
-                gates = next(logged)
+                gates = self._log[:, begin : begin + n_spent]
                 rho, sigma = self._openings.to_all(_masked(gates, picked[:, :n_spent]), "check")
                 for_next, for_previous = np.empty((2, n_spent), dtype=np.uint64)
                 gate_differences(
@@ -115,33 +125,50 @@ class GateCheck:
                 a, b, c = self._openings.to_all(left, "check")
                 if not np.array_equal(a & b, c):
                     fault = "random gates are wrong"
-        self._log.clear()
         self.words = 0
         self._openings.check(fault)
         self._agreed.check()
 
     def _random_gates(self, n: int) -> Words:
-        """Shares of random a, b and of c = ab, made as any gate is; shape (n, 6)."""
-        gates = np.empty((n, 6), dtype=np.uint64)
+        """Shares of random a, b and of c = ab, made as any gate is; shape (6, n)."""
+        if self._parts.shape[1] < n:
+            self._parts = np.empty((6, _room(n)), dtype=np.uint64)
+        parts = self._parts[:, :n]
         for begin in range(0, n, CHUNK_WORDS):
-            part = gates[begin : begin + CHUNK_WORDS]
-            a, b = self._arithmetic.random((len(part),)), self._arithmetic.random((len(part),))
-            (c,) = self._arithmetic.products([(a, b)])
-            lay_gates(a, b, c, part)
-        return gates
+            part = slice(begin, min(begin + CHUNK_WORDS, n))
+            a, b = (self._arithmetic.random((part.stop - begin,)) for _ in range(2))
+            parts[0:2, part], parts[2:4, part] = a, b
+            (parts[4:6, part],) = self._arithmetic.products([(a, b)])
+        return parts
+
+    def _room_to_shuffle(self, n: int) -> Words:
+        if len(self._shuffled) < n:
+            self._shuffled = np.empty((_room(n), 6), dtype=np.uint64)
+        return self._shuffled[:n]
+
+
+def _room(n: int) -> int:
+    """Words to allocate where n are needed: enough for all later checks, or for a small one just that."""
+    return n if n <= 2 * LEAST_WORDS else max(n, GATE_WORDS + 2 * SAMPLED_WORDS)
 
 
 class _MatchedGates:
-    """Random gates in the order that a coin has drawn."""
+    """Random gates in the order that a coin has drawn: each in a random bucket, and these shuffled.
 
-    def __init__(self, gates: Words, coin: Callable[[int], Words]) -> None:
-        n = len(gates)
+    So every order has the same probability (Rao 1961), and memory is read and written bucket by bucket.
+    """
+
+    def __init__(self, parts: Words, shuffled: Words, coin: Callable[[int], Words]) -> None:
+        n = parts.shape[1]
+        bucket_bits = max(0, n.bit_length() - BUCKET_BITS)
         stream = Stream(coin(COIN_WORDS).tobytes())
-        self._gates = gates
+        begins = np.empty((1 << bucket_bits) + 1, dtype=np.int64)
+        self._gates = shuffled
+        scatter_gates(parts, stream.words(n), 64 - bucket_bits, self._gates, begins)
         self._drawn = stream.words(n)
-        self._swapped = stream.words(n // 2)
         self._order: NDArray[np.int32] = np.empty(n, dtype=np.int32)
-        draw_order(self._drawn, self._order)
+        draw_order(self._drawn, begins, self._order)
+        self._swapped = stream.words(n // 2)
 
     def between(self, begin: int, end: int) -> Words:
         """The words of these places, both even: shares of a, b and c, shape (6, end - begin)."""
@@ -150,35 +177,6 @@ class _MatchedGates:
         return picked
 
 
-def _masked(gates: _Gates, picked: Words) -> Shared:
+def _masked(gates: Words, picked: Words) -> Shared:
     """Shares of rho = x ^ a and sigma = y ^ b; shape (2, 2, n)."""
-    x0, x1, y0, y1, _, _ = gates
-    masked = np.empty((2, 2, len(x0)), dtype=np.uint64)
-    for out, one, other in ((masked[0, 0], x0, 0), (masked[1, 0], x1, 1), (masked[0, 1], y0, 2), (masked[1, 1], y1, 3)):
-        np.bitwise_xor(one, picked[other], out=out)
-    return masked
-
-
-def _chunks(log: list[tuple[Shared, Shared, Shared]]) -> Iterator[_Gates]:
-    """The shares of x, y, z of all gates, `CHUNK_WORDS` words at a time and the rest."""
-    waiting: list[tuple[Words, ...]] = []
-    size = 0
-    for gate in log:
-        flat = tuple(share.reshape(-1) for shared in gate for share in shared)
-        while len(flat[0]):
-            piece = tuple(column[: CHUNK_WORDS - size] for column in flat)
-            flat = tuple(column[CHUNK_WORDS - size :] for column in flat)
-            waiting.append(piece)
-            size += len(piece[0])
-            if size == CHUNK_WORDS:
-                yield _joined(waiting)
-                waiting, size = [], 0
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(pieces: list[tuple[Words, ...]]) -> _Gates:
-    x0, x1, y0, y1, z0, z1 = (
-        columns[0] if len(columns) == 1 else np.concatenate(columns) for columns in zip(*pieces, strict=True)
-    )
-    return x0, x1, y0, y1, z0, z1
+    return (gates[:4] ^ picked[:4]).reshape(2, 2, -1).transpose(1, 0, 2)

@@ -19,19 +19,65 @@ def add_products(x0: Words, x1: Words, y0: Words, y1: Words, mask: Words, out: W
 
 
 @njit(nogil=True, cache=True)
-def draw_order(drawn: Words, order: NDArray[np.int32]) -> None:
-    """A uniformly random order of 0, 1, ... by the words `drawn` (Fisher and Yates), both of shape (n,), n below 2^31.
+def scatter_gates(parts: Words, drawn: Words, shift: int, gates: Words, begins: NDArray[np.int64]) -> None:
+    """Random gates, each in a bucket that is drawn for it, of which any number may be in one.
 
-    Each place is drawn as floor(word * places / 2^64): uneven by less than n / 2^64.
+    Parameters
+    ----------
+    parts : ndarray of uint64, shape (6, n)
+        Shares of a, b and c.
+    drawn : ndarray of uint64, shape (n,)
+        Its first 64 - `shift` bits are the bucket.
+    gates : ndarray of uint64, shape (n, 6)
+        Bucket by bucket, a gate a row; written.
+    begins : ndarray of int64, shape (2 ** (64 - shift) + 1,)
+        Where each bucket begins, and n; written.
     """
-    for k in range(len(order)):
-        order[k] = k
+    n_buckets = len(begins) - 1
+    ends = np.zeros(n_buckets + 1, dtype=np.int64)
+    by = np.uint64(shift)
+    # A shift by 64 is none to the processor.
+    if n_buckets > 1:
+        for k in range(len(drawn)):
+            ends[np.int64(drawn[k] >> by) + 1] += 1
+    begins[0] = 0
+    for bucket in range(n_buckets):
+        ends[bucket + 1] += ends[bucket]
+        begins[bucket + 1] = ends[bucket + 1]
+    begins[n_buckets] = len(drawn)
+    for k in range(len(drawn)):
+        bucket = np.int64(drawn[k] >> by) if n_buckets > 1 else 0
+        place = ends[bucket]
+        ends[bucket] += 1
+        for column in range(6):
+            gates[place, column] = parts[column, k]
+
+
+@njit(nogil=True, cache=True)
+def draw_order(drawn: Words, begins: NDArray[np.int64], order: NDArray[np.int32]) -> None:
+    """A uniformly random order of the places of each bucket (Fisher and Yates).
+
+    Each place is drawn as floor(word * places / 2^64): uneven by less than places / 2^64.
+
+    Parameters
+    ----------
+    drawn : ndarray of uint64, shape (n,)
+    begins : ndarray of int64
+        Of `scatter_gates`.
+    order : ndarray of int32, shape (n,)
+        Written; n below 2^31.
+    """
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
-    for k in range(len(order) - 1, 0, -1):
-        places = np.uint64(k + 1)
-        place = ((drawn[k] >> half) * places + (((drawn[k] & low) * places) >> half)) >> half
-        order[k], order[place] = order[place], order[k]
+    for bucket in range(len(begins) - 1):
+        begin = begins[bucket]
+        for k in range(begin, begins[bucket + 1]):
+            order[k] = k
+        for k in range(begins[bucket + 1] - 1, begin, -1):
+            places = np.uint64(k - begin + 1)
+            place = ((drawn[k] >> half) * places + (((drawn[k] & low) * places) >> half)) >> half
+            other = begin + np.int64(place)
+            order[k], order[other] = order[other], order[k]
 
 
 @njit(nogil=True, cache=True)
@@ -57,7 +103,7 @@ def pick_gates(gates: Words, order: NDArray[np.int32], drawn: Words, swapped: Wo
     last = np.uint64(63)
     for k in range(0, out.shape[1], 2):
         place = begin + k
-        one, other = order[place], order[place + 1]
+        one, other = np.uint64(order[place]), np.uint64(order[place + 1])
         by_one, by_other = drawn[place] & last, drawn[place + 1] & last
         back_one, back_other = (np.uint64(64) - by_one) & last, (np.uint64(64) - by_other) & last
         mask = swapped[place >> 1]
@@ -68,15 +114,6 @@ def pick_gates(gates: Words, order: NDArray[np.int32], drawn: Words, swapped: Wo
             change = (first ^ second) & mask
             out[column, k] = first ^ change
             out[column, k + 1] = second ^ change
-
-
-@njit(nogil=True, cache=True)
-def lay_gates(a: Words, b: Words, c: Words, gates: Words) -> None:
-    """The shares of a, b and c, each of shape (2, n), side by side: gates of shape (n, 6)."""
-    for k in range(len(gates)):
-        gates[k, 0], gates[k, 1] = a[0, k], a[1, k]
-        gates[k, 2], gates[k, 3] = b[0, k], b[1, k]
-        gates[k, 4], gates[k, 5] = c[0, k], c[1, k]
 
 
 @njit(nogil=True, cache=True)

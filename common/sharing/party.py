@@ -75,15 +75,29 @@ class Party:
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
         """`and` of each pair of a list, in one message.
 
-        What is given is kept until it is checked, and must not be changed before; results are read-only. Where
-        `GATE_WORDS` words of gates have come together they are checked at once, which raises DEVIATION.
+        Where more than `GATE_WORDS` words of gates would come together, those before are checked first, which raises
+        DEVIATION.
         """
-        results = self._arithmetic.products(requests)
-        for (x, y), z in zip(requests, results, strict=True):
-            self._gates.add(x, y, z)
-        if self._gates.words >= GATE_WORDS:
+        if self._gates.words and self._gates.words + sum(x[0].size for x, _ in requests) > GATE_WORDS:
             self._gates.check()
+        results = self._arithmetic.products(requests)
+        self._gates.add(requests, results)
         return results
+
+    def exchanged(self, to: ComputeParty, words: Words, sender: ComputeParty) -> Words:
+        """Send words to one party and receive as many from one; shape of `words`. What comes is not checked.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION if the sender has sent another number of words.
+        """
+        self._arithmetic.send(to, words)
+        return self._arithmetic.receive(sender, words.size).reshape(words.shape)
+
+    def agree(self, other: ComputeParty, words: Words) -> None:
+        """Words that another party must have like this one, who calls the same: compared at the next `check`."""
+        self._openings.agree(other, words)
 
     def random(self, shape: tuple[int, ...]) -> Shared:
         """Words that nobody knows; shape (2, *shape). No message."""

@@ -110,7 +110,7 @@ class VouchedOpenings:
 
     def __init__(self, arithmetic: Arithmetic, keys: tuple[bytes, bytes]) -> None:
         self._arithmetic = arithmetic
-        self._agreed = AgreedWords(arithmetic, "shares of an opened value", keys)
+        self._agreed = AgreedWords(arithmetic, "shares that both hold", keys)
         self.record: list[Opening] = []
 
     def to_all(self, x: Shared, what: str) -> Words:
@@ -133,6 +133,11 @@ class VouchedOpenings:
         else:
             return np.asarray(x[0] ^ x[1] ^ self._received(x))
         return None
+
+    def agree(self, other: ComputeParty, words: Words) -> None:
+        """Words that another party must have alike, as both holders of a share that was opened."""
+        agreed = self._agreed
+        (agreed.with_next if other == self._arithmetic.own.next else agreed.with_previous).add(words)
 
     def check(self, fault: str = "") -> None:
         """Both holders of each share that was opened vouch for it; raises DEVIATION as `AgreedWords.check`."""

@@ -58,6 +58,7 @@ from tryst.common.keys.wrapping import WrappingKeys
 from tryst.common.parties import Role, Side
 from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
+from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.suite import Suite
 from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.granted_variables import (
@@ -69,6 +70,7 @@ from tryst.common.wire.granted_variables import (
     seal_variables,
 )
 from tryst.common.wire.manifest import Manifest, manifest_from_wire, manifest_to_wire
+from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows, seal_row_share
 from tryst.common.wire.resolved_share import ResolvedShare, open_share, seal_share
 from tryst.common.wire.row_handles import (
     CODES_ROWS,
@@ -101,6 +103,7 @@ DIGEST, RUN = bytes(range(32, 64)), "0123456789abcdef" * 2
 CONTEXT = SealContext("golden", RUN, "alice")
 APPROVED_CONTEXT = replace(CONTEXT, suite=Suite.APPROVED)
 ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
+NAMED_ROWS = NamedRowsContext("golden", RUN, b"n" * 16, Side.ALICE, DIGEST, "ab" * 16, "alice", READER.public)
 SEEN = Checkpoint(RUN, 5, DIGEST, 1_800_000_000_000, bytes(64))
 HANDED = HandOver("golden", "alice", "bob", SEEN, "she leaves")
 COUNTED = ReleasedCounts(
@@ -258,6 +261,19 @@ def _handles(content: bytes) -> object:
 def _rows(content: bytes) -> object:
     read = RowHandlesRequest.unpack(content)
     return [read.upload, read.rows.tolist()]
+
+
+def _shared_rows() -> bytes:
+    """Three shares whose exclusive or is the numbers 3, 0 and 7 of Alice's rows."""
+    shares = np.array([[9, 8, 7], [1, 2, 3], [9 ^ 1 ^ 3, 8 ^ 2 ^ 0, 7 ^ 3 ^ 7]], dtype=np.uint32)
+    first, second, third = (seal_row_share(BOB, own, NAMED_ROWS, shares[own], shares[own.next]) for own in ComputeParty)
+    return SharedRows(NAMED_ROWS.upload, NAMED_ROWS.session, (first, second, third)).pack()
+
+
+def _named_rows(content: bytes) -> object:
+    read = SharedRows.unpack(content)
+    rows = open_rows(READER, (BOB.public,) * 3, NAMED_ROWS, read.parts, 8)
+    return [read.upload, read.session.hex(), rows.tolist()]
 
 
 def _resolved(content: bytes) -> object:
@@ -476,6 +492,7 @@ DRAWN: Mapping[str, Format] = {
         lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
         _handles,
     ),
+    "shared rows": (_shared_rows, _named_rows),
     "granted columns": (
         lambda: b"".join(seal_variables(ALICE, READER.public, VARIABLES, {VALUES: COLUMNS})),
         lambda content: open_variables(

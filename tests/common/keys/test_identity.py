@@ -160,6 +160,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "seed agreement: offer",
         "seed agreement: confirmation",
         "give-handles",
+        "give-row-shares",
         "resolve-run",
         "decide-release",
         "audit-checkpoint",

@@ -1,0 +1,107 @@
+"""Rows in an order that no party knows, on fresh shares (after Laur, Willemson and Zhang 2011).
+
+Three rounds. In round k two parties, k and k - 1, draw an order pi from randomness that they alone share; the third,
+k + 1, does not learn it. With x the shares before and y those after, indices modulo three::
+
+    y_(k+1), known to k and k + 1, and y_(k-1), known to k - 1 and k + 1, are drawn from their keys
+    k sends      pi(x_k ^ x_(k+1)) ^ y_(k+1)  to k - 1
+    k - 1 sends  pi(x_(k-1)) ^ y_(k-1)        to k
+    y_k, known to both, is the exclusive or of the two messages
+
+so that y_0 ^ y_1 ^ y_2 = pi(x_0 ^ x_1 ^ x_2). The receiver of a message lacks the share that masks it, and k + 1 gets
+no message at all: each party's view can be drawn without knowledge of the rows, and every party lacks one of the
+orders. A party that permutes otherwise, or sends other words, adds an error that does not depend on what it does not
+know; tags detect it (`pair_tags`).
+
+References
+----------
+Laur, Willemson and Zhang, Round-efficient oblivious database manipulation, ISC 2011. doi:10.1007/978-3-642-24861-0_18
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.gates import Shared
+from tryst.common.sharing.pair_tags import BLOCK_ROWS, check_tags, tagged
+from tryst.common.sharing.party import Party
+from tryst.common.sharing.random_order import random_order
+
+_KEY_WORDS = 4
+
+
+def permuted(party: Party, rows: Shared, stage: str) -> Shared:
+    """The same rows in an order that no party knows.
+
+    Parameters
+    ----------
+    rows
+        uint64, shape (2, n, w), in C order.
+    stage
+        What is computed, for errors.
+
+    Returns
+    -------
+    ndarray of uint64, shape (2, n, w)
+        Fresh shares.
+
+    Raises
+    ------
+    TrystError
+        DEVIATION if a party changed rows, or did not follow the protocol otherwise; it is verified before this returns.
+
+    Notes
+    -----
+    16 (w + 1) + 8 bytes sent for each row and party, in blocks that are sent and received by turns. Memory: three times
+    that of `rows`.
+    """
+    party.stage = stage
+    width = rows.shape[2]
+    key = party.random((width,))
+    current = tagged(party, rows, key)
+    for knowing in ComputeParty:
+        current = _round(party, current, knowing)
+    check_tags(party, current, key)
+    return np.ascontiguousarray(current[:, :, :width])
+
+
+def _round(party: Party, rows: Shared, knowing: ComputeParty) -> Shared:
+    """One round: `knowing` and the one before it permute, the third only draws its new shares."""
+    _, n, width = rows.shape
+    seeds = party.random((_KEY_WORDS,))
+    place = {knowing: 0, knowing.previous: 1}.get(party.own)
+    order = None if place is None else random_order(seeds[place].tobytes(), n)
+    fresh = np.empty_like(rows)
+    for begin in range(0, n, BLOCK_ROWS):
+        block = slice(begin, min(begin + BLOCK_ROWS, n))
+        fresh[:, block] = party.random((block.stop - begin, width))
+        if place is None or order is None:
+            continue
+        partner = knowing.previous if place == 0 else knowing
+        # The mask is the share that the partner lacks; the other one is to be that which both hold.
+        own = fresh[1 - place, block].copy()
+        if place == 0:
+            _add_both(rows, order[block], own)
+        else:
+            _add_first(rows, order[block], own)
+        fresh[place, block] = own ^ party.exchanged(partner, own, partner)
+        party.agree(partner, fresh[place, block])
+    return fresh
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_both(rows, places, result):  # type: ignore[no-untyped-def]
+    for row in range(len(places)):
+        place = places[row]
+        for word in range(rows.shape[2]):
+            result[row, word] ^= rows[0, place, word] ^ rows[1, place, word]
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_first(rows, places, result):  # type: ignore[no-untyped-def]
+    for row in range(len(places)):
+        place = places[row]
+        for word in range(rows.shape[2]):
+            result[row, word] ^= rows[0, place, word]

@@ -1,0 +1,243 @@
+"""Which rows of a custodian's file are in pairs above the floor, where the row numbers are shared (mode `shared`).
+
+Each compute party seals to the custodian its share of the row numbers. Before it is sealed::
+
+    "tryst row shares 1\\n" | signature (64) | SHA-256 of share i + 1 (32) | share i, four bytes for each pair
+
+is the part of party i, who holds both shares; so each share comes from one of its holders, and the other vouches for
+it. A part is signed for one project, run, session, side, specification, upload and reader. Carole collects the three
+for the custodian, who alone learns the numbers::
+
+    "tryst shared rows 1\\n" | upload (16) | session (16) | part 0 | part 1 | part 2
+
+Parts have one length. Who sees this artifact learns how many pairs there are, and, as every sealing is another, nothing
+else; nor does its digest, to which the custodian's handles are bound (`row_handles`), reveal a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from tryst.common.keys.sealing import SealContext, open_sealed, seal
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.parties import Side
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.suite import Suite
+from tryst.common.wire.row_handles import UPLOAD_BYTES
+
+SESSION_BYTES = 16
+
+_PART = b"tryst row shares 1\n"
+_SHARED_ROWS = b"tryst shared rows 1\n"
+_DIGEST_BYTES = 32
+_HEAD = len(_SHARED_ROWS) + UPLOAD_BYTES + SESSION_BYTES
+_REMEDY = "run the same version of Tryst everywhere; if you do, request another run"
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Three sealed parts for one custodian, as Carole passes them on.
+
+    Attributes
+    ----------
+    upload
+        Name of the upload that the rows are of: 32 hexadecimal digits.
+    session
+        16 bytes: the session in which the row numbers were computed.
+    parts
+        By compute party.
+    """
+
+    upload: str
+    session: bytes
+    parts: tuple[bytes, bytes, bytes] = field(repr=False)
+
+    def pack(self) -> bytes:
+        """The artifact.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_CORRUPT if the parts have different lengths.
+        """
+        if len({len(part) for part in self.parts}) != 1 or not self.parts[0]:
+            raise _malformed("parts of different lengths, or empty ones")
+        return b"".join((_SHARED_ROWS, bytes.fromhex(self.upload), self.session, *self.parts))
+
+    @classmethod
+    def unpack(cls, content: bytes | memoryview) -> SharedRows:
+        """Read an artifact.
+
+        Raises
+        ------
+        TrystError
+            UPLOAD_CORRUPT if it is malformed.
+        """
+        content = bytes(content)
+        length, rest = divmod(len(content) - _HEAD, len(ComputeParty))
+        if not cls.is_marked(content) or length <= 0 or rest:
+            raise _malformed(f"{len(content)} bytes of another form")
+        session = _HEAD - SESSION_BYTES
+        first, second, third = (content[_HEAD + length * party : _HEAD + length * (party + 1)] for party in range(3))
+        return cls(content[len(_SHARED_ROWS) : session].hex(), content[session:_HEAD], (first, second, third))
+
+    @staticmethod
+    def is_marked(content: bytes | memoryview) -> bool:
+        """Whether the bytes are such an artifact, and no request that names the rows (`RowHandlesRequest`)."""
+        return bytes(content[: len(_SHARED_ROWS)]) == _SHARED_ROWS
+
+
+@dataclass(frozen=True)
+class NamedRowsContext:
+    """The context that a part is bound to, with its reader; it is not valid in any other.
+
+    Attributes
+    ----------
+    session
+        16 bytes.
+    side
+        Whose rows.
+    specification
+        Digest of the specification that all have approved.
+    upload
+        32 hexadecimal digits.
+    reader
+        Name of the custodian, as a member, and its public key.
+    suite
+        Of the specification.
+    """
+
+    project: str
+    run: str
+    session: bytes
+    side: Side
+    specification: bytes
+    upload: str
+    reader: str
+    key: SealingPublicKey
+    suite: Suite = Suite.DEFAULT
+
+    @property
+    def sealing(self) -> SealContext:
+        """The context that a part is sealed under."""
+        return SealContext(self.project, self.run, self.reader, self.suite)
+
+    def signed(self, party: ComputeParty, digest_of_next: bytes, share: bytes) -> tuple[bytes, ...]:
+        """What a party signs."""
+        texts = (self.project, self.run, self.side.value, self.reader, party.name)
+        names = self.session, self.specification, bytes.fromhex(self.upload), self.key.raw
+        return *(text.encode() for text in texts), *names, digest_of_next, hashlib.sha256(share).digest()
+
+
+def seal_row_share(
+    identity: Identity,
+    own: ComputeParty,
+    context: NamedRowsContext,
+    first: NDArray[np.uint32],
+    second: NDArray[np.uint32],
+) -> bytes:
+    """A compute party's part for one custodian.
+
+    Parameters
+    ----------
+    identity
+        The party's own.
+    first, second
+        uint32, one for each pair: its two shares of this file's row numbers, which were checked.
+    """
+    share, of_next = (words.astype("<u4").tobytes() for words in (first, second))
+    digest_of_next = hashlib.sha256(of_next).digest()
+    signature = identity.sign(SigningPurpose.ROW_SHARES, *context.signed(own, digest_of_next, share))
+    return b"".join(seal(context.key, context.sealing, (_PART, signature, digest_of_next, share)))
+
+
+def open_rows(
+    key: SealingKey,
+    identities: tuple[PublicIdentity, PublicIdentity, PublicIdentity],
+    context: NamedRowsContext,
+    parts: tuple[bytes, bytes, bytes],
+    n_rows: int,
+) -> NDArray[np.uint32]:
+    """The custodian's own row numbers, from the parts of all three.
+
+    Parameters
+    ----------
+    key
+        The custodian's own.
+    identities
+        By compute party, of the members whom the specification names, from the membership list.
+    n_rows
+        Rows of the upload.
+
+    Returns
+    -------
+    ndarray of uint32, shape (n,)
+        Of each pair, in the order of the pairs; below `n_rows`.
+
+    Raises
+    ------
+    TrystError
+        SEALED if a part does not open; SIGNATURE if one was not signed by its party for this context; DEVIATION if two
+        parties do not vouch for the same share; UPLOAD_CORRUPT if a part is malformed or a number too high.
+    """
+    shares, digests = [], []
+    for party in ComputeParty:
+        share, digest_of_next = _opened(key, party, identities[party], context, parts[party])
+        shares.append(share)
+        digests.append(digest_of_next)
+    for party in ComputeParty:
+        if digests[party] != hashlib.sha256(shares[party.next]).digest():
+            raise TrystError(
+                ErrorCode.DEVIATION,
+                f"{party.title} and {party.next.title} do not vouch for the same share of the row numbers",
+                where=f"project {context.project}, run {context.run}",
+                remedy="one of the two does not follow the protocol, or took part in another session: report it to "
+                "the coordinator and Carole's operator",
+            )
+    rows: NDArray[np.uint32] = np.frombuffer(shares[0], dtype="<u4").astype(np.uint32)
+    for share in shares[1:]:
+        rows ^= np.frombuffer(share, dtype="<u4")
+    highest = int(rows.max(initial=0))
+    if len(rows) and highest >= n_rows:
+        raise _malformed(f"a number above the {n_rows} rows of the upload")
+    return rows
+
+
+def _opened(
+    key: SealingKey, party: ComputeParty, identity: PublicIdentity, context: NamedRowsContext, part: bytes
+) -> tuple[bytes, bytes]:
+    """A party's share, and the digest that it gives of the next one's."""
+    content = b"".join(open_sealed(key, context.sealing, [part]))
+    signed = len(_PART) + SIGNATURE_BYTES
+    start = signed + _DIGEST_BYTES
+    if not content.startswith(_PART) or len(content) < start or (len(content) - start) % 4:
+        raise _malformed(f"{len(content)} bytes of another form from {party.title}")
+    signature, digest_of_next, share = content[len(_PART) : signed], content[signed:start], content[start:]
+    if not identity.is_signed(signature, SigningPurpose.ROW_SHARES, *context.signed(party, digest_of_next, share)):
+        raise TrystError(
+            ErrorCode.SIGNATURE,
+            f"a share of row numbers that Carole passed on was not signed by {party.title} for this run, session and "
+            "upload",
+            where=f"project {context.project}, run {context.run}",
+            got=f"a signature that does not verify under the key with fingerprint {identity.fingerprint}",
+            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
+            "both are right the share was replaced on its way: report it to Carole's operator and the coordinator",
+        )
+    return share, digest_of_next
+
+
+def _malformed(got: str) -> TrystError:
+    return TrystError(
+        ErrorCode.UPLOAD_CORRUPT,
+        "the shares of row numbers do not have the expected form",
+        where="resolution",
+        got=got,
+        remedy=_REMEDY,
+    )
