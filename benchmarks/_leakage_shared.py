@@ -24,19 +24,39 @@ from numpy.typing import NDArray
 from benchmarks._leakage_embedding import nearest_rows, row_embedding
 from benchmarks._leakage_register import BORN, DAYS, _blocks, _pooled
 from benchmarks._leakage_study import ABOVE_CHANCE, Line, Study
-from benchmarks._shared_attacks import BetweenFiles, KeptPairs, blocks_by_size, by_levels, handles_by_levels
+from benchmarks._shared_attacks import (
+    BetweenFiles,
+    KeptPairs,
+    blocks_by_size,
+    by_levels,
+    handles_by_levels,
+    middles,
+    noise_of,
+)
 from benchmarks._shared_views import SharedFile, read_fields
 from benchmarks.modes import link_in
+from tryst.carole.comparison.thresholds import disagreement_limits
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.padding import padded_size
 from tryst.common.parties import Side
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.local_session import local_parties, together
+from tryst.common.sharing.output_bits import ComparedField, PairComparison
+from tryst.common.sharing.pair_levels import compare_pairs
+from tryst.common.sharing.party import Party
+from tryst.common.sharing.permutation import permuted
 from tryst.common.specification import FieldSpec, Specification
 from tryst.coordinator.demonstration.people import corrupt
 from tryst.risk.leakage.fingerprint_model import FingerprintModel
 from tryst.risk.leakage.own_file import clear_values
-from tryst.risk.leakage.pairs import Fingerprints, fingerprints_in_clear, fingerprints_of_signatures, paired_signatures
-from tryst.risk.leakage.pairs import paired_values
+from tryst.risk.leakage.pairs import (
+    ABSENT,
+    Fingerprints,
+    fingerprints_in_clear,
+    fingerprints_of_signatures,
+    paired_signatures,
+    paired_values,
+)
 from tryst.risk.leakage.recognition import judge, recognise
 
 ATTACKED = {1: 600, DAYS: 400}
@@ -47,6 +67,12 @@ CONTROL = {1: 0.6, DAYS: 0.98}
 
 LINKED = 20_000
 """People of the files whose kept pairs the resolver is shown."""
+
+REGISTER = 10_000
+"""People of her register whom the attack on levels looks through, those attacked among them: all would take long."""
+
+CONTROL_LEVELS = 0.6
+"""Required of the attack on levels where it is known which pair has which."""
 
 HANDLES = 1000
 """Handles attacked, drawn at random."""
@@ -147,10 +173,10 @@ def _rows(study: Study, case: Case, size: str, minimum: float) -> Iterator[Line]
     for party in ComputeParty:
         what = f"{size}: {party.title} alone, by the shares"
         yield from _recognised(study, case, what, case.alice.guessed(party), clear, None)
-    for one in ComputeParty:
-        whole = case.alice.joined(one, one.next)
-        found = _by_fingerprints(study, case, whole, all_there=False)
-        yield Line(f"{size}: {one.title} and {one.next.title} together: pair fingerprints", found, 1 / study.n, minimum=minimum)
+    pairs = [case.alice.joined(one, one.next) for one in ComputeParty]
+    assert all(np.array_equal(words, whole) for words in pairs)
+    found = _by_fingerprints(study, case, pairs[-1], all_there=False)
+    yield Line(f"{size}: any two of the three together: pair fingerprints", found, 1 / study.n, minimum=minimum)
 
 
 def _recognised(
@@ -182,3 +208,141 @@ def _embedded_in_clear(case: Case) -> NDArray[np.float32]:
         assert clear is not None
         fields.append((partial(paired_values, clear[0]), clear[1]))
     return row_embedding(case.born, fields)
+
+
+def _sizes(study: Study, case: Case, size: str) -> Iterator[Line]:
+    """What the rows of each block in both files give whoever sees them, which are all three parties."""
+    keys = [key_text(each, case.spec, case.spec.keyed_rules[0]) for each in case.columns]
+    yield from _by_size(study, size, keys)
+
+
+def _by_size(study: Study, what: str, keys: list[pl.Series], *, padded: bool = False) -> Iterator[Line]:
+    """Blocks of whole files taken for those of the same sizes in clear, and a row of one for any of its people."""
+    texts = np.concatenate([key.fill_null("").to_numpy().astype(str) for key in keys])
+    kinds, block = np.unique(texts, return_inverse=True)
+    of_files = block[: len(keys[0])], block[len(keys[0]) :]
+    sizes = np.stack([np.bincount(of, minlength=len(kinds)) for of in of_files], axis=1)
+    there = (sizes[:, 0] > 0) & (kinds != "")
+    rows, seen = sizes[there, 0], sizes[there]
+    if padded:
+        seen = np.where(seen > 0, padded_size(seen), 0)
+    right = blocks_by_size(seen, seen, study.rng) == np.arange(len(rows))
+    total = float(rows.sum())
+    yield Line(f"{what}: block sizes of both files alone: rows whose block is named", float(rows[right].sum() / total), float(rows.max() / total))
+    # Of a block of k rows each is as likely any of its k people: one row is named rightly on average.
+    yield Line(f"{what}: block sizes of both files alone", float(right.sum() / total), 1 / total, above_chance=ABOVE_CHANCE)
+
+
+def _skewed(study: Study, bob: Columns) -> Iterator[Line]:
+    """The same of a rule whose blocks differ much, and as padding sends it."""
+    (rule,) = study.specified(blocking=[SKEWED]).keyed_rules
+    keys = [key_text(each, study.drafted, rule) for each in (study.columns, bob)]
+    yield from _by_size(study, rule.name, keys)
+    yield from _by_size(study, f"{rule.name}, `padding: powers_of_two`", keys, padded=True)
+
+
+def _levels(study: Study, case: Case, size: str) -> Iterator[Line]:
+    """Rows recognised by comparison levels between the files, which only counts leave the computation of."""
+    fields = _compared(case.spec)
+    bounds = [field.bounds for field in fields]
+    limits = [tuple(disagreement_limits(field.bits, upper).tolist()) for field, upper in zip(fields, bounds, strict=True)]
+    comparison = PairComparison(
+        case.alice.words,
+        tuple(ComparedField(field.name, field.bits, limit) for field, limit in zip(fields, limits, strict=True)),
+    )
+    _, block = np.unique(np.concatenate([case.alice.digests, case.bob.digests]), return_inverse=True)
+    block_a, block_b = block[: len(case.alice.order)], block[len(case.alice.order) :]
+    row_a, row_b = np.nonzero(block_a[:, None] == block_b)
+
+    def compute(party: Party) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+        mine, theirs = case.alice.shares[party.own], case.bob.shares[party.own]
+        bits = compare_pairs(party, mine, theirs, row_a, row_b, comparison, "comparison")
+        opened = party.opened_to(ComputeParty.CAROLE, permuted(party, bits, "order"), "patterns")
+        party.check("opening")
+        return bits, opened
+
+    done = together(local_parties(), compute)
+    clear, people = _clear_between(study, case)
+
+    def attacked(words: NDArray[np.uint64], *, all_there: bool) -> float:
+        if all_there:
+            words = words.copy()
+            for place in range(len(fields)):
+                words[:, 0] |= np.uint64(1 << comparison.output.present(place))
+        similar = middles(comparison.output.read(words).level, bounds)
+        claims = by_levels(BetweenFiles(block_a, block_b, row_a, row_b, similar), clear, study.rng)
+        named = claims.person[: len(block_a)]
+        return float((np.where(named < 0, -1, people[named]) == case.truth).mean())
+
+    known = attacked(done[0][0][0] ^ done[0][0][1] ^ done[1][0][1], all_there=False)
+    what = f"{size}: comparison levels between the files"
+    chance = 1 / study.n
+    yield Line(f"{what}, had Carole all pairs' in their order", known, chance, minimum=CONTROL_LEVELS)
+    for party in ComputeParty:
+        bits = done[party][0]
+        found = attacked(bits[0] ^ bits[1], all_there=True)
+        yield Line(f"{what}, by the shares of {party.title}", found, chance, above_chance=ABOVE_CHANCE)
+    opened = done[ComputeParty.CAROLE][1]
+    assert opened is not None
+    found = attacked(opened, all_there=False)
+    yield Line(f"{what}, as Carole gets them, in an order nobody knows", found, chance, above_chance=ABOVE_CHANCE)
+
+
+def _clear_between(study: Study, case: Case) -> tuple[BetweenFiles, NDArray[np.int64]]:
+    """The register between the files, cut down to `REGISTER` people, and the person of each of its rows."""
+    keys = [key_text(each, case.spec, case.spec.keyed_rules[0]).fill_null("").to_numpy().astype(str) for each in case.columns]
+    attacked = np.unique(keys[0][case.rows_a])
+    others = study.rng.permutation(np.setdiff1d(keys[0], [*attacked, ""]))
+    kinds = np.sort(np.concatenate([attacked, others[: int(REGISTER / case.mean_rows)]]))
+    rows, blocks = [], []
+    for key in keys:
+        here = study.rng.permutation(np.flatnonzero(np.isin(key, kinds)))
+        rows.append(here)
+        blocks.append(np.searchsorted(kinds, key[here]))
+    one, other = (_pairs_between(blocks[0], blocks[1]))
+    similar = np.full((len(one), len(_compared(case.spec))), ABSENT, dtype=np.float32)
+    for place, field in enumerate(_compared(case.spec)):
+        both = pl.concat([columns[field.name].gather(here) for columns, here in zip(case.columns, rows, strict=True)])
+        made = clear_values(both, field)
+        assert made is not None
+        public, codes = made
+        first, second = codes[one], codes[other + len(rows[0])]
+        there = (first >= 0) & (second >= 0)
+        similar[there, place] = paired_values(public, first[there], second[there])
+    return BetweenFiles(blocks[0], blocks[1], one, other, similar), np.concatenate(rows)
+
+
+def _pairs_between(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a row of either file in one block."""
+    order = np.argsort(other, kind="stable")
+    first, last = (np.searchsorted(other[order], one, side=side) for side in ("left", "right"))
+    times = last - first
+    row = np.repeat(np.arange(len(one)), times)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(first, times)
+    return row, order[place]
+
+
+def _handles(study: Study) -> Iterator[Line]:
+    """Records recognised by the resolver, who has the levels of the pairs above the floor by handle."""
+    people = study.people[:LINKED]
+    damaged = corrupt(people, study.rng)
+    seen = _kept(study, people, damaged)
+    chosen = np.sort(study.rng.permutation(np.unique(seen.a))[:HANDLES])
+    for which, theirs, bound in (
+        ("a register of exactly these people", people, ABOVE_CHANCE),
+        ("both files in clear, errors and all", damaged, None),
+    ):
+        own = _kept(study, people, theirs)
+        named = handles_by_levels(seen, own, noise_of(seen, own), chosen, study.rng)
+        right = float((named == chosen).mean())
+        error = float(np.sqrt(right * (1 - right) / len(chosen)))
+        what = f"the coordinator as the resolver, in this mode and in block_keyed: a handle's person, with {which}"
+        yield Line(what, right, 1 / LINKED, error=error, above_chance=bound)
+
+
+def _kept(study: Study, alice: pl.DataFrame, bob: pl.DataFrame) -> KeptPairs:
+    """The pairs above the floor of two files with these rows, by the numbers of the rows."""
+    files = {Side.ALICE: alice, Side.BOB: bob}
+    linkage = link_in("block_keyed", study.drafted, files, study.fresh_seed()).linkage
+    level = linkage.patterns.gamma[linkage.pairs.pattern]
+    return KeptPairs(linkage.pairs.row_a.astype(np.int64), linkage.pairs.row_b.astype(np.int64), level)

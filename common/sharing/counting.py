@@ -96,8 +96,9 @@ def counted(slices: Shared, columns: tuple[int, ...] | None = None) -> Circuit[S
     """
     shares, n, words = slices.shape
     plan = adder_plan((n,) if columns is None else columns)
+    room = np.empty((2, shares, max(map(len, plan.rounds), default=0), words), dtype=np.uint64)
     for adders in plan.rounds:
-        x, y = np.empty((2, shares, len(adders), words), dtype=np.uint64)
+        x, y = room[:, :, : len(adders)]
         for share in range(shares):
             _operands(slices[share], adders, x[share], y[share])
         z = yield x, y

@@ -113,11 +113,11 @@ class GateCheck:
             n_spent = min(max(n - begin, 0), end - begin)
             if n_spent:
                 gates = self._log[:, begin : begin + n_spent]
+                x0, x1, y0, y1, z0, z1 = gates
                 rho, sigma = self._openings.to_all(_masked(gates, picked[:, :n_spent]), "check")
                 for_next, for_previous = np.empty((2, n_spent), dtype=np.uint64)
-                gate_differences(
-                    rho, sigma, *gates, picked[4, :n_spent], picked[5, :n_spent], constant, for_next, for_previous
-                )
+                c0, c1 = picked[4:, :n_spent]
+                gate_differences(rho, sigma, x0, x1, y0, y1, z0, z1, c0, c1, constant, for_next, for_previous)
                 with_next.add(for_next)
                 with_previous.add(for_previous)
             if n_spent < end - begin:

@@ -46,9 +46,9 @@ def scatter_gates(parts: Words, drawn: Words, shift: int, gates: Words, begins: 
         begins[bucket + 1] = ends[bucket + 1]
     begins[n_buckets] = len(drawn)
     for k in range(len(drawn)):
-        bucket = np.int64(drawn[k] >> by) if n_buckets > 1 else 0
-        place = ends[bucket]
-        ends[bucket] += 1
+        drawn_bucket = np.int64(drawn[k] >> by) if n_buckets > 1 else np.int64(0)
+        place = ends[drawn_bucket]
+        ends[drawn_bucket] += 1
         for column in range(6):
             gates[place, column] = parts[column, k]
 
