@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._leakage_embedding import nearest_rows, row_embedding
-from benchmarks._leakage_register import BORN, DAYS, _blocks, _pooled
+from benchmarks._leakage_register import BORN, DAYS, _pooled
 from benchmarks._leakage_study import ABOVE_CHANCE, Line, Study
 from benchmarks._shared_attacks import (
     BetweenFiles,
@@ -30,10 +30,11 @@ from benchmarks._shared_attacks import (
     blocks_by_size,
     by_levels,
     handles_by_levels,
+    learnt,
     middles,
     noise_of,
 )
-from benchmarks._shared_views import SharedFile, read_fields
+from benchmarks._shared_views import SharedFile, gate_words, guessed, joined, read_fields
 from benchmarks.modes import link_in
 from tryst.carole.comparison.thresholds import disagreement_limits
 from tryst.common.encoding.blocking_keys import key_text
@@ -45,6 +46,7 @@ from tryst.common.sharing.output_bits import ComparedField, PairComparison
 from tryst.common.sharing.pair_levels import compare_pairs
 from tryst.common.sharing.party import Party
 from tryst.common.sharing.permutation import permuted
+from tryst.common.sharing.sliced_pairs import SlicedPairs
 from tryst.common.specification import FieldSpec, Specification
 from tryst.coordinator.demonstration.people import corrupt
 from tryst.risk.leakage.fingerprint_model import FingerprintModel
@@ -57,9 +59,9 @@ from tryst.risk.leakage.pairs import (
     paired_signatures,
     paired_values,
 )
-from tryst.risk.leakage.recognition import judge, recognise
+from tryst.risk.leakage.recognition import recognise
 
-ATTACKED = {1: 600, DAYS: 400}
+ATTACKED = {1: 500, DAYS: 250}
 """Rows attacked, in whole blocks drawn at random, by days that are made one date."""
 
 CONTROL = {1: 0.6, DAYS: 0.98}
@@ -68,7 +70,7 @@ CONTROL = {1: 0.6, DAYS: 0.98}
 LINKED = 20_000
 """People of the files whose kept pairs the resolver is shown."""
 
-REGISTER = 10_000
+REGISTER = 8000
 """People of her register whom the attack on levels looks through, those attacked among them: all would take long."""
 
 CONTROL_LEVELS = 0.6
@@ -168,15 +170,13 @@ def _compared(spec: Specification) -> list[FieldSpec]:
 def _rows(study: Study, case: Case, size: str, minimum: float) -> Iterator[Line]:
     """Rows recognised by what is alike inside Alice's file: as it is, by each party alone, and by two together."""
     clear = _embedded_in_clear(case)
-    whole = case.alice.joined(ComputeParty.CAROLE, ComputeParty.COORDINATOR)
-    yield from _recognised(study, case, f"{size}: mode block_keyed, Carole", whole, clear, minimum)
+    whole, *others = (case.alice.joined(one, one.next) for one in ComputeParty)
+    assert all(np.array_equal(words, whole) for words in others)
+    what = f"{size}: Carole in mode block_keyed, and any two of the three in this mode"
+    yield from _recognised(study, case, what, whole, clear, minimum)
     for party in ComputeParty:
         what = f"{size}: {party.title} alone, by the shares"
         yield from _recognised(study, case, what, case.alice.guessed(party), clear, None)
-    pairs = [case.alice.joined(one, one.next) for one in ComputeParty]
-    assert all(np.array_equal(words, whole) for words in pairs)
-    found = _by_fingerprints(study, case, pairs[-1], all_there=False)
-    yield Line(f"{size}: any two of the three together: pair fingerprints", found, 1 / study.n, minimum=minimum)
 
 
 def _recognised(
@@ -186,7 +186,10 @@ def _recognised(
     bound = {"above_chance": ABOVE_CHANCE} if alone else {"minimum": minimum}
     found = _by_fingerprints(study, case, words, all_there=alone)
     yield Line(f"{what}: pair fingerprints and likelihood", found, 1 / study.n, **bound)
-    fields = [(partial(paired_signatures, view), codes) for view, codes in read_fields(words, case.alice.words, all_there=alone)]
+    fields = [
+        (partial(paired_signatures, view), codes)
+        for view, codes in read_fields(words, case.alice.words, all_there=alone)
+    ]
     nearest = nearest_rows(row_embedding(case.block, fields), clear)
     right = float((case.people[nearest] == case.truth).mean())
     yield Line(f"{what}: embeddings of rows", right, 1 / study.n, above_chance=ABOVE_CHANCE if alone else None)
@@ -228,9 +231,15 @@ def _by_size(study: Study, what: str, keys: list[pl.Series], *, padded: bool = F
         seen = np.where(seen > 0, padded_size(seen), 0)
     right = blocks_by_size(seen, seen, study.rng) == np.arange(len(rows))
     total = float(rows.sum())
-    yield Line(f"{what}: block sizes of both files alone: rows whose block is named", float(rows[right].sum() / total), float(rows.max() / total))
+    yield Line(
+        f"{what}: block sizes of both files alone: rows whose block is named",
+        float(rows[right].sum() / total),
+        float(rows.max() / total),
+    )
     # Of a block of k rows each is as likely any of its k people: one row is named rightly on average.
-    yield Line(f"{what}: block sizes of both files alone", float(right.sum() / total), 1 / total, above_chance=ABOVE_CHANCE)
+    yield Line(
+        f"{what}: block sizes of both files alone", float(right.sum() / total), 1 / total, above_chance=ABOVE_CHANCE
+    )
 
 
 def _skewed(study: Study, bob: Columns) -> Iterator[Line]:
@@ -245,7 +254,9 @@ def _levels(study: Study, case: Case, size: str) -> Iterator[Line]:
     """Rows recognised by comparison levels between the files, which only counts leave the computation of."""
     fields = _compared(case.spec)
     bounds = [field.bounds for field in fields]
-    limits = [tuple(disagreement_limits(field.bits, upper).tolist()) for field, upper in zip(fields, bounds, strict=True)]
+    limits = [
+        tuple(disagreement_limits(field.bits, upper).tolist()) for field, upper in zip(fields, bounds, strict=True)
+    ]
     comparison = PairComparison(
         case.alice.words,
         tuple(ComparedField(field.name, field.bits, limit) for field, limit in zip(fields, limits, strict=True)),
@@ -254,12 +265,12 @@ def _levels(study: Study, case: Case, size: str) -> Iterator[Line]:
     block_a, block_b = block[: len(case.alice.order)], block[len(case.alice.order) :]
     row_a, row_b = np.nonzero(block_a[:, None] == block_b)
 
-    def compute(party: Party) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+    def compute(party: Party) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None, NDArray[np.uint64]]:
         mine, theirs = case.alice.shares[party.own], case.bob.shares[party.own]
         bits = compare_pairs(party, mine, theirs, row_a, row_b, comparison, "comparison")
         opened = party.opened_to(ComputeParty.CAROLE, permuted(party, bits, "order"), "patterns")
         party.check("opening")
-        return bits, opened
+        return bits, opened, gate_words(party, SlicedPairs(mine, theirs, row_a, row_b, case.alice.words), comparison)
 
     done = together(local_parties(), compute)
     clear, people = _clear_between(study, case)
@@ -286,11 +297,22 @@ def _levels(study: Study, case: Case, size: str) -> Iterator[Line]:
     assert opened is not None
     found = attacked(opened, all_there=False)
     yield Line(f"{what}, as Carole gets them, in an order nobody knows", found, chance, above_chance=ABOVE_CHANCE)
+    sex = case.columns[0]["sex"].to_numpy()[case.rows_a[case.alice.order]][row_a]
+    alike = sex == case.columns[1]["sex"].to_numpy()[case.rows_b[case.bob.order]][row_b]
+    gates = [words for _, _, words in done]
+    true = joined(ComputeParty.CAROLE, gates[0], ComputeParty.COORDINATOR, gates[1])
+    for who, words in (("any two", true), *((party.title, guessed([gates[party]])) for party in ComputeParty)):
+        found, chance, error = learnt(words, alike, study.rng)
+        what = f"{size}: whether a pair has one sex, learnt from all words of its gates that {who} can read"
+        yield Line(what, found, chance, error=error)
 
 
 def _clear_between(study: Study, case: Case) -> tuple[BetweenFiles, NDArray[np.int64]]:
     """The register between the files, cut down to `REGISTER` people, and the person of each of its rows."""
-    keys = [key_text(each, case.spec, case.spec.keyed_rules[0]).fill_null("").to_numpy().astype(str) for each in case.columns]
+    keys = [
+        key_text(each, case.spec, case.spec.keyed_rules[0]).fill_null("").to_numpy().astype(str)
+        for each in case.columns
+    ]
     attacked = np.unique(keys[0][case.rows_a])
     others = study.rng.permutation(np.setdiff1d(keys[0], [*attacked, ""]))
     kinds = np.sort(np.concatenate([attacked, others[: int(REGISTER / case.mean_rows)]]))
@@ -299,7 +321,7 @@ def _clear_between(study: Study, case: Case) -> tuple[BetweenFiles, NDArray[np.i
         here = study.rng.permutation(np.flatnonzero(np.isin(key, kinds)))
         rows.append(here)
         blocks.append(np.searchsorted(kinds, key[here]))
-    one, other = (_pairs_between(blocks[0], blocks[1]))
+    one, other = _pairs_between(blocks[0], blocks[1])
     similar = np.full((len(one), len(_compared(case.spec))), ABSENT, dtype=np.float32)
     for place, field in enumerate(_compared(case.spec)):
         both = pl.concat([columns[field.name].gather(here) for columns, here in zip(case.columns, rows, strict=True)])

@@ -1,7 +1,7 @@
 """The arithmetic alternative to mode `shared`, in one process: shares mod 2^16 of every bit, one sum sent a pair.
 
-Signatures are of +-1, each bit shared by addition mod 2^16 among three parties, party k with shares k and k + 1 (Araki et
-al. 2016, ring version). An inner product is local but for one element that each party sends; whether it reaches a limit is the
+Signatures are of +-1, each bit shared by addition mod 2^16 among three parties, party k with shares k and k + 1 (Araki
+et al. 2016). An inner product is local but for one element that each party sends; whether it reaches a limit is the
 sign of a difference, by an adder on shared bits (ABY3). So the message of a pair does not grow with the bits, but every
 custodian uploads 16 bits for each bit, and nothing is checked: no gate, no opening. What each party would send is
 counted.

@@ -1,4 +1,4 @@
-"""Attacks on rows, blocks and handles by who has these very people in clear, for the leakage benchmark's section `shared`.
+"""Attacks on rows, blocks and handles by who has these people in clear, for the leakage benchmark's section `shared`.
 
 `by_levels` recognises rows by comparison levels between the two files, `blocks_by_size` blocks by how many rows they
 have in both, and `handles_by_levels` records by the levels of the pairs above the floor. What attacks signatures inside
@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from tryst.risk.leakage.fingerprint_model import FingerprintModel
 from tryst.risk.leakage.pairs import ABSENT, EQUAL, Fingerprints, pairs_within
-from tryst.risk.leakage.recognition import Claims, recognise
+from tryst.risk.leakage.recognition import EFFORTS, Claims, recognise
 from tryst.risk.leakage.recovery import UNKNOWN
 
 LEVEL_BITS = 64.0
@@ -100,12 +100,10 @@ def by_levels(seen: BetweenFiles, clear: BetweenFiles, rng: np.random.Generator)
     of_rows, of_people = seen.fingerprints(), clear.fingerprints()
     bits = np.full(seen.similar.shape[1], LEVEL_BITS)
     model = FingerprintModel.of(bits, np.zeros(len(bits)), of_people, of_rows)
-    return recognise(of_rows, seen.block, of_people, clear.block, model, 1.0, rng)
+    return recognise(of_rows, seen.block, of_people, clear.block, model, 1.0, rng, EFFORTS[:2])
 
 
-def blocks_by_size(
-    seen: NDArray[np.int64], clear: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def blocks_by_size(seen: NDArray[np.int64], clear: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """The block in clear that each block is taken for: one of the same sizes in both files, each once.
 
     Parameters
@@ -122,7 +120,10 @@ def blocks_by_size(
     of_seen, of_clear = (sizes[:, 0] * base + sizes[:, 1] for sizes in (seen, clear))
     guessed = np.full(len(seen), UNKNOWN, dtype=np.int64)
     order, theirs = rng.permutation(len(seen)), rng.permutation(len(clear))
-    order, theirs = order[np.argsort(of_seen[order], kind="stable")], theirs[np.argsort(of_clear[theirs], kind="stable")]
+    order, theirs = (
+        order[np.argsort(of_seen[order], kind="stable")],
+        theirs[np.argsort(of_clear[theirs], kind="stable")],
+    )
     first = np.searchsorted(of_clear[theirs], of_seen[order], side="left")
     rank = np.arange(len(order)) - np.searchsorted(of_seen[order], of_seen[order], side="left")
     place = first + rank
@@ -162,7 +163,11 @@ class KeptPairs:
 
 
 def handles_by_levels(
-    seen: KeptPairs, own: KeptPairs, noise: list[NDArray[np.float64]], chosen: NDArray[np.int64], rng: np.random.Generator
+    seen: KeptPairs,
+    own: KeptPairs,
+    noise: list[NDArray[np.float64]],
+    chosen: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """The person that each of some handles of the first file is taken for.
 
@@ -197,12 +202,16 @@ def handles_by_levels(
 
 
 def _likeliest(
-    seen: KeptPairs, own: KeptPairs, noise: list[NDArray[np.float64]], chosen: NDArray[np.int64], rng: np.random.Generator
+    seen: KeptPairs,
+    own: KeptPairs,
+    noise: list[NDArray[np.float64]],
+    chosen: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """The person, or component, that each chosen one is likeliest to be.
 
-    It is as likely as, for each of the chosen one's pairs, the best of its own, less what it costs to have another number
-    of pairs. Of equally likely ones one is drawn. O(different levels of the chosen ones' pairs * own pairs).
+    It is as likely as, for each of the chosen one's pairs, the best of its own, less what it costs to have another
+    number of pairs. Of equally likely ones one is drawn. O(different levels of the chosen ones' pairs * own pairs).
     """
     by_person = rng.permutation(len(own.a))
     by_person = by_person[np.argsort(own.a[by_person], kind="stable")]
@@ -253,3 +262,30 @@ def noise_of(seen: KeptPairs, own: KeptPairs) -> list[NDArray[np.float64]]:
         np.add.at(counts, (own.level[other, field], seen.level[one, field]), 1)
         tables.append(np.log(counts / counts.sum(axis=1, keepdims=True)))
     return tables
+
+
+def learnt(words: NDArray[np.uint64], truth: NDArray[np.bool_], rng: np.random.Generator) -> tuple[float, float, float]:
+    """What a linear classifier tells of pairs by bits of theirs, which it has learnt from the half of them.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (n_bits, words)
+        Bit k of word w is of pair 64 w + k.
+    truth : ndarray of bool, shape (n_pairs,)
+        What is to be told.
+
+    Returns
+    -------
+    right, chance, error : float
+        Of the other half: the share told rightly, the share of the commoner kind, and their standard error.
+    """
+    bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, : len(truth)]
+    signs = 2.0 * bits.T.astype(np.float64) - 1.0
+    order = rng.permutation(len(truth))
+    known, other = order[: len(order) // 2], order[len(order) // 2 :]
+    kernel = signs[known] @ signs[known].T
+    kernel[np.diag_indices(len(known))] += signs.shape[1]
+    mean = truth[known].mean()
+    told = signs[other] @ (signs[known].T @ np.linalg.solve(kernel, truth[known] - mean)) + mean > 0.5
+    right, common = float((told == truth[other]).mean()), float(truth[other].mean())
+    return right, max(common, 1 - common), 0.5 / float(np.sqrt(len(other)))

@@ -4,8 +4,8 @@
 
 FILE (npz) has `alice` and `bob`, uint64 of shape (groups, 32, words), `limits` and `bits`; every row of a group is
 compared with all 32 of the other file. SPU's three parties of ABY3 are threads of this process with links in memory.
-LEVELS (npy) gets the number of limits that each pair does not exceed. Prints SPU's own statistics of its links, and JSON
-in the last line: processor seconds of the three together, without making shares and compiling, and what is installed.
+LEVELS (npy) gets the number of limits that each pair does not exceed. Prints SPU's own statistics of its links, and
+JSON in the last line: processor seconds of the three together, without making shares and compiling, and what is there.
 Imports nothing of Tryst, so that it runs in any environment that has spu.
 
 Three ways to write it are measured, since the library does not choose one:
@@ -200,7 +200,9 @@ def main(path: str, form: str, out: str) -> None:
     packages = list(metadata.distributions())
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(
-        json.dumps({"cpu": cpu, "seconds": seconds, "memory": memory, "version": metadata.version("spu"), **_size(packages)})
+        json.dumps(
+            {"cpu": cpu, "seconds": seconds, "memory": memory, "version": metadata.version("spu"), **_size(packages)}
+        )
     )
 
 

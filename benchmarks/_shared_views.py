@@ -1,7 +1,7 @@
 """What the parties of mode `shared` hold of two files, read as if it were what Carole holds in mode block_keyed.
 
-Both files are encoded, cut into shares and read by each party as in a project. A party's best guess of a shared bit is the exclusive or
-of its two shares: it is right where the third share, which it lacks, is 0.
+Both files are encoded, cut into shares and read by each party as in a project. A party's best guess of a shared bit is
+the exclusive or of its two shares: it is right where the third share, which it lacks, is 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.output_bits import PairComparison
+from tryst.common.sharing.output_slices import output_slices
+from tryst.common.sharing.party import Party
 from tryst.common.sharing.row_words import RowWords
+from tryst.common.sharing.sliced_pairs import SlicedPairs
 from tryst.common.specification import Specification
 from tryst.risk.leakage.view import FieldView
 
@@ -112,3 +116,17 @@ def read_fields(rows: NDArray[np.uint64], words: RowWords, *, all_there: bool = 
         codes[there] = place.ravel()
         found.append((FieldView(signatures, counts), codes))
     return found
+
+
+def gate_words(party: Party, pairs: SlicedPairs, comparison: PairComparison) -> NDArray[np.uint64]:
+    """All that a party holds of a comparison's gates, as slices of the pairs: uint64, shape (2, n_gates, words)."""
+    held: list[NDArray[np.uint64]] = []
+
+    def all_of(requests: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]]) -> list[NDArray[np.uint64]]:
+        results = party.all_of(requests)
+        held.extend(each.reshape(2, -1, pairs.words) for each in results)
+        return results
+
+    output_slices(pairs, comparison, party.public(np.array([~np.uint64(0)])), all_of)
+    party.check("gates")
+    return np.concatenate(held, axis=1)

@@ -29,6 +29,7 @@ from benchmarks import _leakage_open as whole
 from benchmarks import _leakage_register as registers
 from benchmarks import _leakage_results as answers
 from benchmarks import _leakage_samples as sampled
+from benchmarks import _leakage_shared as shares
 from benchmarks._leakage_study import HEAD, Line, Study
 
 PAGE = DOCS / "leakage.md"
@@ -38,6 +39,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "birthday": ("Block-keyed by date of birth", blocks.by_birthday),
     "register": ("Rows recognised by a register: blocks of a date of birth", registers.by_birthday),
     "large": ("Rows recognised by a register: blocks as in a file of 600,000", registers.by_some_days),
+    "shared": ("Mode shared: what each party sees", shares.shared),
     "samples": ("Samples for u", sampled.samples),
     "rules": ("The other drafted rules, each by itself", blocks.default_rules),
     "together": ("The drafted rules together", blocks.together),
@@ -53,6 +55,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
 _LONGEST = (
     "large",
     "register",
+    "shared",
     "samples",
     "rules",
     "birthday",

@@ -1,8 +1,8 @@
 """Mode shared: processor time and bytes of comparing signatures on shares, beside SecretFlow SPU on the same work.
 
-Every row of a group of 32 is compared with all 32 of the other file, in 8 fields, with the 7 limits of `em8`. All make the
-same levels of the same random signatures, which are compared with the plain ones. The three parties are threads of one
-process with messages in memory, so what is measured is the computation; a third of the process's time is a party's.
+Every row of a group of 32 is compared with all 32 of the other file, in 8 fields, with the 7 limits of `em8`. All make
+the same levels of the same random signatures, which are compared with the plain ones. The three parties are threads of
+one process with messages in memory, so what is measured is the computation; a third of the process's time is a party's.
 
 * `tryst`: what a project runs (`tryst.common.sharing`), with missing values, and every gate checked.
 * `tryst, unchecked`: the same circuits without the check of gates: what a semi-honest protocol would cost.
