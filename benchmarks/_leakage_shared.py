@@ -13,8 +13,8 @@ what the tests of the engine show, not this section.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -22,39 +22,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks._leakage_embedding import nearest_rows, row_embedding
-from benchmarks._leakage_register import BORN, DAYS, _pooled
+from benchmarks._leakage_register import BORN, DAYS
+from benchmarks._leakage_shared_levels import levels
 from benchmarks._leakage_study import ABOVE_CHANCE, Line, Study
 from benchmarks._shared_attacks import (
-    BetweenFiles,
     KeptPairs,
     blocks_by_size,
-    by_levels,
     handles_by_levels,
-    learnt,
-    middles,
     noise_of,
 )
-from benchmarks._shared_views import SharedFile, gate_words, guessed, joined, read_fields
+from benchmarks._shared_case import Case, Columns, compared, made
+from benchmarks._shared_views import read_fields
 from benchmarks.modes import link_in
-from tryst.carole.comparison.thresholds import disagreement_limits
 from tryst.common.encoding.blocking_keys import key_text
 from tryst.common.encoding.padding import padded_size
 from tryst.common.parties import Side
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.output_bits import ComparedField, PairComparison
-from tryst.common.sharing.pair_levels import compare_pairs
-from tryst.common.sharing.party import Party
-from tryst.common.sharing.permutation import permuted
-from tryst.common.sharing.sliced_pairs import SlicedPairs
-from tryst.common.specification import FieldSpec, Specification
+from tryst.common.specification import BlockingRule
 from tryst.coordinator.demonstration.people import corrupt
 from tryst.risk.leakage.fingerprint_model import FingerprintModel
 from tryst.risk.leakage.own_file import clear_values
 from tryst.risk.leakage.pairs import (
-    ABSENT,
-    Fingerprints,
-    fingerprints_in_clear,
     fingerprints_of_signatures,
     paired_signatures,
     paired_values,
@@ -70,104 +58,27 @@ CONTROL = {1: 0.6, DAYS: 0.98}
 LINKED = 20_000
 """People of the files whose kept pairs the resolver is shown."""
 
-REGISTER = 8000
-"""People of her register whom the attack on levels looks through, those attacked among them: all would take long."""
-
-CONTROL_LEVELS = 0.6
-"""Required of the attack on levels where it is known which pair has which."""
-
 HANDLES = 1000
 """Handles attacked, drawn at random."""
 
 SKEWED = {"name": "surname_3-year", "keys": [{"field": "surname", "prefix": 3}, {"field": BORN, "part": "year"}]}
 """A rule whose blocks differ much in size."""
 
-Columns = Mapping[str, pl.Series]
-
-
-@dataclass(frozen=True)
-class Case:
-    """Rows of two files in some blocks, as they are shared, and who has all people of both files in clear.
-
-    Attributes
-    ----------
-    alice, bob
-        The attacked rows; their `order` counts within `rows_a` and `rows_b`.
-    rows_a, rows_b : ndarray of int64
-        Rows of the files: row k of either file is person k.
-    people : ndarray of int64
-        The register: people in an order that says nothing.
-    born : ndarray of int64
-        Block in clear of each of these, by Alice's file; -1 without one.
-    pairs
-        What every two people of such a block have in common.
-    """
-
-    spec: Specification
-    columns: tuple[Columns, Columns]
-    alice: SharedFile
-    bob: SharedFile
-    rows_a: NDArray[np.int64]
-    rows_b: NDArray[np.int64]
-    people: NDArray[np.int64]
-    born: NDArray[np.int64]
-    pairs: Fingerprints
-    mean_rows: float
-
-    @property
-    def truth(self) -> NDArray[np.int64]:
-        """The person of each of Alice's rows."""
-        return self.rows_a[self.alice.order]
-
-    @property
-    def block(self) -> NDArray[np.int64]:
-        """Of Alice's rows."""
-        return np.unique(self.alice.digests, return_inverse=True)[1].astype(np.int64)
-
 
 def shared(study: Study) -> Iterator[Line]:
     """Every single party's view and two parties' together, beside mode block_keyed."""
     bob = study.cleaned(corrupt(study.people, study.rng))
     for days in (1, DAYS):
-        case = made(study, bob, days)
+        case = made(study, bob, days, ATTACKED[days])
         size = f"blocks of {case.mean_rows:.1f} rows"
         yield from _sizes(study, case, size)
-        yield from _rows(study, case, size, CONTROL[days])
-        yield from _levels(study, case, size)
-    yield from _skewed(study, bob)
+        yield from rows_of_a_file(study, case, size, CONTROL[days])
+        yield from levels(study, case, size)
+    yield from _rules(study, bob)
     yield from _handles(study)
 
 
-def made(study: Study, bob: Columns, days: int) -> Case:
-    """The attacked rows of both files, shared."""
-    columns = tuple({**each, BORN: _pooled(each[BORN], days)} for each in (study.columns, bob))
-    rule = {"name": BORN, "keys": [{"field": BORN}]}
-    spec = study.specified(mode="shared", blocking=[rule])
-    keys = [key_text(each, spec, spec.keyed_rules[0]).fill_null("").to_numpy().astype(str) for each in columns]
-    kinds, block = np.unique(np.concatenate(keys), return_inverse=True)
-    block = block.astype(np.int64) - int(kinds[0] == "")
-    of_a, of_b = block[: study.n], block[study.n :]
-    sizes = np.bincount(of_a[of_a >= 0], minlength=len(kinds))
-    drawn = study.rng.permutation(np.flatnonzero(sizes))
-    chosen = drawn[: 1 + int(np.searchsorted(np.cumsum(sizes[drawn]), ATTACKED[days]))]
-    rows = [np.flatnonzero(np.isin(of, chosen)) for of in (of_a, of_b)]
-    seed = study.fresh_seed()
-    alice, other = (
-        SharedFile.of({n: c.gather(here) for n, c in each.items()}, spec, side, seed, study.fresh_noise())
-        for side, each, here in zip(Side, columns, rows, strict=True)
-    )
-    people = study.rng.permutation(study.n)
-    clear = [clear_values(columns[0][field.name].gather(people), field) for field in _compared(spec)]
-    pairs = fingerprints_in_clear(of_a[people], [each for each in clear if each is not None])
-    mean = float((sizes.astype(np.float64) ** 2).sum() / sizes.sum())
-    return Case(spec, columns, alice, other, *rows, people, of_a[people], pairs, mean)
-
-
-def _compared(spec: Specification) -> list[FieldSpec]:
-    return [field for field in spec.fields if field.name != BORN]
-
-
-def _rows(study: Study, case: Case, size: str, minimum: float) -> Iterator[Line]:
+def rows_of_a_file(study: Study, case: Case, size: str, minimum: float) -> Iterator[Line]:
     """Rows recognised by what is alike inside Alice's file: as it is, by each party alone, and by two together."""
     clear = _embedded_in_clear(case)
     whole, *others = (case.alice.joined(one, one.next) for one in ComputeParty)
@@ -206,7 +117,7 @@ def _by_fingerprints(study: Study, case: Case, words: NDArray[np.uint64], *, all
 
 def _embedded_in_clear(case: Case) -> NDArray[np.float32]:
     fields = []
-    for field in _compared(case.spec):
+    for field in compared(case.spec):
         clear = clear_values(case.columns[0][field.name].gather(case.people), field)
         assert clear is not None
         fields.append((partial(paired_values, clear[0]), clear[1]))
@@ -216,10 +127,10 @@ def _embedded_in_clear(case: Case) -> NDArray[np.float32]:
 def _sizes(study: Study, case: Case, size: str) -> Iterator[Line]:
     """What the rows of each block in both files give whoever sees them, which are all three parties."""
     keys = [key_text(each, case.spec, case.spec.keyed_rules[0]) for each in case.columns]
-    yield from _by_size(study, size, keys)
+    yield from by_size(study, size, keys)
 
 
-def _by_size(study: Study, what: str, keys: list[pl.Series], *, padded: bool = False) -> Iterator[Line]:
+def by_size(study: Study, what: str, keys: list[pl.Series], *, padded: bool = False) -> Iterator[Line]:
     """Blocks of whole files taken for those of the same sizes in clear, and a row of one for any of its people."""
     texts = np.concatenate([key.fill_null("").to_numpy().astype(str) for key in keys])
     kinds, block = np.unique(texts, return_inverse=True)
@@ -242,106 +153,20 @@ def _by_size(study: Study, what: str, keys: list[pl.Series], *, padded: bool = F
     )
 
 
-def _skewed(study: Study, bob: Columns) -> Iterator[Line]:
-    """The same of a rule whose blocks differ much, and as padding sends it."""
+def _rules(study: Study, bob: Columns) -> Iterator[Line]:
+    """The same of the drafted rule whose sizes tell most, and of one whose blocks differ much, also padded."""
+
+    def keys_of(rule: BlockingRule) -> list[pl.Series]:
+        return [key_text(each, study.drafted, rule) for each in (study.columns, bob)]
+
+    drafted = [tuple(by_size(study, rule.name, keys_of(rule))) for rule in study.drafted.keyed_rules]
+    for what in zip(*drafted, strict=True):
+        found = max(what, key=lambda line: line.records)
+        yield replace(found, what=f"the drafted rule that tells most, {found.what}")
     (rule,) = study.specified(blocking=[SKEWED]).keyed_rules
-    keys = [key_text(each, study.drafted, rule) for each in (study.columns, bob)]
-    yield from _by_size(study, rule.name, keys)
-    yield from _by_size(study, f"{rule.name}, `padding: powers_of_two`", keys, padded=True)
-
-
-def _levels(study: Study, case: Case, size: str) -> Iterator[Line]:
-    """Rows recognised by comparison levels between the files, which only counts leave the computation of."""
-    fields = _compared(case.spec)
-    bounds = [field.bounds for field in fields]
-    limits = [
-        tuple(disagreement_limits(field.bits, upper).tolist()) for field, upper in zip(fields, bounds, strict=True)
-    ]
-    comparison = PairComparison(
-        case.alice.words,
-        tuple(ComparedField(field.name, field.bits, limit) for field, limit in zip(fields, limits, strict=True)),
-    )
-    _, block = np.unique(np.concatenate([case.alice.digests, case.bob.digests]), return_inverse=True)
-    block_a, block_b = block[: len(case.alice.order)], block[len(case.alice.order) :]
-    row_a, row_b = np.nonzero(block_a[:, None] == block_b)
-
-    def compute(party: Party) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None, NDArray[np.uint64]]:
-        mine, theirs = case.alice.shares[party.own], case.bob.shares[party.own]
-        bits = compare_pairs(party, mine, theirs, row_a, row_b, comparison, "comparison")
-        opened = party.opened_to(ComputeParty.CAROLE, permuted(party, bits, "order"), "patterns")
-        party.check("opening")
-        return bits, opened, gate_words(party, SlicedPairs(mine, theirs, row_a, row_b, case.alice.words), comparison)
-
-    done = together(local_parties(), compute)
-    clear, people = _clear_between(study, case)
-
-    def attacked(words: NDArray[np.uint64], *, all_there: bool) -> float:
-        if all_there:
-            words = words.copy()
-            for place in range(len(fields)):
-                words[:, 0] |= np.uint64(1 << comparison.output.present(place))
-        similar = middles(comparison.output.read(words).level, bounds)
-        claims = by_levels(BetweenFiles(block_a, block_b, row_a, row_b, similar), clear, study.rng)
-        named = claims.person[: len(block_a)]
-        return float((np.where(named < 0, -1, people[named]) == case.truth).mean())
-
-    known = attacked(done[0][0][0] ^ done[0][0][1] ^ done[1][0][1], all_there=False)
-    what = f"{size}: comparison levels between the files"
-    chance = 1 / study.n
-    yield Line(f"{what}, had Carole all pairs' in their order", known, chance, minimum=CONTROL_LEVELS)
-    for party in ComputeParty:
-        bits = done[party][0]
-        found = attacked(bits[0] ^ bits[1], all_there=True)
-        yield Line(f"{what}, by the shares of {party.title}", found, chance, above_chance=ABOVE_CHANCE)
-    opened = done[ComputeParty.CAROLE][1]
-    assert opened is not None
-    found = attacked(opened, all_there=False)
-    yield Line(f"{what}, as Carole gets them, in an order nobody knows", found, chance, above_chance=ABOVE_CHANCE)
-    sex = case.columns[0]["sex"].to_numpy()[case.rows_a[case.alice.order]][row_a]
-    alike = sex == case.columns[1]["sex"].to_numpy()[case.rows_b[case.bob.order]][row_b]
-    gates = [words for _, _, words in done]
-    true = joined(ComputeParty.CAROLE, gates[0], ComputeParty.COORDINATOR, gates[1])
-    for who, words in (("any two", true), *((party.title, guessed([gates[party]])) for party in ComputeParty)):
-        found, chance, error = learnt(words, alike, study.rng)
-        what = f"{size}: whether a pair has one sex, learnt from all words of its gates that {who} can read"
-        yield Line(what, found, chance, error=error)
-
-
-def _clear_between(study: Study, case: Case) -> tuple[BetweenFiles, NDArray[np.int64]]:
-    """The register between the files, cut down to `REGISTER` people, and the person of each of its rows."""
-    keys = [
-        key_text(each, case.spec, case.spec.keyed_rules[0]).fill_null("").to_numpy().astype(str)
-        for each in case.columns
-    ]
-    attacked = np.unique(keys[0][case.rows_a])
-    others = study.rng.permutation(np.setdiff1d(keys[0], [*attacked, ""]))
-    kinds = np.sort(np.concatenate([attacked, others[: int(REGISTER / case.mean_rows)]]))
-    rows, blocks = [], []
-    for key in keys:
-        here = study.rng.permutation(np.flatnonzero(np.isin(key, kinds)))
-        rows.append(here)
-        blocks.append(np.searchsorted(kinds, key[here]))
-    one, other = _pairs_between(blocks[0], blocks[1])
-    similar = np.full((len(one), len(_compared(case.spec))), ABSENT, dtype=np.float32)
-    for place, field in enumerate(_compared(case.spec)):
-        both = pl.concat([columns[field.name].gather(here) for columns, here in zip(case.columns, rows, strict=True)])
-        made = clear_values(both, field)
-        assert made is not None
-        public, codes = made
-        first, second = codes[one], codes[other + len(rows[0])]
-        there = (first >= 0) & (second >= 0)
-        similar[there, place] = paired_values(public, first[there], second[there])
-    return BetweenFiles(blocks[0], blocks[1], one, other, similar), np.concatenate(rows)
-
-
-def _pairs_between(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of a row of either file in one block."""
-    order = np.argsort(other, kind="stable")
-    first, last = (np.searchsorted(other[order], one, side=side) for side in ("left", "right"))
-    times = last - first
-    row = np.repeat(np.arange(len(one)), times)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times) + np.repeat(first, times)
-    return row, order[place]
+    keys = keys_of(rule)
+    yield from by_size(study, rule.name, keys)
+    yield from by_size(study, f"{rule.name}, `padding: powers_of_two`", keys, padded=True)
 
 
 def _handles(study: Study) -> Iterator[Line]:
