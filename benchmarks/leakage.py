@@ -164,8 +164,8 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             " rows. Of mode shared *by guessing* is a name drawn from the register for every row, and what block sizes"
             " alone give anyone is a line of its own. Of mode block_keyed with `latent` figures are means over five"
             " pairs of files, and ± one standard error over these. The specification is what `tryst spec draft`"
-            " proposes for these people, or made from it. Options of open mode are measured as the gate measures them: the worst"
-            " of its attacks, on the 1,500 commonest values; what they cost in links is printed by"
+            " proposes for these people, or made from it. Options of open mode are measured as the gate measures them:"
+            " the worst of its attacks, on the 1,500 commonest values; what they cost in links is printed by"
             " `python -m benchmarks hardening`. What follows from it all stands in [threat-model.md](threat-model.md).",
             "",
             judged,
