@@ -5,10 +5,10 @@ fingerprints with their likelihood, embeddings of rows, and comparison levels be
 party's view, then what two parties have together. Chance, fixed beforehand, is a name drawn from the register for every
 row; what block sizes alone give anyone is a line of its own.
 
-The shares are made and read as in a project, and levels computed on them by three parties. What Carole and the resolver
-are told is computed here from the same signatures by the functionality of docs/shared-mode.md: levels of all candidate
-pairs in an order drawn at random, and pairs above the floor by handle. That a run gives each party this and no more is
-what the tests of the engine show, not this section.
+The shares are made and read as in a project, and three parties compute levels on them, permute them and open them to
+Carole. What the resolver gets, the levels of pairs above the floor by handle, is taken from the same files linked in
+mode block_keyed, where it is the same. That a whole run gives each party this and no more is what the tests of the
+engine show, not this section.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from tryst.risk.leakage.pairs import (
 )
 from tryst.risk.leakage.recognition import recognise
 
-ATTACKED = {1: 500, DAYS: 250}
+ATTACKED = {1: 500, DAYS: 200}
 """Rows attacked, in whole blocks drawn at random, by days that are made one date."""
 
 CONTROL = {1: 0.6, DAYS: 0.98}
 """Required of the attack on what Carole has in mode block_keyed, and on what two parties have together."""
 
-LINKED = 20_000
+LINKED = 15_000
 """People of the files whose kept pairs the resolver is shown."""
 
 HANDLES = 1000

@@ -1,7 +1,7 @@
 """The leakage benchmark on mode `shared`: comparison levels between the files, and the gates that they come from.
 
 Levels of all pairs in a known order would recognise most rows: that is the control. A party has its shares of them, and
-Carole the levels in an order that nobody knows, from a computation of three parties as in a project.
+Carole the levels in an order that no party knows, from a computation of three parties as in a project.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def levels(study: Study, case: Case, size: str) -> Iterator[Line]:
     opened = done[ComputeParty.CAROLE][1]
     assert opened is not None
     found = attacked(opened, all_there=False)
-    yield Line(f"{what}, as Carole gets them, in an order nobody knows", found, chance, above_chance=ABOVE_CHANCE)
+    yield Line(
+        f"{what}, as Carole gets them, in an order that no party knows", found, chance, above_chance=ABOVE_CHANCE
+    )
     sex = case.columns[0]["sex"].to_numpy()[case.rows_a[case.alice.order]][row_a]
     alike = sex == case.columns[1]["sex"].to_numpy()[case.rows_b[case.bob.order]][row_b]
     gates = [words for _, _, words in done]

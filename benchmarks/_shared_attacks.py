@@ -265,19 +265,19 @@ def noise_of(seen: KeptPairs, own: KeptPairs) -> list[NDArray[np.float64]]:
 
 
 def learnt(words: NDArray[np.uint64], truth: NDArray[np.bool_], rng: np.random.Generator) -> tuple[float, float, float]:
-    """What a linear classifier tells of pairs by bits of theirs, which it has learnt from the half of them.
+    """What a linear classifier finds of pairs by bits of theirs, which it has learnt from the half of them.
 
     Parameters
     ----------
     words : ndarray of uint64, shape (n_bits, words)
         Bit k of word w is of pair 64 w + k.
     truth : ndarray of bool, shape (n_pairs,)
-        What is to be told.
+        What is to be found.
 
     Returns
     -------
     right, chance, error : float
-        Of the other half: the share told rightly, the share of the commoner kind, and their standard error.
+        Of the other half: the share classified rightly, the share of the commoner kind, and their standard error.
     """
     bits = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")[:, : len(truth)]
     signs = 2.0 * bits.T.astype(np.float64) - 1.0
@@ -286,6 +286,6 @@ def learnt(words: NDArray[np.uint64], truth: NDArray[np.bool_], rng: np.random.G
     kernel = signs[known] @ signs[known].T
     kernel[np.diag_indices(len(known))] += signs.shape[1]
     mean = truth[known].mean()
-    told = signs[other] @ (signs[known].T @ np.linalg.solve(kernel, truth[known] - mean)) + mean > 0.5
-    right, common = float((told == truth[other]).mean()), float(truth[other].mean())
+    found = signs[other] @ (signs[known].T @ np.linalg.solve(kernel, truth[known] - mean)) + mean > 0.5
+    right, common = float((found == truth[other]).mean()), float(truth[other].mean())
     return right, max(common, 1 - common), 0.5 / float(np.sqrt(len(other)))

@@ -82,7 +82,7 @@ def circuit(
         other = jnp.broadcast_to(other[:, None, :, :], (groups, rows, rows, words)).reshape(-1, WORD, words)
         planes = _transposed(one ^ other, words).transpose(1, 2, 0).reshape(bits, -1)
         ones = _count(planes)
-        return [_at_most(ones, limit) for limit in limits]
+        return [_within(ones, limit) for limit in limits]
 
     return (alice, bob), levels
 
@@ -134,7 +134,7 @@ def _count(planes: Any) -> list[Any]:
     return total
 
 
-def _at_most(number: list[Any], limit: int) -> Any:
+def _within(number: list[Any], limit: int) -> Any:
     """Whether a number of shared bits is at most a limit, from its least bit."""
     found = None  # true so far for every pair
     for place, bit in enumerate(number):

@@ -176,7 +176,7 @@ def measured(work: Work, peer_groups: int, python: Path) -> Iterator[tuple[str, 
 
 
 def own(work: Work, *, checked: bool) -> Measured:
-    """Tryst's three parties, as in a project; or their circuits alone, whose gates nobody checks."""
+    """Tryst's three parties, as in a project; or their circuits alone, whose gates no party checks."""
     names = tuple((f"field {place}", work.bits) for place in range(len(work.alice)))
     words = RowWords(names)
     rng = np.random.default_rng(work.groups)

@@ -105,7 +105,7 @@ def test_a_handle_is_named_by_levels_that_no_other_person_has() -> None:
     seen = KeptPairs(own.a, own.b, levels)
     noise = noise_of(seen, own)
     assert handles_by_levels(seen, own, noise, np.array([1, 2, 3]), rng).tolist() == [1, 2, 3]
-    # Two records with one in common are told from one with a pair of its own, and not from each other.
+    # Two records with one in common are distinguished from one with a pair of its own, and not from each other.
     assert handles_by_levels(seen, own, noise, np.array([0, 4, 5]), rng).tolist()[0] == 0
     assert set(handles_by_levels(seen, own, noise, np.array([4, 5]), rng).tolist()) <= {4, 5}
 
