@@ -15,6 +15,8 @@ from tryst.common.sharing.deviation import deviation
 from tryst.common.sharing.gates import Shared, Words, add_products
 from tryst.common.sharing.streams import Stream, bytes_of
 
+BLOCK_WORDS = 1 << 14
+
 
 class Arithmetic:
     """One party's shares, its streams and its links.
@@ -42,9 +44,10 @@ class Arithmetic:
         self.streams = Stream(keys[0]), Stream(keys[1])
         self.sent = 0
         self._channel = channel
+        self._mask = np.empty(BLOCK_WORDS, dtype=np.uint64)
 
     def random(self, shape: tuple[int, ...]) -> Shared:
-        """Shares of words that nobody knows; shape (2, *shape). No message."""
+        """Shares of words that no party knows; shape (2, *shape). No message."""
         n = int(np.prod(shape, dtype=np.int64))
         drawn = np.empty((2, n), dtype=np.uint64)
         for share, stream in zip(drawn, self.streams, strict=True):
@@ -80,12 +83,9 @@ class Arithmetic:
         """
         sizes = [x[0].size for x, _ in requests]
         results = np.empty((2, sum(sizes)), dtype=np.uint64)
-        self.streams[0].fill(results[0])
-        mask = self.streams[1].words(results.shape[1])
         begin = 0
         for size, (x, y) in zip(sizes, requests, strict=True):
-            part = slice(begin, begin + size)
-            add_products(*_flat(x), *_flat(y), mask[part], results[0, part])
+            self._add_products(_flat(x) + _flat(y), results[0, begin : begin + size])
             begin += size
         self.send(self.own.previous, results[0])
         results[1] = self.receive(self.own.next, results.shape[1])
@@ -94,6 +94,16 @@ class Arithmetic:
             results[:, begin : begin + size].reshape(x.shape)
             for begin, size, (x, _) in zip(begins, sizes, requests, strict=False)
         ]
+
+    def _add_products(self, operands: tuple[Words, Words, Words, Words], out: Words) -> None:
+        """This party's parts of products, block by block, so that what is drawn is still in the cache."""
+        for begin in range(0, len(out), BLOCK_WORDS):
+            part = slice(begin, begin + BLOCK_WORDS)
+            self.streams[0].fill(out[part])
+            mask = self._mask[: len(out[part])]
+            self.streams[1].fill(mask)
+            x0, x1, y0, y1 = (share[part] for share in operands)
+            add_products(x0, x1, y0, y1, mask, out[part])
 
     def send(self, to: ComputeParty, words: Words) -> None:
         """Send words to a party."""

@@ -52,8 +52,8 @@ def lockstep(circuits: Sequence[Circuit[Result]], all_of: AllOf) -> list[Result]
     for place in range(len(circuits)):
         advance(place, None)
     while waiting:
-        asked, waiting[:] = list(waiting), []
-        for (place, _), answer in zip(asked, all_of([request for _, request in asked]), strict=True):
+        requested, waiting[:] = list(waiting), []
+        for (place, _), answer in zip(requested, all_of([request for _, request in requested]), strict=True):
             advance(place, answer)
     return [results[place] for place in range(len(circuits))]
 

@@ -20,7 +20,7 @@ With M words of random gates, a party passes with wrong gates only if the errors
 its gates bit by bit, and none is among those opened. One word of errors, of k bits, falls into place with a probability
 of at most 2 k 2^-k / (64 M) <= 1 / (64 M): the order, the rotation and the bits exchanged must all fit. Errors in t
 words, 2 <= t, have 1 / binomial(M, t) at most, unless t is so near M that a sample of `SAMPLED_WORDS` has them. So the
-bound is 1 in the random gates of a check: `GATE_WORDS` makes it 2^-26 where there are gates enough, and `LEAST_WORDS`
+bound is 1 in the random gates of a check: `GATE_WORDS` makes it 2^-26 where there are gates enough, and `MIN_WORDS`
 2^-20 for the smallest. A failure ends the session: there is one try.
 
 References
@@ -35,7 +35,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tryst.common.sharing.arithmetic import Arithmetic
 from tryst.common.sharing.gates import Shared, Words, draw_order, gate_differences, pick_gates, scatter_gates
@@ -44,7 +43,7 @@ from tryst.common.sharing.vouched_openings import AgreedWords, VouchedOpenings
 
 GATE_WORDS = 1 << 20
 """Words of gates that are checked together at the most, 2^26 gates, unless one message has more: 150 MB at a party."""
-LEAST_WORDS = 1 << 14
+MIN_WORDS = 1 << 14
 """Words of random gates of a check at least, 2^20 gates."""
 SAMPLED_WORDS = 128
 CHUNK_WORDS = 50_000
@@ -80,8 +79,7 @@ class GateCheck:
         self._coin = coin
         # Kept from check to check: fresh memory costs more than all that is computed in it.
         self._log = np.empty((6, 0), dtype=np.uint64)
-        self._parts = np.empty((6, 0), dtype=np.uint64)
-        self._shuffled = np.empty((0, 6), dtype=np.uint64)
+        self._random = _RandomGates(arithmetic)
         self.words = 0
         """Words of gates that are still to be checked."""
 
@@ -101,15 +99,16 @@ class GateCheck:
     def check(self) -> None:
         """Check all gates that were added since the last check, and all openings; DEVIATION if one is wrong."""
         n = self.words
-        n_random = max(n + SAMPLED_WORDS, LEAST_WORDS)
+        n_random = max(n + SAMPLED_WORDS, MIN_WORDS)
         n_random += n_random % 2
-        matched = _MatchedGates(self._random_gates(n_random), self._room_to_shuffle(n_random), self._coin)
+        self._random.make(n_random)
+        self._random.draw(self._coin(COIN_WORDS))
         fault = ""
         with_previous, with_next = self._agreed.with_previous, self._agreed.with_next
         constant = (int(self._arithmetic.own == 0), int(self._arithmetic.own.next == 0))
         for begin in range(0, n_random, CHUNK_WORDS):
             end = min(begin + CHUNK_WORDS, n_random)
-            picked = matched.between(begin, end)
+            picked = self._random.between(begin, end)
             n_spent = min(max(n - begin, 0), end - begin)
             if n_spent:
                 gates = self._log[:, begin : begin + n_spent]
@@ -129,49 +128,55 @@ class GateCheck:
         self._openings.check(fault)
         self._agreed.check()
 
-    def _random_gates(self, n: int) -> Words:
-        """Shares of random a, b and of c = ab, made as any gate is; shape (6, n)."""
+
+def _room(n: int) -> int:
+    """Words to allocate where n are needed: enough for all later checks, or for a small one just that."""
+    return n if n <= 2 * MIN_WORDS else max(n, GATE_WORDS + 2 * SAMPLED_WORDS)
+
+
+class _RandomGates:
+    """Random gates, made, and put in the order that a coin draws: each in a random bucket, and these shuffled.
+
+    So every order has the same probability (Rao 1961), and memory is read and written bucket by bucket.
+    """
+
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self._arithmetic = arithmetic
+        # Kept from check to check, as the gates are.
+        self._parts = np.empty((6, 0), dtype=np.uint64)
+
+    def make(self, n: int) -> None:
+        """Make n, an even number, as any gate is made."""
         if self._parts.shape[1] < n:
-            self._parts = np.empty((6, _room(n)), dtype=np.uint64)
+            room = _room(n)
+            self._parts = np.empty((6, room), dtype=np.uint64)
+            self._rows = np.empty((room, 6), dtype=np.uint64)
+            self._words = np.empty(room, dtype=np.uint64)
+            self._masks = np.empty(room, dtype=np.uint64)
+            self._places = np.empty(room, dtype=np.int32)
         parts = self._parts[:, :n]
         for begin in range(0, n, CHUNK_WORDS):
             part = slice(begin, min(begin + CHUNK_WORDS, n))
             a, b = (self._arithmetic.random((part.stop - begin,)) for _ in range(2))
             parts[0:2, part], parts[2:4, part] = a, b
             (parts[4:6, part],) = self._arithmetic.products([(a, b)])
-        return parts
+        self._gates, self._drawn = self._rows[:n], self._words[:n]
+        self._swapped, self._order = self._masks[: n // 2], self._places[:n]
 
-    def _room_to_shuffle(self, n: int) -> Words:
-        if len(self._shuffled) < n:
-            self._shuffled = np.empty((_room(n), 6), dtype=np.uint64)
-        return self._shuffled[:n]
-
-
-def _room(n: int) -> int:
-    """Words to allocate where n are needed: enough for all later checks, or for a small one just that."""
-    return n if n <= 2 * LEAST_WORDS else max(n, GATE_WORDS + 2 * SAMPLED_WORDS)
-
-
-class _MatchedGates:
-    """Random gates in the order that a coin has drawn: each in a random bucket, and these shuffled.
-
-    So every order has the same probability (Rao 1961), and memory is read and written bucket by bucket.
-    """
-
-    def __init__(self, parts: Words, shuffled: Words, coin: Callable[[int], Words]) -> None:
-        n = parts.shape[1]
+    def draw(self, coin: Words) -> None:
+        """Put them in the order that a coin gives, which was not known when they were made."""
+        n = len(self._gates)
         bucket_bits = max(0, n.bit_length() - BUCKET_BITS)
-        stream = Stream(coin(COIN_WORDS).tobytes())
+        stream = Stream(coin.tobytes())
         begins = np.empty((1 << bucket_bits) + 1, dtype=np.int64)
-        self._gates = shuffled
-        scatter_gates(parts, stream.words(n), 64 - bucket_bits, self._gates, begins)
-        self._drawn = stream.words(n)
-        self._order: NDArray[np.int32] = np.empty(n, dtype=np.int32)
+        stream.fill(self._drawn)
+        scatter_gates(self._parts[:, :n], self._drawn, 64 - bucket_bits, self._gates, begins)
+        stream.fill(self._drawn)
         draw_order(self._drawn, begins, self._order)
-        self._swapped = stream.words(n // 2)
+        stream.fill(self._swapped)
 
     def between(self, begin: int, end: int) -> Words:
-        """The words of these places, both even: shares of a, b and c, shape (6, end - begin)."""
+        """The gates of these places, both even: shares of a, b and c, shape (6, end - begin)."""
         picked = np.empty((6, end - begin), dtype=np.uint64)
         pick_gates(self._gates, self._order, self._drawn, self._swapped, begin, picked)
         return picked

@@ -100,7 +100,7 @@ class Party:
         self._openings.agree(other, words)
 
     def random(self, shape: tuple[int, ...]) -> Shared:
-        """Words that nobody knows; shape (2, *shape). No message."""
+        """Words that no party knows; shape (2, *shape). No message."""
         return self._arithmetic.random(shape)
 
     def zero(self, n: int) -> Words:
@@ -128,7 +128,7 @@ class Party:
         return self._openings.to_one(to, x, what)
 
     def coin(self, n_words: int) -> Words:
-        """Random words that all know now and nobody, whatever it does, could foresee or choose; shape (n_words,).
+        """Random words that all know now and no party, whatever it does, could foresee or choose; shape (n_words,).
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Party:
             DEVIATION if the two holders of a share send different ones.
         """
         arithmetic, own = self._arithmetic, self.own
-        # Nobody shows its shares of the coin before both others have received all that was sent before: who knew the
+        # No party shows its shares of the coin before both others have received all that was sent before: who knew the
         # coin while an honest party still waits for its message could fit the message to it.
         for party in (own.previous, own.next):
             arithmetic.send_bytes(party, _READY)

@@ -192,3 +192,20 @@ def test_an_honest_session_goes_through_many_times() -> None:
     for _ in range(5):
         parties, _ = session(None, None, 0, 0)
         together(parties, computation)
+
+
+def test_gates_are_checked_in_between_where_they_would_be_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory stays bounded, and a wrong gate of long ago is found without a call of `check`."""
+    monkeypatch.setattr("tryst.common.sharing.party.GATE_WORDS", 500)
+
+    def run(party: LocalParty) -> int:
+        x, y = (held[party.own] for held in HELD)
+        for _ in range(7):
+            party.both(x, y)
+        return len(party.openings)
+
+    assert min(together(local_parties(), run)) > 0
+    parties = local_parties()
+    cheats(parties[2], {0: 1})
+    with pytest.raises(TrystError, match="results of gates differ"):
+        together(parties, run)
