@@ -61,6 +61,10 @@ SUBCOMMANDS = {
         "Sign off on what comes out: read the report on a result's disclosure risk, release or refuse what the policy "
         "holds, read the audit log.",
     ),
+    "compute": Subcommand(
+        "tryst.coordinator.commands.compute",
+        "Compute for a coordinator or a steward in mode shared: wait for Carole's runs, and take part in each.",
+    ),
     "analyst": Subcommand(
         "tryst.coordinator.commands.analyst",
         "Receive columns of linked records that a specification grants you (`release.variables`), sealed to your key "

@@ -16,13 +16,21 @@ def end_in_order() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def end_with_parent(end: Callable[[], object] = end_in_order) -> None:
-    """Call `end`, from a thread, when standard input ends, as it does whenever the parent has ended."""
+def end_with_parent(
+    end: Callable[[], object] = end_in_order, hear: Callable[[bytes], object] = lambda line: None
+) -> None:
+    """Call `end`, from a thread, when standard input ends, as it does whenever the parent has ended.
+
+    Parameters
+    ----------
+    hear
+        Called with what the parent writes there.
+    """
 
     def watch() -> None:
         # Not `sys.stdin`, whose lock this thread would hold when the interpreter ends.
-        while os.read(0, 1024):
-            pass
+        while received := os.read(0, 1024):
+            hear(received)
         end()
 
     threading.Thread(target=watch, name="parent", daemon=True).start()

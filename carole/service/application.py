@@ -15,6 +15,7 @@ from tryst.carole.cluster.engine_section import DaskEngine
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.notification.notifier import Notifier
 from tryst.carole.service.auditing import Auditing
+from tryst.carole.service.computation import Computation
 from tryst.carole.service.context import Limits, ServiceContext
 from tryst.carole.service.coordination import Coordination
 from tryst.carole.service.custody import Custody
@@ -40,10 +41,12 @@ from tryst.common.parties import Role
 from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.own_keys import check_own
+from tryst.common.rpc.limits import SWITCH_SECONDS
 from tryst.common.rpc.server import RunningServer, ServerSettings, Service, start_server
 from tryst.common.rpc.trust import Trust, TrustWatch
 from tryst.protos.linkage.v1 import (
     audit_pb2_grpc,
+    computation_pb2_grpc,
     coordination_pb2_grpc,
     custody_pb2_grpc,
     restoration_pb2_grpc,
@@ -52,10 +55,6 @@ from tryst.protos.linkage.v1 import (
 )
 
 GRACE_SECONDS = 8.0
-
-SWITCH_SECONDS = 0.0005
-"""After which a thread of hers that computes gives way. A call goes from the event loop to a thread and to the database
-and back, and would wait at each for those of another member, by Python's own setting up to 5 ms."""
 
 
 class Application:
@@ -110,6 +109,8 @@ class Application:
 
         self._observation = observe(observability, self._service, self._supervisors, self._trust, check_keys)
         trust = self._trust
+        self.computation = Computation(self._service, trust)
+        """Sessions of computations; tests change how long a party may be away."""
         self._notifier = Notifier(self.configuration.notify, self.store, lambda: trust.members, trust.endings)
         self._server: RunningServer | None = None
         self._ended = ended or threading.Event()
@@ -159,6 +160,8 @@ class Application:
                 denied=Denials(self.store),
                 recorder=self._observation.recorder,
             )
+            for supervisor in self._supervisors:
+                supervisor.announce(self.address)
             self._watch.start()
             self._notifier.start()
             self._observation.start()
@@ -174,6 +177,7 @@ class Application:
             (stewardship_pb2_grpc.add_StewardshipServicer_to_server, Stewardship(service, trust)),
             (restoration_pb2_grpc.add_RestorationServicer_to_server, Restoration(service, trust)),
             (variables_pb2_grpc.add_AnalysisServicer_to_server, Analysis(service)),
+            (computation_pb2_grpc.add_ComputationServicer_to_server, self.computation),
             (coordination_pb2_grpc.add_CoordinationServicer_to_server, Coordination(service, trust)),
         ]
 
@@ -207,6 +211,7 @@ class Application:
         self._watch.stop()
         self._notifier.stop()
         if self._server is not None:
+            self.computation.close()
             self._server.stop(GRACE_SECONDS)
         for supervisor in self._supervisors:
             supervisor.terminate()

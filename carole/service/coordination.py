@@ -25,6 +25,7 @@ from tryst.common.audit.reason import normalized_reason
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import verify_new_epoch
 from tryst.common.parties import Role
+from tryst.common.pki.compute_members import compute_members
 from tryst.common.pki.members import Member
 from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.rpc.call_context import may_wait
@@ -213,6 +214,8 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
         require_stewards(new.signatures, self._trust.members)
         require_analysts(new.transfers, self._trust)
         require_sealing_keys(spec, self._trust.members, f"specification of {spec.project}")
+        if spec.mode == "shared":
+            compute_members(self._trust.members, spec)
         return new
 
 

@@ -175,6 +175,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
             {**leakage_details(request), **stated},
             spec.decoys,
             limits.quota,
+            manifest.sealed_seeds,
         )
         return contribution_pb2.BeginUploadResponse(
             total_bytes=progress.total_bytes,

@@ -9,6 +9,7 @@ from pathlib import Path
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tryst.carole.configuration import CaroleConfiguration, load_carole
+from tryst.carole.service.own_service import loopback
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.observability.readiness import State
 from tryst.common.observability.settings import host_and_port
@@ -86,13 +87,11 @@ def _check_answer(address: str, configuration: CaroleConfiguration) -> None:
 
 
 def _own_address(listen: str, where: str) -> str:
-    host, _, port = listen.rpartition(":")
-    if int(port) == 0:
+    if int(listen.rpartition(":")[2]) == 0:
         raise TrystError(
             ErrorCode.CONFIGURATION,
             "port 0 is another one at every start",
             where=where,
             remedy="give a fixed port",
         )
-    everywhere = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - looked for, not listened on
-    return f"{everywhere.get(host, host)}:{port}"
+    return loopback(listen)

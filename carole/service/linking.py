@@ -14,6 +14,7 @@ from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.run_documents import findings
 from tryst.carole.engine.specified import plan_of
 from tryst.carole.projects import Project
+from tryst.carole.service.computing import Computing
 from tryst.carole.service.ending import end_run
 from tryst.carole.service.known_records import known_records
 from tryst.carole.service.resolving import resolve_or_release
@@ -39,6 +40,8 @@ def carry_out(
     resources: Resources,
     progress: Progress,
     note: Note = no_note,
+    *,
+    computing: Computing | None = None,
 ) -> int | None:
     """Link a project's two contributions, assess the output, seal the shares, release them according to the policy.
 
@@ -53,6 +56,8 @@ def carry_out(
         Carole herself: the members to whom shares are sealed, and the key that opens what custodians seal to her.
     note
         Called with the pairs once they are compared.
+    computing
+        Carole's part of the computation, in mode shared.
 
     Raises
     ------

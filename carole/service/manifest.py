@@ -8,7 +8,16 @@ from tryst.carole.projects import Project
 from tryst.carole.store.integrity import layout_from_text
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.known_layout import known_layouts
-from tryst.common.encoding.layout import CODES, FORMER_SAMPLE, FORMER_SAMPLE_ROWS, KNOWN, SAMPLES, Layout, SetLayout
+from tryst.common.encoding.layout import (
+    CODES,
+    FORMER_SAMPLE,
+    FORMER_SAMPLE_ROWS,
+    KNOWN,
+    SAMPLES,
+    Content,
+    Layout,
+    SetLayout,
+)
 from tryst.common.encoding.samples import sample_rows
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Specification, VariableSpec
@@ -53,6 +62,10 @@ def check_manifest(manifest: Manifest, project: Project, spec: Specification) ->
         )
     # In mode block_keyed there is a set for every rule, the samples and the codes; otherwise one set serves every rule.
     separate = spec.in_blocks
+    if manifest.layout.is_shared is not (spec.mode == "shared"):
+        shared = manifest.layout.is_shared
+        what = f"rows are {'not ' if shared else ''}shared in mode {spec.mode}"
+        raise _encoding("manifest.sets", what, "shares" if shared else "sets without shares")
     _check_former_sample(manifest, project)
     samples = FORMER_SAMPLE if manifest.layout.former_sample else SAMPLES
     of_file = [*[rule.name for rule in spec.keyed_rules], samples, *([CODES] if spec.variables else [])]
@@ -120,17 +133,33 @@ def _check_set(part: SetLayout, spec: Specification) -> None:
     _same("manifest.sets[0].fields", "fields", [field.name for field in part.fields], fields)
     sample = spec.in_blocks and part.rule in (SAMPLES, FORMER_SAMPLE)
     rules = [] if sample else [rule.name for rule in spec.keyed_rules]
+    if spec.mode == "shared":
+        others = [rule for rule in rules if rule != part.rule]
+        _same("manifest.sets[0].tag_rules", "shared tags", part.tags or (), others)
+        rules = [rule for rule in rules if rule == part.rule]
     _same("manifest.sets[0].block_rules", "blocking rules", part.blocks, rules)
-    fixed = {rule.name: fixed_fields(rule, spec) for rule in spec.keyed_rules} if spec.in_blocks else {}
     for field in part.fields:
-        expected = "values" if spec.mode == "trusted" else "signatures"
-        if field.content != expected and not (field.content == "fixed" and field.name in fixed.get(part.rule, ())):
+        expected = _contents(part.rule, field.name, spec)
+        if field.content not in expected:
             where = f"manifest.sets[0].fields.{field.name}"
-            raise _encoding(where, f"mode {spec.mode} takes {expected}", field.content)
+            raise _encoding(where, f"mode {spec.mode} takes {expected[0]}", field.content)
         bits = spec.field(field.name).bits
         if field.bits != bits:
             where = f"manifest.sets[0].fields.{field.name}"
             raise _encoding(where, f"signatures have {bits} bits", str(field.bits))
+
+
+def _contents(rule: str, field: str, spec: Specification) -> tuple[Content, ...]:
+    """The contents that a field may have in a set: where nothing of it is sent, a former release sends it."""
+    if spec.mode == "trusted":
+        return ("values",)
+    of_rule = {each.name: each for each in spec.keyed_rules}.get(rule) if spec.in_blocks else None
+    fixed = of_rule is not None and field in fixed_fields(of_rule, spec)
+    if spec.mode != "shared":
+        return ("signatures", *(("fixed",) if fixed else ()))
+    if of_rule is not None and field in of_rule.withheld:
+        return ("withheld",)
+    return ("fixed",) if fixed else ("shared",)
 
 
 def _check_variables(part: SetLayout, held: Sequence[VariableSpec]) -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tryst.carole.projects.operations import Interruption
@@ -64,6 +65,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = ""
+        self._address = ""
         self._ended: dict[str, Interruption] = {}
         self._starts = 0
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
@@ -83,6 +85,22 @@ class Supervisor:
         """Start the worker, and watch it from now on."""
         self._launch()
         self._thread.start()
+
+    def announce(self, address: str) -> None:
+        """Let the worker, and each that follows it, know where the service listens."""
+        with self._lock:
+            self._address = address
+            self._write_address()
+
+    def _write_address(self) -> None:
+        """Write the address, once, to a worker's standard input; the lock is held."""
+        process = self._process
+        if process is None or process.stdin is None or not self._address:
+            return
+        # A worker that has just ended is followed by one that gets it too.
+        with suppress(OSError, ValueError):
+            process.stdin.write(f"{self._address}\n".encode())
+            process.stdin.flush()
 
     def terminate(self) -> None:
         """Begin to end the worker, without waiting for it."""
@@ -124,6 +142,7 @@ class Supervisor:
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
             self._starts += 1
+            self._write_address()
         log.info("worker started", pid=self._process.pid)
 
     def _watch(self) -> None:

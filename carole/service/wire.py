@@ -22,6 +22,19 @@ from tryst.protos.linkage.v1 import audit_pb2, contribution_pb2, custody_pb2, pr
 _LONGEST_ERROR = 2000
 
 
+def approvals_to_wire(project: Project) -> list[project_pb2.Approval]:
+    """The consents to a project's specification, each with its signature."""
+    return [
+        project_pb2.Approval(
+            member=approval.member,
+            specification_digest=approval.digest,
+            signature=approval.signature,
+            at_unix_ms=approval.at,
+        )
+        for approval in project.approvals.values()
+    ]
+
+
 def status_to_wire(
     project: Project,
     conditions: Conditions | None = None,
@@ -49,15 +62,7 @@ def status_to_wire(
         specification_digest=project.specification_digest,
         encoding_digest=project.encoding_digest,
         epoch=project.epoch,
-        approvals=[
-            project_pb2.Approval(
-                member=approval.member,
-                specification_digest=approval.digest,
-                signature=approval.signature,
-                at_unix_ms=approval.at,
-            )
-            for approval in project.approvals.values()
-        ],
+        approvals=approvals_to_wire(project),
         contributions=[
             project_pb2.ContributionStatus(
                 side=side_to_wire(side),

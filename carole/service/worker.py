@@ -2,8 +2,9 @@
 
 It takes runs from the database by lease, one at a time, and erases what is due in between. There are as many workers as
 `limits.workers`; a project has one active run at most, so that none ever has two of them, and runs are taken in the
-order in which they were requested. It calls no service: it reads its input from the database and writes its results
-there. It ends when its parent does: the parent holds the other end of its standard input, which closes with the parent.
+order in which they were requested. It reads its input from the database and writes its results there; it calls no
+service but Carole's own, where a run of mode shared is computed with two other parties. It ends when its parent does:
+the parent holds the other end of its standard input, which closes with the parent, and writes the service's address.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from tryst.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.unit_pool import UnitPools
+from tryst.carole.service.computing import Computing
 from tryst.carole.service.linking import carry_out
+from tryst.carole.service.own_service import OwnAddress, OwnService
 from tryst.carole.service.stages import Stages
 from tryst.carole.service.supervisor import STORAGE_FAILED
 from tryst.carole.store import Store
@@ -106,11 +109,15 @@ class Worker:
         The worker's name.
     holder
         Its Carole's, under which it writes.
+    service
+        Hers too, which it calls where it computes with others.
     pin
         Which membership list to take.
     """
 
-    def __init__(self, configuration: CaroleConfiguration, owner: str, holder: str, pin: ListPin = UNPINNED) -> None:
+    def __init__(
+        self, configuration: CaroleConfiguration, owner: str, holder: str, service: OwnService, pin: ListPin = UNPINNED
+    ) -> None:
         folder = PartyFolder(configuration.keys)
         vault = Vault(open_wrapper(configuration.wrapping, folder.wrapping))
         identity = open_identity(configuration.identity, folder.identity)
@@ -119,6 +126,7 @@ class Worker:
         self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
         limits = configuration.limits
+        self._computing = Computing(service, identity)
         self._resources = Resources(limits.worker_bytes, limits.worker_threads, _units(configuration.engine))
         self._owner = owner
         self._label_projects = configuration.observability.label_projects
@@ -165,7 +173,10 @@ class Worker:
                 # The list is read for every run: it may have changed since the last one.
                 reader = Reader.load(self._folder, Role.LINKER, self._pin.load(self._members))
                 require_sealing_keys(spec, reader.members, f"run of {spec.project}")
-                links = carry_out(self._store, lease, spec, reader, self._resources, heart.progress, stages.note)
+                links = carry_out(
+                    *(self._store, lease, spec, reader, self._resources, heart.progress, stages.note),
+                    computing=self._computing,
+                )
         except LostRunError:
             log.warning("run lost", project=lease.project)
         except TrystError as error:
@@ -228,13 +239,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--owner", required=True)
     parser.add_argument("--holder", required=True)
     given = parser.parse_args(arguments)
-    end_with_parent(lambda: os._exit(0))
+    address = OwnAddress()
+    end_with_parent(lambda: os._exit(0), address.hear)
     os.umask(0o077)
     try:
         configuration = load_carole(given.config)
         begin_log("worker", configuration.log_level)
         begin_tracing("worker")
-        Worker(configuration, given.owner, given.holder, ListPin(given.config.absolute())).work()
+        pin = ListPin(given.config.absolute())
+        Worker(configuration, given.owner, given.holder, OwnService(configuration, address, pin), pin).work()
     except TrystError as error:
         log.error("worker failed", code=error.code.name, error=str(error))
         return STORAGE_FAILED if passes(error.code) else 1

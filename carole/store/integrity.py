@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,30 +12,38 @@ from tryst.carole.store.payload_reader import PayloadReader
 from tryst.common.encoding.intervals import WHOLE, Interval
 from tryst.common.encoding.layout import JOINT, FieldLayout, Layout, SetLayout, VariableLayout, where_of
 from tryst.common.encoding.payload import counts_from_bytes, from_bytes, variable_bytes, variable_from_bytes
+from tryst.common.encoding.shared_words import check_shared_digests
 from tryst.common.encoding.signature_sets import check_interval
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.wire.chunks import Chunk, chunk_count, chunk_size
+from tryst.common.wire.chunks import CHUNK_BYTES, Chunk, chunk_count, chunk_size
 
 MAX_RANGES = 100
 """Maximum number of gaps in a reply; further ones are reported when these are filled."""
 
 
 def validate_payload(layout: Layout, reader: PayloadReader) -> None:
-    """Check a payload array by array: each field as a small separate contribution, so that only one is in memory."""
+    """Check a payload array by array: each field as a small separate contribution, so that only one is in memory.
+
+    Of a share that is sealed to others nothing can be checked here but that all of it is there.
+    """
     layout.validate()
     for part in layout.sets:
         for field in part.fields:
-            if field.content != "fixed":
+            if field.content in ("signatures", "values"):
                 alone = Layout((SetLayout(part.rule, part.rows, (field,), ()),))
                 from_bytes(alone, reader.take(alone.total_bytes))
         for rule in part.blocks:
-            keys = reader.take(part.rows * 8)  # any 64-bit number is a blocking key
-            if rule == part.rule:
-                check_interval(np.frombuffer(keys, dtype="<u8"), part.interval, where_of(rule))
+            keys = np.frombuffer(reader.take(part.rows * 8), dtype="<u8")  # any 64-bit number is a blocking key
+            if part.is_shared:
+                check_shared_digests(keys, rule, part.interval)
+            elif rule == part.rule:
+                check_interval(keys, part.interval, where_of(rule))
         for variable in part.variables:
             variable_from_bytes(part, variable, reader.take(variable_bytes(part)))
         if part.rule == JOINT:
             counts_from_bytes(part, reader.take(part.rows * 8))
+        for begin in range(0, part.sealed_bytes, CHUNK_BYTES):
+            reader.take(min(CHUNK_BYTES, part.sealed_bytes - begin))
 
 
 def check_place(chunk: Chunk, total_bytes: int, where: str) -> None:
@@ -62,21 +72,29 @@ def gaps_error(gaps: list[tuple[int, int]], where: str) -> TrystError:
     )
 
 
-def layout_to_text(layout: Layout) -> str:
-    """A layout as stored: equal texts are equal layouts."""
+def layout_to_text(layout: Layout, sealed_seeds: Sequence[bytes] = ()) -> str:
+    """A layout as stored, with what opens its shares in mode shared: equal texts are equal layouts."""
     sets = [
         [
             part.rule,
             part.rows,
             [[f.name, f.bits, f.distinct, *([f.content] * (f.content != "signatures"))] for f in part.fields],
             list(part.blocks),
-            *([[[v.name, v.categories] for v in part.variables]] if part.variables or part.interval != WHOLE else []),
-            *([list(part.interval)] if part.interval != WHOLE else []),
+            *_rest(part),
         ]
         for part in layout.sets
     ]
-    content = {"records": layout.records, "sets": sets} if layout.records else sets
+    seeds = {"seeds": [base64.b64encode(sealed).decode() for sealed in sealed_seeds]} if sealed_seeds else {}
+    content = {"records": layout.records, "sets": sets, **seeds} if layout.records else sets
     return json.dumps(content, separators=(",", ":"))
+
+
+def _rest(part: SetLayout) -> list[object]:
+    """What few sets have, each behind the ones before it: variables, an interval, shared tags."""
+    rest: list[object] = [[[v.name, v.categories] for v in part.variables], list(part.interval), list(part.tags or ())]
+    if part.is_shared:
+        return rest
+    return rest[:2] if part.interval != WHOLE else rest[:1] if part.variables else []
 
 
 def layout_from_text(text: str) -> Layout:
@@ -91,9 +109,16 @@ def layout_from_text(text: str) -> Layout:
                 tuple(FieldLayout(*field) for field in fields),
                 tuple(blocks),
                 tuple(VariableLayout(*variable) for listed in rest[:1] for variable in listed),
-                *(Interval(*interval) for interval in rest[1:]),
+                Interval(*rest[1]) if rest[1:] else WHOLE,
+                tuple(rest[2]) if rest[2:] else None,
             )
             for rule, rows, fields, blocks, *rest in sets
         ),
         records,
     )
+
+
+def sealed_seeds_from_text(text: str) -> tuple[bytes, ...]:
+    """What opens the shares, by compute party, of a layout that `layout_to_text` stored; none in other modes."""
+    content = json.loads(text)
+    return tuple(base64.b64decode(sealed) for sealed in content.get("seeds", ())) if isinstance(content, dict) else ()

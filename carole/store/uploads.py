@@ -7,7 +7,7 @@ dropped upload's name stays known, so that a late repetition of its first call d
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,7 @@ from tryst.carole.store.integrity import (
     gaps_error,
     layout_from_text,
     layout_to_text,
+    sealed_seeds_from_text,
     validate_payload,
 )
 from tryst.carole.store.payload_reader import PayloadReader
@@ -54,6 +55,26 @@ class UploadProgress:
     committed: bool
 
 
+@dataclass(frozen=True)
+class SharesOfUpload:
+    """What a compute party needs of a contribution besides its payload.
+
+    Attributes
+    ----------
+    upload, epoch
+        Its name, and the epoch that it was made in.
+    layout
+        Its sizes.
+    sealed_seeds
+        By compute party, what its shares are opened by.
+    """
+
+    upload: str
+    epoch: int
+    layout: Layout
+    sealed_seeds: tuple[bytes, ...]
+
+
 class Uploads:
     """Receives contributions and reads them for a run."""
 
@@ -75,10 +96,11 @@ class Uploads:
         measured: Mapping[str, Detail] = MappingProxyType({}),
         decoys: int = 0,
         quota: Quota | None = None,
+        sealed_seeds: Sequence[bytes] = (),
     ) -> UploadProgress:
         """Start an upload, or return its progress; the leakage that the custodian measured goes to the audit log.
 
-        In modes open and trusted `decoys` of the rows are no records.
+        In modes open and trusted `decoys` of the rows are no records. In mode shared `sealed_seeds` come with it.
 
         Raises
         ------
@@ -88,7 +110,7 @@ class Uploads:
         """
         # In mode block_keyed a set has fewer rows than records, or more where blocks are padded.
         rows = layout.records or layout.sets[0].rows - decoys
-        begun = Upload(upload, False, rows, layout.total_bytes, layout=layout_to_text(layout))
+        begun = Upload(upload, False, rows, layout.total_bytes, layout=layout_to_text(layout, sealed_seeds))
         with self._changes.of(name) as change:
             row = _find(change.connection, change.id, side, upload)
             if row is not None and row.ended not in (None, "expired"):
@@ -186,6 +208,25 @@ class Uploads:
         whole = PayloadReference(store, row.payload, wrapped, row.total_bytes, 0, tuple(chunks), where)
         reader = PayloadReader(self._payloads, key, row.payload, chunks, row.total_bytes, where, whole=whole)
         return StoredContribution(layout_from_text(row.layout), reader)
+
+    def shares(self, name: str, side: Side) -> SharesOfUpload:
+        """What the compute parties need of one side's contribution, in mode shared.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if there is none; NOT_FOUND if it has no shares.
+        """
+        with self._database.read() as connection:
+            held = read_project(connection, name)
+            there = held.project.uploads.get(side)
+            if there is None or not held.project.contributed(side):
+                raise erased()
+            row = _living(connection, held.id, side, there.upload)
+        sealed = sealed_seeds_from_text(row.layout)
+        if not sealed:
+            raise not_found()
+        return SharesOfUpload(row.upload, row.epoch, layout_from_text(row.layout), sealed)
 
     def read(self, name: str, side: Side) -> tuple[SignatureSet, ...]:
         """Decrypt and check the contribution of one side: as many bytes of memory as it has.

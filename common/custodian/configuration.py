@@ -83,7 +83,7 @@ class Policy(Configuration):
 
     approve: tuple[Annotated[str, hexadecimal(64)], ...] = ()
     """Digests of specifications, as `tryst spec check` prints them."""
-    modes: tuple[Mode, ...] = ("open", "block_keyed")
+    modes: tuple[Mode, ...] = ("open", "block_keyed", "shared")
     """Modes in which that holds. Mode trusted sends the values themselves: unless it is named here, its specifications
     wait for the operator whatever is in `approve`."""
 

@@ -40,7 +40,7 @@ operator:
 # Specifications that need no operator's approval, by their digest (`tryst spec check` prints it).
 policy:
   approve: {approve}
-  # modes: [open, block_keyed, trusted]   # without it, mode trusted, which sends values themselves, waits for you
+  # modes: [open, block_keyed, shared, trusted]   # without it, mode trusted, which sends the values, waits for you
   # max_epochs: 2   # in how many epochs of a project you take part, 3 at most; each after the first waits for you
 
 # A seed exchanged by hand, in place of the agreement through Carole (`tryst {name} seed new` makes one):

@@ -134,6 +134,8 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
         for field in spec.fields
     )
     sets.append(SetLayout(SAMPLES, sample_rows(counts.records), drawn))
+    if spec.mode == "shared":
+        sets = [_shared(part, spec) for part in sets]
     if spec.variables:
         sets.append(SetLayout(CODES, counts.records, (), (), variables))
     return Layout((*sets, *known_layouts(spec, side)), counts.records)
@@ -167,6 +169,21 @@ def _sets_of_rule(rule: BlockingRule, counts: FileCounts, spec: Specification) -
         )
         for number in range(count)
     ]
+
+
+def _shared(part: SetLayout, spec: Specification) -> SetLayout:
+    """A set of mode block_keyed as it is shared."""
+    withheld = {rule.name: rule.withheld for rule in spec.keyed_rules}.get(part.rule, ())
+
+    def content(field: FieldLayout) -> Content:
+        if field.name in withheld:
+            return "withheld"
+        return "fixed" if field.content == "fixed" else "shared"
+
+    fields = tuple(FieldLayout(field.name, field.bits, 0, content(field)) for field in part.fields)
+    own = tuple(rule for rule in part.blocks if rule == part.rule)
+    others = tuple(rule for rule in part.blocks if rule != part.rule)
+    return SetLayout(part.rule, part.rows, fields, own, part.variables, part.interval, others)
 
 
 def _part(total: int, number: int, of: int) -> int:

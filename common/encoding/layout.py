@@ -5,8 +5,8 @@ only: beside a signature they would join a record's rows across rules. In every 
 where the specification names files of training records or of a known joint distribution: codes only, of no record of
 the file.
 
-In mode shared the sets of rows and samples are as in block_keyed, and each has, in the place of its fields and tags, one
-array that Carole cannot read: a share of each row's words (`common.sharing.row_words`), sealed.
+In mode shared the sets of rows and samples are as in block_keyed, and each has, in the place of its fields and tags,
+one array that Carole cannot read: a share of each row's words (`common.sharing.row_words`), sealed.
 """
 
 from __future__ import annotations

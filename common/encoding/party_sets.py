@@ -20,7 +20,7 @@ from tryst.common.encoding.layout import CODES, KNOWN, SAMPLES, Layout, SetLayou
 from tryst.common.encoding.shared_words import SharedUpload, check_shared_digests, open_words
 from tryst.common.encoding.signature_sets import corrupt
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.custodian_shares import PartySecrets, share_words
+from tryst.common.sharing.custodian_shares import PartySecrets, add_share
 from tryst.common.sharing.row_words import RowWords
 
 Shared = NDArray[np.uint64]
@@ -84,12 +84,11 @@ class PartyContribution:
         places = [number for number, part in enumerate(layout.sets) if part.rule not in (CODES, SAMPLES, *KNOWN)]
         self.sets: tuple[SetLayout, ...] = tuple(layout.sets[number] for number in places)
         count = len(places)
-        if (
-            not layout.is_shared
-            or places != list(range(count))
-            or layout.sets[count : count + 1] != (*(part for part in layout.sets if part.rule == SAMPLES),)
-        ):
-            raise corrupt("the sets of rules, shared, and behind them samples expected", "shares", "other sets")
+        samples = tuple(part for part in layout.sets if part.rule == SAMPLES)
+        if not layout.is_shared or not count or places != list(range(count)):
+            raise corrupt("sets of rules, shared, expected", "shares", "other sets")
+        if len(samples) != 1 or layout.sets[count : count + 1] != samples:
+            raise corrupt("samples expected behind the sets of rules", "shares", "other sets")
         self.starts = tuple(int(n) for n in np.cumsum([0, *(part.rows for part in self.sets)]))
         self.n_records = layout.records
         self.seed_digests = header.secrets.commitments
@@ -100,6 +99,11 @@ class PartyContribution:
     def words(self, number: int) -> RowWords:
         """Which words the rows of a set have."""
         return self._layout.sets[number].row_words
+
+    @property
+    def sample_layout(self) -> SetLayout:
+        """The layout of the samples."""
+        return self._layout.sets[len(self.sets)]
 
     @property
     def sample_words(self) -> RowWords:
@@ -153,10 +157,9 @@ class PartyContribution:
         TrystError
             UPLOAD_CORRUPT if the share that was sent does not open, with these digests.
         """
-        shape = (self._layout.sets[number].rows, self.words(number).total)
-        found = np.empty((2, *shape), dtype=np.uint64)
+        found = np.zeros((2, self._layout.sets[number].rows, self.words(number).total), dtype=np.uint64)
         for place, share in enumerate((self._own, self._own.next)):
-            found[place] = self._share(int(share), number, shape)
+            self._add(int(share), number, found[place])
         return found
 
     @property
@@ -164,15 +167,17 @@ class PartyContribution:
         """This party's shares of the samples' rows, group after group; as `rows`."""
         return self.rows(len(self.sets))
 
-    def _share(self, share: int, number: int, shape: tuple[int, int]) -> NDArray[np.uint64]:
+    def _add(self, share: int, number: int, words: NDArray[np.uint64]) -> None:
+        """Put a share of a set into the place of zeros."""
         secret = self._header.secrets.of(share)
         assert secret is not None  # noqa: S101 - of its own two shares
         if share != ComputeParty.STEWARD:
-            return share_words(secret, share, number, shape)
+            add_share(words, secret, share, number)
+            return
         part, digests = self._layout.sets[number], self.digests(number)
         sealed = self._payload(number)[8 * len(digests) :]
         associated = self._header.upload.associated(part, number, digests)
-        return open_words(sealed, secret, number, associated, where_of(part.rule)).reshape(shape)
+        words[:] = open_words(sealed, secret, number, associated, where_of(part.rule)).reshape(words.shape)
 
     def _payload(self, number: int) -> memoryview:
         if self._newest is None or self._newest[0] != number:

@@ -7,10 +7,13 @@ zero bytes to a multiple of 8 so that the receiver can use the arrays in place:
         for each field    signatures   distinct x bits/64   uint64     strictly ascending as byte strings; in trusted
                                                                        mode the values themselves (`values`)
                           codes        rows                 int32      index into signatures, -1 = missing
-                          (neither of a fixed field, whose whole value is in the key of the set's blocks)
+                          (neither of a fixed field, whose whole value is in the key of the set's blocks, nor of one
+                          that is shared or withheld: see `party_sets`)
         for each rule     keys         rows                 uint64     0 = the row has no blocking key
         for each variable codes        rows                 int16      keyed code of the row's category, -1 = missing
         (of `JOINT`)      counts       rows                 float64    what the cell counts
+        (of mode shared)  sealed       rows x words         uint64     a share of the rows' words, encrypted, and behind
+                                                                       it 16 bytes that show that it is unchanged
 
 Its size follows from the `Layout` alone, which is known before any data arrives. Everything that comes from
 another party is untrusted: `from_bytes` accepts only the one canonical payload of a set.
@@ -102,6 +105,8 @@ def set_from_bytes(part: SetLayout, payload: bytes | bytearray | memoryview) -> 
 
 
 def _read_set(part: SetLayout, reader: _Reader) -> SignatureSet:
+    if part.is_shared:
+        raise corrupt("a set with signatures expected", where_of(part.rule), "shares, which only compute parties read")
     fields = {}
     for field in part.fields:
         if field.content == "fixed":

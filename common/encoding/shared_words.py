@@ -1,8 +1,8 @@
 """The words of a set's rows that are shared, and the share of them that is sent: sealed for two of the three parties.
 
-The share is encrypted by AES-256-GCM under the upload's content key, with the set's number as nonce. Its associated data
-are the project, side, upload, number, rule and interval, and the digest of the digests of the rows' blocks: whoever can
-open it knows that the custodian has put these rows, in this order, into these blocks.
+The share is encrypted by AES-256-GCM under the upload's content key, with the set's number as nonce. Its associated
+data are the project, side, upload, number, rule and interval, and the digest of the digests of the rows' blocks:
+whoever can open it knows that the custodian has put these rows, in this order, into these blocks.
 """
 
 from __future__ import annotations

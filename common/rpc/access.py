@@ -14,6 +14,7 @@ from tryst.common.parties import CUSTODIANS, Role
 _COORDINATOR = frozenset({Role.COORDINATOR})
 _STEWARD = frozenset({Role.STEWARD})
 _ANALYST = frozenset({Role.ANALYST})
+_COMPUTING = _COORDINATOR | _STEWARD | {Role.LINKER}
 _PARTIES = CUSTODIANS | _COORDINATOR | _STEWARD
 
 _CUSTODY = (
@@ -54,6 +55,13 @@ _ANALYSIS = ("ListVariables", "FetchVariables", "AcknowledgeVariables")
 _AUDIT = ("Witness",)
 _RESTORATION = ("GetRestoration", "DecideRestoration")
 _STEWARDSHIP = ("ListAssessed", "GetReport", "Decide", "HandOver", "ListEntries")
+_COMPUTATION = (
+    "AttendSession",
+    "FetchSet",
+    "SendMessage",
+    "ReceiveMessage",
+    "EndComputation",
+)
 _OPERATOR = (
     "Status",
     "Profile",
@@ -74,6 +82,11 @@ ACCESS: Mapping[str, frozenset[Role]] = MappingProxyType(
         **{f"/linkage.v1.Custody/{method}": CUSTODIANS for method in _CUSTODY},
         **{f"/linkage.v1.Coordination/{method}": _COORDINATOR for method in _COORDINATION},
         **{f"/linkage.v1.Analysis/{method}": _ANALYST for method in _ANALYSIS},
+        # Which coordinator and which steward, the specification of the session names.
+        "/linkage.v1.Computation/NextComputation": _COORDINATOR | _STEWARD,
+        # Carole's worker calls her service, with her own certificate.
+        "/linkage.v1.Computation/OpenSession": frozenset({Role.LINKER}),
+        **{f"/linkage.v1.Computation/{method}": _COMPUTING for method in _COMPUTATION},
         **{f"/linkage.v1.Audit/{method}": _PARTIES for method in _AUDIT},
         **{f"/linkage.v1.Restoration/{method}": _PARTIES for method in _RESTORATION},
         **{f"/linkage.v1.Stewardship/{method}": _STEWARD for method in _STEWARDSHIP},

@@ -21,6 +21,7 @@ import structlog
 from tryst.common.errors import ErrorCode
 from tryst.common.observability.tracing import begin_span
 from tryst.common.pki.members import Member
+from tryst.common.rpc.fairness import IN_LOOP
 from tryst.common.rpc.status import status_of
 
 log = structlog.get_logger()
@@ -29,8 +30,8 @@ REQUEST_KEY = "tryst-request"
 """Metadata of a call: the id that its caller gave it."""
 _REQUEST = re.compile(r"[0-9a-f]{16}")
 
-_FREQUENT = frozenset({"/linkage.v1.Custody/NextTask", "/grpc.health.v1.Health/Check"})
-"""Polls and probes: logged where they fail; else they would be most of the log."""
+_FREQUENT = IN_LOOP | {"/linkage.v1.Custody/NextTask", "/grpc.health.v1.Health/Check"}
+"""Polls, probes and messages of a computation: logged where they fail; else they would be most of the log."""
 
 
 @dataclass
@@ -131,6 +132,12 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
             return None
         given = dict(details.invocation_metadata).get(REQUEST_KEY, "") if self._callers_requests else ""
         request = given if _REQUEST.fullmatch(given) else ""
+        if handler.unary_unary is not None and details.method in IN_LOOP:
+            return grpc.unary_unary_rpc_method_handler(
+                self._awaited(details.method, request, handler.unary_unary),
+                handler.request_deserializer,
+                handler.response_serializer,
+            )
         if handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(
                 self._unary(details.method, request, handler.unary_unary),
@@ -151,6 +158,15 @@ class CallRecorder(grpc.ServerInterceptor):  # type: ignore[misc]
         def recorded(request: Any, context: grpc.ServicerContext) -> Any:
             with self._recording(method, request_id, request, context) as call:
                 response = behaviour(request, context)
+                call.sent = response.ByteSize()
+                return response
+
+        return recorded
+
+    def _awaited(self, method: str, request_id: str, behaviour: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        async def recorded(request: Any, context: grpc.ServicerContext) -> Any:
+            with self._recording(method, request_id, request, context) as call:
+                response = await behaviour(request, context)
                 call.sent = response.ByteSize()
                 return response
 

@@ -1,7 +1,8 @@
 """From the event loop, where calls arrive, to the threads that answer them: each member within its share.
 
 Calls cost no thread while they arrive, wait for their turn, or are refused; and their messages are not read before they
-are admitted. The methods themselves are ordinary functions, run by a bounded pool, long polls by a pool of their own.
+are admitted. The methods themselves are ordinary functions, run by a bounded pool, long polls by a pool of their own;
+but for those that only pass messages on, which are coroutines of the event loop (`common.rpc.fairness.IN_LOOP`).
 A caller that goes away does not free its place before its method has ended.
 """
 
@@ -18,11 +19,12 @@ from typing import Any
 import grpc
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_context import AbortedError, CallContext, shown_chain
 from tryst.common.rpc.call_recorder import CallRecorder
 from tryst.common.rpc.event_loop import event_loop
-from tryst.common.rpc.fairness import LONG_POLLS, MemberLimits, MemberShare
+from tryst.common.rpc.fairness import IN_LOOP, LONG_POLLS, OWN_LIMITS, MemberLimits, MemberShare
 from tryst.common.rpc.protocol import OWN_PROTOCOL
 from tryst.common.rpc.service_clock import own_clock
 from tryst.common.rpc.status import status_of, to_metadata
@@ -108,6 +110,8 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         try:
             async with share.admitted(method):
                 request = await _only_message(method, context)
+                if method in IN_LOOP:
+                    return await self._answer_in_loop(context, share, behaviour, request)
                 waits = method in LONG_POLLS and not share.places.locked()
                 if waits:
                     await share.places.acquire()
@@ -131,6 +135,18 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
             context.set_trailing_metadata(to_metadata(error))
             await context.abort(status_of(error.code), error.what)
 
+    async def _answer_in_loop(
+        self, context: grpc.aio.ServicerContext, share: MemberShare, behaviour: Behaviour, request: bytes
+    ) -> Any:
+        call = CallContext(context, may_wait=True)
+        try:
+            context.set_trailing_metadata((*OWN_PROTOCOL, own_clock()))
+            return await behaviour(request, call)
+        except AbortedError:
+            share.charge()
+            context.set_trailing_metadata(call.trailing)
+            await context.abort(call.code(), call.message)
+
     def _share(self, context: grpc.aio.ServicerContext) -> MemberShare:
         shown, now = shown_chain(context), time.monotonic()
         caller = hashlib.sha256(shown).digest()
@@ -147,7 +163,8 @@ class Dispatcher(grpc.aio.ServerInterceptor):  # type: ignore[misc]
                 self._members[caller] = member, now + _KNOWN_SECONDS
         name = "" if member is None else member.name
         if name not in self._shares:
-            self._shares[name] = MemberShare(member, self._limits)
+            own = member is not None and member.role is Role.LINKER
+            self._shares[name] = MemberShare(member, OWN_LIMITS if own else self._limits)
         return self._shares[name]
 
 

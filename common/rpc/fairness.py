@@ -53,6 +53,12 @@ LONG_POLLS = frozenset(
 )
 """Methods that hold a call until there is news."""
 
+IN_LOOP = frozenset(
+    f"/linkage.v1.Computation/{method}"
+    for method in ("NextComputation", "AttendSession", "SendMessage", "ReceiveMessage", "EndComputation")
+)
+"""Methods that only wait and pass on what is in memory: answered on the event loop, so that they hold no thread."""
+
 COSTS = {
     **dict.fromkeys(
         (
@@ -62,15 +68,21 @@ COSTS = {
             "/linkage.v1.Custody/FetchResult",
             "/linkage.v1.Coordination/FetchArtifact",
             "/linkage.v1.Coordination/PutArtifact",
+            "/linkage.v1.Computation/FetchSet",
         ),
         0.25,
+    ),
+    **dict.fromkeys(
+        ("/linkage.v1.Computation/SendMessage", "/linkage.v1.Computation/ReceiveMessage"),
+        0.01,
     ),
     "/linkage.v1.Custody/BeginUpload": 5.0,
 }
 """What a call takes of its member's rate, where that is not 1.
 
 A large file is thousands of calls that each carry a chunk of up to 1 MiB; an upload begins with a manifest to be parsed
-and a commit.
+and a commit. A computation in mode shared is hundreds of messages a second, which cost no thread: no party waits for
+its turn there, and a caller that does nothing else is bounded all the same. One that is refused costs a whole call.
 """
 
 log = structlog.get_logger()
@@ -98,6 +110,10 @@ class MemberLimits:
     pending: int = 64
     working: int = 4
     waiting: int = 8
+
+
+OWN_LIMITS = MemberLimits(calls_per_second=1000.0, burst=10_000, pending=1024, working=MAX_WORKING, waiting=MAX_WAITING)
+"""Of the service's own processes: Carole's workers, of which there may be many, call as one member."""
 
 
 class TokenBucket:
@@ -162,6 +178,10 @@ class MemberShare:
             yield
         finally:
             self._pending -= 1
+
+    def charge(self) -> None:
+        """Take a whole call from the rate, in advance if need be: one that costs little was refused."""
+        self._bucket.take(float("inf"))
 
     async def _refuse(self, got: str, seconds: float) -> None:
         self._log(got)

@@ -10,6 +10,7 @@ A request is parsed here, after its caller is known, so that one that is no mess
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from tryst.common.parties import Role
 from tryst.common.pki.members import Member
 from tryst.common.rpc.call_context import shown_chain
 from tryst.common.rpc.call_recorder import note_caller, note_error
+from tryst.common.rpc.fairness import IN_LOOP
 from tryst.common.rpc.protocol import require_caller
 from tryst.common.rpc.status import for_others, is_own_failure, status_of, to_metadata, typed
 
@@ -81,6 +83,9 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         if handler is None:
             return None
         method, metadata = details.method, details.invocation_metadata
+        if handler.unary_unary is not None and method in IN_LOOP:
+            awaited = self._awaited(method, metadata, handler.unary_unary, handler.request_deserializer)
+            return grpc.unary_unary_rpc_method_handler(awaited, None, handler.response_serializer)
         if handler.unary_unary is not None:
             guarded = self._unary(method, metadata, handler.unary_unary, handler.request_deserializer)
             return grpc.unary_unary_rpc_method_handler(guarded, None, handler.response_serializer)
@@ -96,6 +101,22 @@ class Gate(grpc.ServerInterceptor):  # type: ignore[misc]
         def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
             with self._entered(method, metadata, context):
                 return behaviour(_parsed(method, request, parse), context)
+
+        return guarded
+
+    def _awaited(
+        self, method: str, metadata: Metadata, behaviour: Callable[[Any, Any], Any], parse: Callable[[bytes], Any]
+    ) -> Callable[[bytes, Any], Any]:
+        async def guarded(request: bytes, context: grpc.ServicerContext) -> Any:
+            try:
+                self._enter(method, metadata, context)
+                return await behaviour(_parsed(method, request, parse), context)
+            except Exception as error:  # noqa: BLE001 - nothing may reach the peer unconverted
+                # A denial is written to the store, and the loop must not wait for that.
+                await asyncio.get_running_loop().run_in_executor(None, self._record, method, context, error)
+                self._refuse(method, context, error)
+            finally:
+                _callers.pop(id(context), None)
 
         return guarded
 

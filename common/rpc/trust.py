@@ -8,6 +8,7 @@ moment they need not fit together.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,6 +38,11 @@ log = structlog.get_logger()
 LOOK_SECONDS = 2.0
 """How often the files are looked at."""
 
+ADMITTED_SECONDS = 1.0
+"""How long a certificate that was admitted is not checked again, as long as list and authorities are the same: the
+messages of a computation are hundreds of calls a second."""
+_MAX_ADMITTED = 1024
+
 REMIND_SECONDS = 24 * 3600.0
 """How often a certificate that will end soon is named in the log."""
 
@@ -50,6 +56,15 @@ class _Read:
     admission: Admission
     in_use: dict[str, x509.Certificate]
     served: grpc.ServerCertificateConfiguration = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Admitted:
+    """A certificate that was admitted: whose it is, by which reading, and until when that is not looked at again."""
+
+    member: Member
+    by: _Read
+    until: float
 
 
 class Trust:
@@ -91,13 +106,21 @@ class Trust:
         self._stamp = self._files()
         self._accept: Callable[[Members], None] = lambda members: None
         self._read = self._load()
+        self._admitted: dict[bytes, _Admitted] = {}
         self._shown: _Read | None = None
         self._shown_by = ShownCertificates()
 
     def __call__(self, peer: bytes) -> Member:
         """The member whose certificate this is; as `Admission`, by the newest list."""
-        member = self._read.admission(peer)
+        read, now = self._read, time.monotonic()
+        found = self._admitted.get(peer)
+        if found is not None and found.by is read and now < found.until:
+            return found.member
+        member = read.admission(peer)
         self._shown_by.note(member, peer)
+        if len(self._admitted) >= _MAX_ADMITTED:
+            self._admitted.clear()
+        self._admitted[peer] = _Admitted(member, read, now + ADMITTED_SECONDS)
         return member
 
     @property

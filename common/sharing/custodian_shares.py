@@ -107,13 +107,6 @@ def add_share(words: NDArray[np.uint64], seed: bytes, share: int, number: int) -
         part[:] = encryptor.update(part)
 
 
-def share_words(seed: bytes, share: int, number: int, shape: tuple[int, ...]) -> NDArray[np.uint64]:
-    """The share of a set that a seed gives: uint64 of this shape."""
-    words = np.zeros(shape, dtype=np.uint64)
-    add_share(words, seed, share, number)
-    return words
-
-
 def leave_third_share(words: NDArray[np.uint64], secrets: ShareSecrets, number: int) -> None:
     """Turn the plain words of a set into share 2, in place."""
     for share in (0, 1):

@@ -67,6 +67,11 @@ def _leakage(spec: Specification) -> Iterator[str]:
         yield gettext("Nothing is measured in mode trusted: Carole sees the values.")
         return
     limit = written(allowed.limit, ".1%")
+    if spec.mode == "shared":
+        yield gettext(
+            "In mode shared the sizes of blocks are measured, and nothing else: no party sees a signature or a"
+            " similarity. Any two of Carole, the coordinator and the steward together could see them."
+        )
     if not allowed.refuses(spec.mode):
         yield gettext(
             "The limit is {limit} of a field's values named by known attacks, above guessing, and is a warning: the "

@@ -34,10 +34,19 @@ VERSION_IN_INTERVALS_WITH_CODES = 8
 VERSION_WITH_KNOWN = 9
 """For a contribution of any mode that also has training records or a known joint distribution."""
 
+VERSION_SHARED = 10
+"""For a contribution of mode shared, whatever else is in it."""
+
+PARTIES = 3
+MAX_SEALED_SEEDS = 4096
+"""Bytes of what is sealed to one compute party: a header, two secrets, their digests and a signature."""
+
 _CONTENT: dict[Content, contribution_pb2.FieldContent] = {
     "signatures": contribution_pb2.FIELD_CONTENT_UNSPECIFIED,
     "values": contribution_pb2.FIELD_CONTENT_VALUES,
     "fixed": contribution_pb2.FIELD_CONTENT_FIXED,
+    "shared": contribution_pb2.FIELD_CONTENT_SHARED,
+    "withheld": contribution_pb2.FIELD_CONTENT_WITHHELD,
 }
 _CONTENT_OF = {number: content for content, number in _CONTENT.items()}
 
@@ -56,6 +65,9 @@ class Manifest:
         8 bytes that identify the seed, and reveal nothing else of it.
     layout
         The sizes of the payload that follows.
+    sealed_seeds
+        In mode shared, for each compute party by its number what its shares are opened by (`share_headers`); otherwise
+        none.
     """
 
     project: str
@@ -64,6 +76,7 @@ class Manifest:
     encoding_digest: bytes
     key_check_value: bytes
     layout: Layout
+    sealed_seeds: tuple[bytes, ...] = ()
 
 
 def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
@@ -85,6 +98,7 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
             ],
             interval=part.interval.number,
             intervals=part.interval.of if part.interval.of > 1 else 0,
+            tag_rules=part.tags or (),
         )
         for part in manifest.layout.sets
     ]
@@ -97,10 +111,13 @@ def manifest_to_wire(manifest: Manifest) -> contribution_pb2.Manifest:
         sets=sets,
         key_check_value=manifest.key_check_value,
         records=manifest.layout.records,
+        sealed_seeds=manifest.sealed_seeds,
     )
 
 
 def _version(layout: Layout) -> int:
+    if layout.is_shared:
+        return VERSION_SHARED
     if any(part.rule in KNOWN for part in layout.sets):
         return VERSION_WITH_KNOWN
     if layout.records:
@@ -137,10 +154,10 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         PARAMETER for another version or a malformed digest; UPLOAD_LIMIT if the layout is out of bounds, or if its
         payload would be longer than `max_bytes` or a set would have more than `max_rows` rows.
     """
-    if not VERSION <= message.version <= VERSION_WITH_KNOWN:
+    if not VERSION <= message.version <= VERSION_SHARED:
         raise TrystError(
             ErrorCode.PARAMETER,
-            f"manifests must be of versions {VERSION} to {VERSION_WITH_KNOWN}",
+            f"manifests must be of versions {VERSION} to {VERSION_SHARED}",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
@@ -161,6 +178,7 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
                 tuple(part.block_rules),
                 tuple(VariableLayout(variable.name, variable.categories) for variable in part.variables),
                 Interval(part.interval, part.intervals or 1),
+                _tags(part, message.version),
             )
             for part in message.sets
         ),
@@ -171,12 +189,13 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         raise TrystError(
             ErrorCode.PARAMETER,
             "a manifest must be of version 2 if and only if a set has variables, 3 if it names records, 4 if it also"
-            " has codes, 5 or 6 instead if its samples are in groups, and 9 if it has training records or a known joint"
-            " distribution",
+            " has codes, 5 or 6 instead if its samples are in groups, 9 if it has training records or a known joint"
+            " distribution, and 10 if its rows are shared",
             where="manifest.version",
             got=str(message.version),
             remedy="run the same version of Tryst on both sides",
         )
+    _check_seeds(message)
     rows = max(layout.records, *layout.rule_rows.values())
     if rows > max_rows or layout.total_bytes > max_bytes:
         raise TrystError(
@@ -193,4 +212,25 @@ def manifest_from_wire(message: contribution_pb2.Manifest, max_bytes: int, max_r
         message.encoding_digest,
         message.key_check_value,
         layout,
+        tuple(message.sealed_seeds),
     )
+
+
+def _tags(part: contribution_pb2.SetLayout, version: int) -> tuple[str, ...] | None:
+    """The tags of a set, which in mode shared every set of rows and samples has, even if there are none."""
+    shared = version == VERSION_SHARED and part.rule not in (CODES, *KNOWN)
+    return tuple(part.tag_rules) if shared or part.tag_rules else None
+
+
+def _check_seeds(message: contribution_pb2.Manifest) -> None:
+    """What is sealed to the compute parties is there in mode shared, and nowhere else; its contents are theirs."""
+    lengths = [len(sealed) for sealed in message.sealed_seeds]
+    expected = PARTIES if message.version == VERSION_SHARED else 0
+    if len(lengths) != expected or not all(0 < length <= MAX_SEALED_SEEDS for length in lengths):
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a manifest of version {message.version} has {expected} sealed seeds of at most {MAX_SEALED_SEEDS} bytes",
+            where="manifest.sealed_seeds",
+            got=f"{len(lengths)}, the longest of {max(lengths, default=0)} bytes",
+            remedy="run the same version of Tryst on both sides",
+        )

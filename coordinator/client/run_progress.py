@@ -14,7 +14,10 @@ from tryst.protos.linkage.v1 import project_pb2
 RESOLVE = "resolve"
 """The stage in which a run of mode block_keyed waits for this process."""
 
+_TAKE_PART = "take part in the computation, by `tryst compute`"
+
 STAGE_WORDS = {
+    **dict.fromkeys(("await-parties", "await-coordinator", "await-steward"), _TAKE_PART),
     "read": "decrypt the two uploads",
     "persons": "find the people who are in a file more than once",
     "tables": "compare distinct signatures, field by field",
@@ -34,7 +37,10 @@ STAGE_WORDS = {
 }
 """What is done in each stage of a run, in words."""
 
-DOERS = {"handles": "Alice and Bob", "handles-for-carole": "Alice and Bob", RESOLVE: "Resolver, here"}
+ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
+"""For whom a run of mode shared waits before it is computed."""
+
+DOERS = {"handles": "Alice and Bob", "handles-for-carole": "Alice and Bob", RESOLVE: "Resolver, here", **ABSENT}
 """Who does it, where it is not Carole."""
 
 

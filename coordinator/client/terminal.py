@@ -42,7 +42,12 @@ STATE_WORDS = {
 }
 
 
-_BORDERS: dict[Mode, str] = {"open": "yellow", "block_keyed": "green", "trusted": "bold red"}
+_BORDERS: dict[Mode, str] = {
+    "open": "yellow",
+    "block_keyed": "green",
+    "shared": "green",
+    "trusted": "bold red",
+}
 
 
 def show_mode(spec: Specification) -> None:

@@ -7,31 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ConfigDict
-
-from tryst.common.configuration import Configuration, ConfiguredPath, load_configuration
-from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.language import LanguageCode
 from tryst.common.parties import Role
-from tryst.common.pki.certificates import load_certificate, names_role, role_of
-from tryst.common.pki.certified_names import CertifiedNames
-from tryst.common.pki.folders import PartyFolder
-from tryst.common.pki.list_pin import ListPin
 from tryst.common.pki.reader import Reader
 from tryst.coordinator.client.client_configuration import report_language
+from tryst.coordinator.client.configured_role import configured_role
 from tryst.coordinator.client.connection import Client, client
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.steward_client import Steward
-
-ROLES = (Role.COORDINATOR, Role.STEWARD)
-
-
-class KeysSection(Configuration):
-    """Any party's configuration, as far as it is of its keys: who has no console here is to read why."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    keys: ConfiguredPath
 
 
 @dataclass(frozen=True)
@@ -95,27 +78,6 @@ def member_of(config: Path) -> Iterator[Member]:
     TrystError
         CONFIGURATION or CERTIFICATE; NOT_ADMITTED for a member that is neither coordinator nor steward.
     """
-    role = _role(config)
-    if role not in ROLES:
-        raise TrystError(
-            ErrorCode.NOT_ADMITTED,
-            "this console is for coordinators and stewards",
-            where=str(config),
-            got=f"the keys of a {role}",
-            remedy="name the configuration of a coordinator or of a steward with --config",
-        )
+    role = configured_role(config, "this console")
     with client(config, role, checked=False) as found:
         yield Member(role, found.name, found, report_language(config, None))
-
-
-def _role(config: Path) -> Role:
-    """The role that the certificate in a configuration's folder is for."""
-    folder = PartyFolder(load_configuration(config, KeysSection).keys)
-    certificate = load_certificate(folder.certificate)
-    if names_role(certificate):
-        return role_of(certificate, str(folder.certificate))
-    # A certificate of the organisation's own PKI names none: the list has whose names it is for.
-    for member in ListPin(config.absolute()).load(folder.members):
-        if isinstance(member.certificate, CertifiedNames) and member.certificate.are_in(certificate):
-            return member.role
-    return role_of(certificate, str(folder.certificate))

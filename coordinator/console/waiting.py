@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tryst.common.language import clauses, gettext, listed, named, ngettext, written
-from tryst.coordinator.client.run_progress import DOERS, RESOLVE, STAGE_WORDS
+from tryst.coordinator.client.run_progress import ABSENT, DOERS, RESOLVE, STAGE_WORDS
 from tryst.protos.linkage.v1 import project_pb2
 
 S = project_pb2.ProjectState
@@ -108,7 +108,7 @@ def _contributed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
         yield Wait(CAROLE, gettext("begin the run, which is in her queue"))
     elif run.state == R.RUN_STATE_RESOLVING and run.stage == RESOLVE:
         yield Wait(owner_of(status), gettext("resolve the records of the run"))
-    elif run.state == R.RUN_STATE_RESOLVING and run.stage in _HANDLES:
+    elif run.stage in ABSENT or (run.state == R.RUN_STATE_RESOLVING and run.stage in _HANDLES):
         yield Wait(gettext(DOERS[run.stage]), stage_words(run.stage))
     else:
         yield Wait(CAROLE, stage_words(run.stage) if run.stage in STAGE_WORDS else gettext("link"))

@@ -153,11 +153,7 @@ class KeyLikelihood:
         members = blocks.members()
         precision = 1.0 / (blocks.view.noise + SLACK)
         minimum = blocks.sizes if blocks.minimum is None else blocks.minimum
-        n_records = (blocks.sizes + minimum).sum() / 2 if self._n_records is None else self._n_records
-        rate = n_records * np.outer(self._share, self._others)
-        ranges = np.stack([minimum, blocks.sizes], axis=1)[chosen]
-        fits = {(low, high): _size_likelihood(low, high, rate) for low, high in np.unique(ranges, axis=0).tolist()}
-        of_block = dict(zip(chosen.tolist(), (fits[low, high] for low, high in ranges.tolist()), strict=True))
+        of_block = self._size_fits(blocks, chosen)
         singles: dict[tuple[int, int, int], int] = {}
         best = np.full(len(blocks.sizes), -np.inf)
         for n_values, alike in _by_number(members, chosen):
@@ -186,6 +182,25 @@ class KeyLikelihood:
                     best[some[better]] = total[better]
                     guesses[values[better]] = names[held[better]]
         return guesses
+
+    def by_sizes(self, blocks: BlockView, public: PublicValues, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same by the sizes of blocks alone, all that mode shared shows: one value for all rows of a block."""
+        guesses = np.full(blocks.view.n_values, UNKNOWN, dtype=np.int64)
+        members, known = blocks.members(), dict[bytes, int]()
+        for block, fit in self._size_fits(blocks, chosen).items():
+            if (seen := fit.tobytes()) not in known:
+                known[seen] = self._one_value(fit, 1)
+            guesses[members[block]] = known[seen]
+        return guesses
+
+    def _size_fits(self, blocks: BlockView, chosen: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
+        """Of each chosen block the log-likelihood of each key by its size."""
+        minimum = blocks.sizes if blocks.minimum is None else blocks.minimum
+        n_records = (blocks.sizes + minimum).sum() / 2 if self._n_records is None else self._n_records
+        rate = n_records * np.outer(self._share, self._others)
+        ranges = np.stack([minimum, blocks.sizes], axis=1)[chosen]
+        fits = {(low, high): _size_likelihood(low, high, rate) for low, high in np.unique(ranges, axis=0).tolist()}
+        return dict(zip(chosen.tolist(), (fits[low, high] for low, high in ranges.tolist()), strict=True))
 
     def _one_value(self, size_fit: NDArray[np.float64], count: int) -> int:
         names = self._all

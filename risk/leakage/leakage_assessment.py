@@ -62,7 +62,8 @@ def assess(
         Throw-away keys of signatures and noise, and what the public counts and blocks are drawn by. The same file, rows
         in the same order, and the same keys give the same report.
     drawn
-        Records of a file that is too large, in mode block_keyed without padding; `columns` and `variables` are theirs.
+        Records of a file that is too large, in modes block_keyed and shared without padding; `columns` and `variables`
+        are theirs.
 
     Returns
     -------
@@ -75,7 +76,8 @@ def assess(
 
     Notes
     -----
-    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core.
+    Some seconds per field in open mode, and per rule in block-keyed mode, whatever the file's size, on one core. In
+    mode shared no party sees a signature, and what the sizes of blocks alone give away is measured.
     """
     rng = keys.generator("assessment")
     n = max((len(column) for column in columns.values()), default=0) if drawn is None else drawn.n_records
@@ -90,7 +92,10 @@ def assess(
     reported = [finding(margins) for _, margins in codes]
     # Products of small matrices, of which blocks have many, wait for each other's threads longer than they compute.
     with threadpool_limits(1, user_api="blas"):
-        if spec.in_blocks:
+        if spec.mode == "shared":
+            as_sent = signed.model_copy(update={"mode": "block_keyed"})  # the rows before they are cut into shares
+            found = list(in_blocks(columns, as_sent, keys, rng, drawn, sizes_alone=True))
+        elif spec.in_blocks:
             each_rule = [
                 *in_blocks(columns, signed, keys, rng, drawn),
                 *in_samples(columns, signed, keys, rng, drawn),
@@ -138,6 +143,8 @@ def _left_out(spec: Specification) -> Iterator[ResultWarning]:
     yield result_warning("keys_read_everything")
     if spec.mode == "open":
         yield result_warning("mode_open_measured")
+    if spec.mode == "shared":
+        yield result_warning("sizes_measured")
     if spec.resolution.joined:
         yield result_warning("joins_not_measured")
     if any(field.salt is not None for field in spec.fields):

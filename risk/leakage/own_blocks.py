@@ -92,10 +92,14 @@ def in_blocks(
     keys: AssessmentKeys,
     rng: np.random.Generator,
     drawn: DrawnRecords | None = None,
+    *,
+    sizes_alone: bool = False,
 ) -> Iterator[Finding]:
     """Findings under block keys, rule by rule; blocks are attacked as they are sent, with their dummies.
 
-    Of a file that is too large there are the records that were `drawn`, and `columns` are theirs.
+    Of a file that is too large there are the records that were `drawn`, and `columns` are theirs. With `sizes_alone`,
+    as in mode shared, the attacker sees the sizes of blocks and nothing of what is in them: of fields that are in no
+    key nothing is found, and no register recognises a row.
     """
     public = dictionaries(columns, spec, drawn, rng)
     noise = keys.throw_away_noise("blocks")
@@ -126,11 +130,13 @@ def in_blocks(
                 blocks = replace(blocks, minimum=min_size(blocks.sizes))
             truth = truth_of(part, field.name, some.columns[field.name], order, names)
             records = np.bincount(signed.codes[real & (signed.codes >= 0)], minlength=signed.n_distinct)
-            for attack, how in _attacks(anyone, spec, rule, field, names, blocks_of.n_blocked[rule.name]):
+            for attack, how in _attacks(anyone, spec, rule, field, names, blocks_of.n_blocked[rule.name], sizes_alone):
                 found, _ = attack_by_size(
                     attack, field.name, how, blocks, names, truth, rng, PER_CLASS, weights, records
                 )
                 yield finding(found, rule.name)
+        if sizes_alone:
+            continue
         yield from by_register(
             whole, spec, part, used[order], blocks_of.texts[rule.name], rng, blocks_of.own_size[rule.name],
             None if drawn is None else drawn.blocks[rule.name].rows_of_size,
@@ -162,9 +168,11 @@ def _attacks(
     field: FieldSpec,
     public: PublicValues,
     n_records: int,
+    sizes_alone: bool,
 ) -> Iterator[tuple[str, BlockAttack]]:
     """What a field under a rule is attacked with."""
-    yield "each block by itself", block_likelihood
+    if not sizes_alone:
+        yield "each block by itself", block_likelihood
     own = tuple(key for key in rule.keys if key.field == field.name)
     if not own:
         return
@@ -180,4 +188,8 @@ def _attacks(
     except TrystError:
         return
     _, key_of = np.unique(taken.fill_null("").to_numpy().astype(str), return_inverse=True)
-    yield "blocks of the field's own keys", KeyLikelihood(public, key_of, others, n_records=n_records)
+    by_key = KeyLikelihood(public, key_of, others, n_records=n_records)
+    if sizes_alone:
+        yield "sizes of blocks of the field's own keys", by_key.by_sizes
+    else:
+        yield "blocks of the field's own keys", by_key

@@ -15,6 +15,7 @@ import polars as pl
 from tests.specifications import heading
 from tryst.carole.configuration import load_carole, template
 from tryst.carole.service.application import Application
+from tryst.carole.service.computation import Computation
 from tryst.carole.service.supervisor import Supervisor
 from tryst.carole.store import Store
 from tryst.carole.store.provision import initialise
@@ -123,6 +124,11 @@ class Deployment:
     def store(self) -> Store:
         assert self._application is not None
         return self._application.store
+
+    @property
+    def computation(self) -> Computation:
+        assert self._application is not None
+        return self._application.computation
 
     @property
     def address(self) -> str:

@@ -19,7 +19,7 @@ from tryst.common.custodian.state.migrations import FIRST as FIRST_STATE
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import CUSTODIANS, Role
 from tryst.common.rpc.protocol import OLDEST_CALLERS, OLDEST_SERVICE
-from tryst.common.wire.manifest import VERSION, VERSION_WITH_KNOWN
+from tryst.common.wire.manifest import VERSION, VERSION_SHARED
 
 GOLDEN = json.loads(PATH.read_text(encoding="utf-8"))
 PAGE = (REPOSITORY / "docs" / "versions.md").read_text(encoding="utf-8")
@@ -66,8 +66,8 @@ def test_every_version_in_the_code_is_on_the_page() -> None:
     assert len(found) > 20
     listed = {mark for mark in quoted(PAGE) if mark.startswith("tryst ") and mark[-1].isdigit()}
     assert listed == found
-    assert (VERSION, VERSION_WITH_KNOWN) == (1, 9)
-    assert "| `manifest` 1 to 9 |" in PAGE
+    assert (VERSION, VERSION_SHARED) == (1, 10)
+    assert "| `manifest` 1 to 10 |" in PAGE
 
 
 def test_every_format_on_the_page_has_golden_bytes() -> None:

@@ -37,7 +37,8 @@ from tryst.common.audit.restoration import RestorationDecision
 from tryst.common.audit.signed_note import Cosignature
 from tryst.common.audit.steward_decision import sign_decision
 from tryst.common.encoding.intervals import Interval
-from tryst.common.encoding.layout import FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.layout import SEAL_BYTES, FieldLayout, Layout, SetLayout, VariableLayout
+from tryst.common.encoding.shared_words import SharedUpload, open_words, seal_words
 from tryst.common.keys.agreement import Agreement
 from tryst.common.keys.agreement_messages import Terms, read_confirmation, read_offer
 from tryst.common.keys.check import canary_part
@@ -59,6 +60,7 @@ from tryst.common.parties import Role, Side
 from tryst.common.pki import PARTIES, EnrolmentRequest, Member, Members
 from tryst.common.pki.certified_names import CertifiedNames, PinnedKey
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.custodian_shares import ShareSecrets, add_share, leave_third_share
 from tryst.common.suite import Suite
 from tryst.common.wire.chunks import Chunk
 from tryst.common.wire.granted_variables import (
@@ -80,6 +82,7 @@ from tryst.common.wire.row_handles import (
     open_row_handles,
     seal_row_handles,
 )
+from tryst.common.wire.share_headers import HeaderAbout, open_header, seal_header
 from tryst.common.witnessing.log_memory import FileMemory
 from tryst.protos.linkage.v1 import contribution_pb2, transfer_pb2
 
@@ -104,6 +107,13 @@ CONTEXT = SealContext("golden", RUN, "alice")
 APPROVED_CONTEXT = replace(CONTEXT, suite=Suite.APPROVED)
 ABOUT = About("golden", RUN, Side.ALICE, DIGEST, bytes(32), "coordinator", READER.public)
 NAMED_ROWS = NamedRowsContext("golden", RUN, b"n" * 16, Side.ALICE, DIGEST, "ab" * 16, "alice", READER.public)
+SHARED_SET = SetLayout("born", 2, (FieldLayout("surname", 128, 0, "shared"),), ("born",), tags=("names",))
+SHARED_UPLOAD = SharedUpload("golden", Side.ALICE, "ab" * 16)
+SECRETS = ShareSecrets((b"0" * 32, b"1" * 32, b"2" * 32))
+SHARED = HeaderAbout(
+    "golden", Side.ALICE, DIGEST, 2, SHARED_UPLOAD.upload, Layout((SHARED_SET,), 2), "coordinator",
+    ComputeParty.COORDINATOR,
+)  # fmt: skip
 SEEN = Checkpoint(RUN, 5, DIGEST, 1_800_000_000_000, bytes(64))
 HANDED = HandOver("golden", "alice", "bob", SEEN, "she leaves")
 COUNTED = ReleasedCounts(
@@ -170,7 +180,13 @@ def _layouts() -> dict[int, Layout]:
     rule = SetLayout("born", 4, fields, ("born", "names"), ())
     fixed = (FieldLayout("surname", 128, 1), FieldLayout("sex", 64, 0, "fixed"))
     cut = [SetLayout("born", 1 + number, fixed, ("born", "names"), (), Interval(number, 2)) for number in range(2)]
+    shared = (FieldLayout("surname", 128, 0, "shared"), FieldLayout("sex", 64, 0, "fixed"))
+    of_rule = SetLayout("born", 4, shared, ("born",), (), tags=("names",))
+    withheld = (FieldLayout("surname", 128, 0, "withheld"), FieldLayout("sex", 64, 0, "shared"))
+    of_names = SetLayout("names", 3, withheld, ("names",), (), tags=("born",))
+    sampled = tuple(replace(field, content="shared") for field in shared)
     return {
+        10: Layout((of_rule, of_names, SetLayout("+samples", 1000, sampled, (), (), tags=())), 4),
         1: Layout((SetLayout("", 4, fields, ("born",), ()),)),
         2: Layout((SetLayout("", 4, fields, ("born",), variables),)),
         3: Layout((rule, samples), 4),
@@ -190,7 +206,8 @@ def _layouts() -> dict[int, Layout]:
 
 
 def _manifest(version: int) -> bytes:
-    manifest = Manifest("golden", Side.BOB, 2, DIGEST, b"checkval", _layouts()[version])
+    seeds = (b"carole", b"coordinator", b"steward") if version == 10 else ()
+    manifest = Manifest("golden", Side.BOB, 2, DIGEST, b"checkval", _layouts()[version], seeds)
     return manifest_to_wire(manifest).SerializeToString(deterministic=True)
 
 
@@ -203,11 +220,13 @@ def _read_manifest(content: bytes) -> object:
             "fields": [[each.name, each.bits, each.distinct, each.content] for each in part.fields],
             "blocks": list(part.blocks),
             "variables": [[each.name, each.categories] for each in part.variables],
+            **({} if part.tags is None else {"tags": list(part.tags)}),
             **({"interval": list(part.interval)} if part.interval.of > 1 else {}),
         }
         for part in read.layout.sets
     ]
-    return [read.project, read.side, read.epoch, read.encoding_digest.hex(), sets, read.layout.records]
+    seeds = [[each.hex() for each in read.sealed_seeds]] if read.sealed_seeds else []
+    return [read.project, read.side, read.epoch, read.encoding_digest.hex(), sets, read.layout.records, *seeds]
 
 
 def _saved(save: Callable[[Path], Any]) -> bytes:
@@ -261,6 +280,31 @@ def _handles(content: bytes) -> object:
 def _rows(content: bytes) -> object:
     read = RowHandlesRequest.unpack(content)
     return [read.upload, read.rows.tolist()]
+
+
+def _sealed_words() -> bytes:
+    """A set of two rows: the digests of their blocks, and their share, sealed."""
+    digests = np.array([5, 7], dtype=np.uint64)
+    buffer = np.zeros(2 * 4 * 8 + SEAL_BYTES, dtype=np.uint8)
+    words = buffer[:-SEAL_BYTES].view(np.uint64).reshape(2, 4)
+    words[:] = [[1, 2, 3, 4], [5, 6, 7, 2**64 - 1]]
+    leave_third_share(words, SECRETS, 3)
+    seal_words(buffer, SECRETS.by_share[2], 3, SHARED_UPLOAD.associated(SHARED_SET, 3, digests))
+    return digests.astype("<u8").tobytes() + buffer.tobytes()
+
+
+def _opened_words(content: bytes) -> object:
+    digests = np.frombuffer(content[:16], dtype="<u8")
+    associated = SHARED_UPLOAD.associated(SHARED_SET, 3, digests)
+    words = open_words(memoryview(content)[16:], SECRETS.by_share[2], 3, associated, "golden")
+    for share in (0, 1):
+        add_share(words, SECRETS.by_share[share], share, 3)
+    return [digests.tolist(), words.tolist()]
+
+
+def _seeds(content: bytes) -> object:
+    read = open_header(READER, ALICE.public, SHARED, content)
+    return [read.upload.upload, read.secrets.first.hex(), read.secrets.second.hex(), read.secrets.commitments.hex()]
 
 
 def _shared_rows() -> bytes:
@@ -420,8 +464,9 @@ FIXED: Mapping[str, Format] = {
     "part of a canary": (lambda: canary_part(SEED, "golden", DIGEST, 2, "the signatures", b"content"), _hex),
     **{
         f"manifest {version}": ((lambda version=version: _manifest(version)), _read_manifest)
-        for version in range(1, 10)
+        for version in range(1, 11)
     },
+    "sealed words": (_sealed_words, _opened_words),
     "chunk": (lambda: Chunk(1, 3, DIGEST, bytes(32), b"data").message().SerializeToString(), _chunk),
     "counts of a release": (lambda: pack(COUNTED), lambda content: _counted(unpack(content))),
     "backup's manifest": (
@@ -492,6 +537,7 @@ DRAWN: Mapping[str, Format] = {
         lambda: seal_row_handles(ALICE, ABOUT, {HANDLES: np.array([0, 1, 0]), CODES_ROWS: np.array([4, 5])}),
         _handles,
     ),
+    "seeds of shares": (lambda: seal_header(ALICE, SHARED, READER.public, SECRETS.of(SHARED.party)), _seeds),
     "shared rows": (_shared_rows, _named_rows),
     "granted columns": (
         lambda: b"".join(seal_variables(ALICE, READER.public, VARIABLES, {VALUES: COLUMNS})),

@@ -18,6 +18,11 @@ _CONTENT = {
         "for each blocking rule the rows that have its key, with keyed signatures of their values and under pseudonyms"
         " of that rule; samples of signatures of no row"
     ),
+    "shared": marked(
+        "for each blocking rule the rows that have its key, in random shares, of which no single party can read"
+        " anything: keyed signatures of their values, and which values are missing; the digests of their blocks, keyed;"
+        " samples of rows, likewise shared"
+    ),
     "trusted": marked("the cleaned values themselves, row by row"),
 }
 

@@ -22,6 +22,7 @@ from tryst.common.custodian.source.cleaned_file import CleanedFile, read_into
 from tryst.common.custodian.source.known_file import read_known_files
 from tryst.common.custodian.state.state_tables import Project
 from tryst.common.custodian.steps.epochs import enter_epoch
+from tryst.common.custodian.steps.shared_upload import computing
 from tryst.common.custodian.steps.step_context import DECLINED, Outcome, StepContext, Task, refuse_former_epoch
 from tryst.common.documents.result_warning import result_warning
 from tryst.common.keys.epochs import approval_parts
@@ -41,8 +42,9 @@ def approve(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        As `cleaned_records` when the source does not fit, and CONFIGURATION if this installation lacks
-        an algorithm that it names, so that this is found before anyone has signed; errors of Carole's.
+        As `cleaned_records` when the source does not fit, CONFIGURATION if this installation lacks an algorithm that it
+        names, and as `computing` if this membership list has not those whom it names, so that this is found before
+        anyone has signed; errors of Carole's.
     """
     refuse_former_epoch(context, task)
     require_suite(task.spec.suite, f"project {task.project}")
@@ -65,6 +67,7 @@ def approve(context: StepContext, task: Task) -> Outcome:
     if decided == "declined":
         send_decline(context, known)
         return Outcome.WAITS_FOR_OPERATOR
+    computing(context, task)
     if not _is_current(known.profile, context):
         profile(context, task)
     if not decided and context.configuration.policy.consents(task.specification_digest, task.spec.mode, task.epoch):

@@ -17,6 +17,7 @@ from tryst.common.custodian.steps.approval import cleaned_records, keep_profile
 from tryst.common.custodian.steps.held_memory import FileSize, require_room
 from tryst.common.custodian.steps.leakage_gate import pass_gate, statement
 from tryst.common.custodian.steps.seed_agreement import kept_seed
+from tryst.common.custodian.steps.shared_upload import computing
 from tryst.common.custodian.steps.signing import sign_into
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.custodian.steps.step_progress import Stopwatch
@@ -62,6 +63,7 @@ def _is_for(upload: Upload, task: Task) -> bool:
 
 def _prepare(context: StepContext, task: Task) -> Upload:
     """Read, clean and sign the source; the stored upload, with its map."""
+    computing(context, task)  # before anything is read
     seed = kept_seed(context, task)
     watch, progress = Stopwatch(), context.progress
 

@@ -29,7 +29,7 @@ from tryst.common.custodian.state.row_map import unpack_codes, unpack_decoys, un
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.join_cap import count_joined
 from tryst.common.custodian.steps.owner import owner_of
-from tryst.common.custodian.steps.requested_rows import count_requested
+from tryst.common.custodian.steps.requested_rows import count_requested, requested_rows_of
 from tryst.common.custodian.steps.step_context import Outcome, StepContext, Task, require_approved
 from tryst.common.encoding.columns import random_order
 from tryst.common.errors import ErrorCode, TrystError
@@ -42,7 +42,6 @@ from tryst.common.wire.row_handles import (
     RECORDS,
     VALUES,
     About,
-    RowHandlesRequest,
     request_digest,
     seal_row_handles,
 )
@@ -57,7 +56,8 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
     Raises
     ------
     TrystError
-        UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it; LEAKAGE if
+        UPLOAD_CORRUPT if she names another upload than that of the task, or rows that are not in it, and in mode shared
+        as `requested_rows_of`; LEAKAGE if
         she requests rows of more records, or more rows of one record, than the specification allows; NOT_FOUND if the
         map of the upload has been erased; errors of hers.
     """
@@ -72,7 +72,7 @@ def submit_row_handles(context: StepContext, task: Task) -> Outcome:
                 remedy="restore the state folder from its backup",
             )
         request = _fetch_request(context, task)
-        rows = _rows(task, request, upload)
+        rows = _rows(context, task, request, upload)
         row_map = context.state.uploads.row_map(upload)
         identifiers, decoys = unpack_map(row_map), unpack_decoys(row_map)
         reported = {HANDLES: handles_of(identifiers.head(upload.rows), rows, decoys.head(upload.rows))}
@@ -238,9 +238,9 @@ def _fetch_request(context: StepContext, task: Task) -> bytes:
     return Fetch(context.connection, context.carole.FetchArtifact, request, where, step=step).whole()
 
 
-def _rows(task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
+def _rows(context: StepContext, task: Task, request: bytes, upload: Upload) -> NDArray[np.uint32]:
     """The requested rows, checked against the upload."""
-    requested = RowHandlesRequest.unpack(request)
+    requested = requested_rows_of(context, task, request, upload)
     if requested.upload != upload.id:
         raise _wrong(task, "rows of another upload than the newest")
     if len(requested.rows) and int(requested.rows.max()) >= upload.rows:

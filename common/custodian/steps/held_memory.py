@@ -9,6 +9,7 @@ from tryst.common.custodian.memory import MemoryLimit
 from tryst.common.custodian.source.cleaned_file import CleanedFile
 from tryst.common.encoding.fixed_fields import fixed_fields
 from tryst.common.encoding.intervals import INTERVAL_ROWS
+from tryst.common.encoding.layout import WORD_BITS
 from tryst.common.specification import Specification
 
 _LIBRARIES = 200 << 20
@@ -101,7 +102,16 @@ def unit_bytes(spec: Specification, size: FileSize) -> int:
             for rule in spec.keyed_rules
         )
         + 24 * len(spec.keyed_rules)
+        + (_shared_bytes(spec) if spec.mode == "shared" else 0)
     )
+
+
+def _shared_bytes(spec: Specification) -> int:
+    """Of a row's words, which are shared and encrypted where they are, and of its place in the order that is drawn."""
+    words = (
+        sum(field.bits for field in spec.fields) // WORD_BITS + len(spec.keyed_rules) + len(spec.fields) // WORD_BITS
+    )
+    return 8 * (words + 1) + 48
 
 
 def _field_bytes(bits: int) -> int:

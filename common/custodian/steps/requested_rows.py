@@ -21,9 +21,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.custodian.state.state_tables import REQUEST_COUNT, REQUESTED, Upload
+from tryst.common.custodian.steps.shared_upload import computing
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.specification import Requested, ResolutionSpec
+from tryst.common.wire.named_rows import NamedRowsContext, SharedRows, open_rows
+from tryst.common.wire.row_handles import RowHandlesRequest
 from tryst.protos.linkage.v1 import contribution_pb2
 
 _ALL_EPOCHS = 0
@@ -47,6 +50,39 @@ class _Count:
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self), sort_keys=True).encode()
+
+
+def requested_rows_of(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
+    """The rows that a request for handles names: as Carole states them, or in mode shared as three parties name them.
+
+    In mode shared Carole does not learn them: each compute party has sealed its share to this custodian.
+
+    Raises
+    ------
+    TrystError
+        UPLOAD_CORRUPT for a request of another form, or one that names rows openly in mode shared; as `open_rows` and
+        `compute_members`. Which upload it names is for the caller to check: of another one no row is opened.
+    """
+    members = computing(context, task)
+    if members is None:
+        return RowHandlesRequest.unpack(content)
+    shared = SharedRows.unpack(content)
+    if shared.upload != upload.id:
+        return RowHandlesRequest(shared.upload, np.empty(0, dtype=np.uint32))
+    named = NamedRowsContext(
+        project=task.project,
+        run=task.run,
+        session=shared.session,
+        side=context.party.side,
+        specification=task.specification_digest,
+        upload=upload.id,
+        reader=context.keyring.member.name,
+        key=context.keyring.member.sealing,
+        suite=task.spec.suite,
+    )
+    carole, coordinator, steward = (member.identity for member in members)
+    rows = open_rows(context.keyring.sealing, (carole, coordinator, steward), named, shared.parts, upload.rows)
+    return RowHandlesRequest(shared.upload, rows)
 
 
 def count_requested(

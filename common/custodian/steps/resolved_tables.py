@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tryst.common.custodian.state.state_tables import Upload
+from tryst.common.custodian.steps.requested_rows import requested_rows_of
 from tryst.common.custodian.steps.share import Share
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import TrystError
@@ -43,7 +44,7 @@ def resolved_tables(context: StepContext, task: Task, share: Share, upload: Uplo
     """
     assert share.rows is not None  # noqa: S101 - the two are there together
     assert share.resolved is not None  # noqa: S101
-    request = _request(share.rows)
+    request = _request(context, task, share.rows, upload)
     if request.upload != upload.id or (len(request.rows) and int(request.rows.max()) >= upload.rows):
         raise malformed("pairs of rows that are not in this custodian's upload")
     sealing = SealContext(task.project, task.run, context.keyring.member.name, task.spec.suite)
@@ -95,9 +96,9 @@ def check_resolved(
         raise malformed("links that are less probable than the threshold")
 
 
-def _request(content: bytes) -> RowHandlesRequest:
+def _request(context: StepContext, task: Task, content: bytes, upload: Upload) -> RowHandlesRequest:
     try:
-        return RowHandlesRequest.unpack(content)
+        return requested_rows_of(context, task, content, upload)
     except TrystError:
         raise malformed("a request for handles of another form") from None
 

@@ -1,7 +1,8 @@
 """Signing a cleaned file into a pending upload: set by set in mode block_keyed, as a whole in the other modes.
 
 An upload is written whole, encrypted, before its row is added; a process that is killed before begins again, and ends
-with the same bytes, since nothing in them is drawn but from the custodian's own key.
+with the same bytes, since nothing in them is drawn but from the custodian's own key. In mode shared it ends with
+others: what is written are shares (`shared_upload`), under secrets drawn for each upload, which are never stored.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from tryst.common.custodian.state.pending_uploads import UploadFiles
 from tryst.common.custodian.state.row_map import RowMapWriter
 from tryst.common.custodian.state.state_tables import Upload
 from tryst.common.custodian.steps.held_memory import FileSize, require_room, unit_bytes, units_room
+from tryst.common.custodian.steps.shared_upload import SentPortion, UploadShares, computing
 from tryst.common.custodian.steps.step_context import StepContext, Task
-from tryst.common.encoding import Layout, to_bytes
+from tryst.common.encoding import Layout
 from tryst.common.encoding.decoys import with_decoys
 from tryst.common.encoding.intervals import INTERVAL_ROWS
 from tryst.common.encoding.known_records import known_set
 from tryst.common.encoding.layout import CODES, SetLayout
 from tryst.common.encoding.records import encode_records
+from tryst.common.encoding.shared_sets import sent_bytes
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.encoding.streamed import Portion, encode_table
 from tryst.common.encoding.working_table import MakeTable
@@ -56,10 +59,13 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     Raises
     ------
     TrystError
-        MEMORY if what must be held does not fit, as `read_known_files` and `encode_records`, and of the disk.
+        MEMORY if what must be held does not fit, as `read_known_files` and `encode_records`, of the disk, and as
+        `computing`.
     """
     memory = MemoryLimit(context.configuration.limits.memory_bytes)
     name = secrets.token_hex(16)
+    members = computing(context, task)
+    shares = None if members is None else UploadShares(context, task, members, name)
     sets: list[SetLayout] = []
     signed = dummies = 0
     named = read_known_files(context.configuration.known_files, task.spec, context.party.side)
@@ -70,10 +76,13 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     )  # fmt: skip
     with context.state.uploads.writing(name) as files, closing(made):
         row_map = RowMapWriter(files.row_map.write, file.n_rows, task.spec.decoys)
-        for portion in made:
+        for signed_portion in made:
+            portion = SentPortion(signed_portion.sets, signed_portion.order, signed_portion.identifiers)
+            if shares is not None:
+                portion = shares.shared(signed_portion)
             _write(portion, files, row_map, keeps_codes=task.spec.latent is not None)
             sets += [part.layout for part in portion.sets]
-            if portion.sets[0].rule != CODES:
+            if portion.sets[0].layout.rule != CODES:
                 signed += len(portion.order)
                 dummies += int(np.count_nonzero(portion.order >= file.n_rows + task.spec.decoys))
             memory.check(f"project {task.project}")
@@ -85,6 +94,7 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
         encoding_digest=task.encoding_digest,
         key_check_value=key_check_value(seed, task.project, task.encoding_digest, task.epoch),
         layout=layout,
+        sealed_seeds=() if shares is None else shares.sealed_seeds(layout),
     )
     upload = Upload(
         id=name,
@@ -97,11 +107,12 @@ def sign_into(context: StepContext, task: Task, file: CleanedFile, seed: Seed, p
     return Signed(context.state.uploads.add(upload, files, task.spec.retention.maps_days), dummies)
 
 
-def _write(portion: Portion, files: UploadFiles, row_map: RowMapWriter, *, keeps_codes: bool) -> None:
-    for part in to_bytes(portion.sets):
-        files.payload.write(part)
+def _write(portion: SentPortion, files: UploadFiles, row_map: RowMapWriter, *, keeps_codes: bool) -> None:
+    for each in portion.sets:
+        for part in sent_bytes(each):
+            files.payload.write(part)
     first, begin = portion.sets[0], 0
-    kept = first.variables if keeps_codes and first.rule == CODES else {}
+    kept = first.variables if keeps_codes and isinstance(first, SignatureSet) and first.rule == CODES else {}
     for identifiers in portion.identifiers:
         rows = slice(begin, begin + len(identifiers))
         codes = {name: variable.codes[rows] for name, variable in kept.items()}

@@ -6,15 +6,16 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tryst.common.specification.model.granted_variables import MEMBER_PATTERN
 from tryst.common.specification.model.section import Section
 
-MemberName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"[a-z0-9][a-z0-9.-]*")]
-"""A member's name in the membership list."""
+MemberName = Annotated[str, Field(pattern=MEMBER_PATTERN)]
 
 
 class ComputeSpec(Section):
     """In mode shared: the members who compute the comparison levels together with the linkage unit, on shares of which
-    none of the three can read anything by itself. They must be three organisations that do not collude."""
+    none of the three can read anything by itself. They must be three organisations that do not collude: any two of them could read together what the linkage
+    unit has in mode block_keyed."""
 
     coordinator: MemberName = "coordinator"
     """The coordinator's name in the membership list."""

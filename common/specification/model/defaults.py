@@ -24,8 +24,9 @@ Tokenisation = Literal["bigrams", "positional_bigrams", "positional_characters",
 Assignment = Literal["one_to_one", "greedy", "many_to_one", "one_to_many", "clusters", "none"]
 LevelTable = Literal["em8", "em15", "exact"]
 Mode = Literal["open", "trusted", "block_keyed", "shared"]
-IN_BLOCKS: frozenset[Mode] = frozenset({"block_keyed", "shared"})
-"""Modes in which a record is signed for each block that it is in, and compared in blocks only."""
+IN_BLOCKS: tuple[Mode, ...] = ("block_keyed", "shared")
+"""Modes in which a record is signed for each block that it is in, and compared in blocks only. A tuple, in which also
+what has no hash can be looked for: a document may have a list as its mode."""
 
 Comparator = Literal["jaro", "jaro_winkler"]
 DateOrder = Literal["ymd", "dmy", "mdy"]

@@ -17,7 +17,10 @@ MAX_RECIPIENTS = 16
 MAX_COLUMNS = 256
 """Of one file, for one recipient."""
 
-RecipientName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")]
+MEMBER_PATTERN = r"^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$"
+"""A member's name in the membership list."""
+
+RecipientName = Annotated[str, Field(pattern=MEMBER_PATTERN)]
 
 Columns = Annotated[tuple[ColumnName, ...], Field(strict=False, max_length=MAX_COLUMNS)]
 

@@ -16,6 +16,7 @@ from tryst.common.specification.notes.latent import latent_notes
 from tryst.common.specification.notes.modes import capped
 from tryst.common.specification.notes.protection import protection_notes
 from tryst.common.specification.notes.randomised_response import randomised_response_notes
+from tryst.common.specification.notes.shared import shared_notes
 from tryst.common.specification.validation.specification import Specification
 
 
@@ -30,6 +31,12 @@ def disclosure_notes(spec: Specification) -> Iterator[str]:
         yield from part(spec)
 
 
+_SEEN_BY_TAG = (
+    " Where another rule's keys have such a field, the tag for that rule still shows her which rows of a block agree on"
+    " all of those keys."
+)
+
+
 def _leakage(spec: Specification) -> Iterator[str]:
     if spec.mode == "trusted":
         sent = listed([field.name for field in spec.fields])
@@ -42,8 +49,13 @@ def _leakage(spec: Specification) -> Iterator[str]:
         if spec.blocking:
             yield f"Blocking ({listed([rule.name for rule in spec.blocking])}) is by keyed digests, as in mode open."
         return
+    if spec.mode == "shared":
+        yield from shared_notes(spec)
+        yield from _of_blocks(spec)
+        return
     if spec.in_blocks:
         yield from _block_leakage(spec)
+        yield from _of_blocks(spec)
         return
     yield (
         "Mode open: equal values have equal signatures and similar values similar ones, so Carole can count how often"
@@ -142,6 +154,10 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
             f" protection of the mode {bounds}: each custodian counts over all runs, and refuses"
             " above."
         )
+
+
+def _of_blocks(spec: Specification) -> Iterator[str]:
+    """What candidates, padding, withheld fields and splits of blocks disclose."""
     yield "Each custodian learns which of its records are in candidate pairs near a link."
     if spec.padding is not None:
         yield (
@@ -154,13 +170,12 @@ def _block_leakage(spec: Specification) -> Iterator[str]:
     for rule in (rule for rule in spec.keyed_rules if rule.withheld):
         yield (
             f"Rows of rule {rule.name} are sent without {listed(rule.withheld)}, which its keys would disclose: these"
-            " do not count for pairs that no rule before it has. Where another rule's keys have such a field, the tag"
-            " for that rule still shows her which rows of a block agree on all of those keys."
+            " do not count for pairs that no rule before it has." + _SEEN_BY_TAG * (spec.mode != "shared")
         )
     split = [f"{rule.name} by {rule.split}" for rule in spec.keyed_rules if rule.split]
     if split:
         yield (
-            f"In mode block_keyed a rule's `split` is part of every key ({listed(split)}), not only of those of large"
+            f"In mode {spec.mode} a rule's `split` is part of every key ({listed(split)}), not only of those of large"
             " blocks: neither custodian can know which blocks are large without disclosing its own."
         )
 
@@ -205,10 +220,10 @@ def _variables(spec: Specification) -> Iterator[str]:
 
 
 def _codes_apart(spec: Specification) -> Iterator[str]:
-    """What codes reveal in mode block_keyed, and what they do not."""
+    """What codes reveal in modes block_keyed and shared, and what they do not."""
     joined = spec.resolution.joined and spec.assessment is not None
     yield (
-        "In mode block_keyed the codes come as a list of their own, a row for every record in another order: nothing"
+        f"In mode {spec.mode} the codes come as a list of their own, a row for every record in another order: nothing"
         f" {'but the fall-back ' if joined else ''}shows which signatures a row of codes belongs to."
     )
     if spec.assessment is None and spec.latent is None:

@@ -18,8 +18,9 @@ def hardening_notes(spec: Specification) -> Iterator[str]:
             yield (
                 f"Field {field.name}: only {len(field.only_similar):,} listed values show their similarity; any other"
                 " is sent as a code, equal to itself and similar to no other. Misspellings are hardly ever on the list,"
-                " so a misspelt value is compared as different from the right one. How often each code occurs is still"
-                " visible."
+                " so a misspelt value is compared as different from the right one."
+                + " How often each code occurs is still visible."
+                * (spec.mode != "shared")
             )
 
 

@@ -16,6 +16,13 @@ SENT: dict[Mode, str] = {
         "within them, and per field small groups of sampled signatures that belong to no row. Codes of variables are "
         "sent separately from all signatures."
     ),
+    "shared": (
+        "Names never leave the custodians, and nobody sees a signature, a similarity or which row agrees with which: "
+        "each row is cut into three random shares, from which Carole, the coordinator and a steward compute the "
+        "comparison levels together. They see the sizes of blocks, and Carole how many pairs have each pattern of "
+        "levels, not which. ANY TWO OF THE THREE TOGETHER could read what Carole has in mode block_keyed: they must "
+        "not collude. Codes of variables are sent separately."
+    ),
     "trusted": (
         "THE VALUES THEMSELVES ARE SENT to Carole: every compared field of every row, cleaned but not hidden from her. "
         "Use it only where Carole may lawfully see them; mode open sends signatures instead."

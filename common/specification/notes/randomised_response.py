@@ -18,18 +18,28 @@ def randomised_response_notes(spec: Specification) -> Iterator[str]:
     if not flipping:
         return
     each = ", ".join(f"{field.name} {field.randomised_response:g}" for field in flipping)
-    yield (
+    if spec.mode == "shared":
+        yield (
+            f"Bits of signatures are randomised (randomised_response: {each}), for nothing in mode shared: the shares"
+            " show no bit to anyone, unless two of the three who compute collude. Set it to 0."
+        )
+    else:
+        yield _hidden(each)
+    costs: dict[str, list[str]] = {}
+    for field in flipping:
+        costs.setdefault(_cost(field), []).append(field.name)
+    for cost, names in costs.items():
+        yield f"Randomised bits cost linkage quality in {', '.join(names)}. {cost}"
+
+
+def _hidden(each: str) -> str:
+    return (
         f"Bits of signatures are randomised (randomised_response: {each}), by noise that only the custodian itself can"
         " make, the same in every upload. It hides which values of the two files are exactly equal, and no more; Carole"
         " can still estimate that they are more alike than nearly all others. Within a file equal values still have"
         " equal signatures, so how often each occurs is as visible as before, and similar values still have similar"
         " ones. It is not differential privacy. `tryst alice leakage` measures the remaining leakage."
     )
-    costs: dict[str, list[str]] = {}
-    for field in flipping:
-        costs.setdefault(_cost(field), []).append(field.name)
-    for cost, names in costs.items():
-        yield f"Randomised bits cost linkage quality in {', '.join(names)}. {cost}"
 
 
 def _cost(field: FieldSpec) -> str:

@@ -41,8 +41,8 @@ def encoding_digest(spec: Specification) -> bytes:
     mode block_keyed the rules' order, the fields they are split by and those they withhold decide signatures too. So do
     tables of categorisation, salts, lists of similar values, the probability of randomised response, the padding of
     blocks and the number of decoys, where there are any, the groups of categories that `assessment.protect` names, the
-    files of training records and of a known joint
-    distribution that are sent with the signatures, and the suite of algorithms where it is not the default.
+    files of training records and of a known joint distribution that are sent with the signatures, in mode shared the
+    members who compute, and the suite of algorithms where it is not the default.
     Column names, identifiers, roles, levels, thresholds, retention and the blocking rules that Carole forms from the
     signatures do not enter.
 
@@ -65,6 +65,9 @@ def encoding_digest(spec: Specification) -> bytes:
         content["decoys"] = spec.decoys
     if spec.cryptography != "default":
         content["cryptography"] = spec.cryptography
+    if spec.mode == "shared":
+        # What opens the shares is sealed to these members, once: for others a custodian contributes again.
+        content |= spec.model_dump(mode="json", include={"compute"})
     if spec.variables:
         content["variables"] = [{**_coded_part(v), **_grouped_part(spec, v)} for v in spec.variables]
     if spec.latent is not None and spec.latent.files:

@@ -13,9 +13,14 @@ from pydantic.fields import FieldInfo
 
 from tryst.common.specification.model.content import PROJECT_PATTERN, SpecificationContent
 from tryst.common.specification.model.defaults import KINDS, LEVELS, STEPS
+from tryst.common.specification.model.granted_variables import MEMBER_PATTERN
 from tryst.common.specification.model.section import NAME_PATTERN, Section
 
-_PATTERNS = {NAME_PATTERN: "name", PROJECT_PATTERN: "1 to 64 of a-z, 0-9 and -, not beginning with -"}
+_PATTERNS = {
+    NAME_PATTERN: "name",
+    PROJECT_PATTERN: "1 to 64 of a-z, 0-9 and -, not beginning with -",
+    MEMBER_PATTERN: "1 to 32 of a-z, 0-9 and -, neither beginning nor ending with -",
+}
 _RANGE = {
     "minimum": "at least",
     "exclusiveMinimum": "above",

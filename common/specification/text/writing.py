@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from tryst.common.specification.model.assessment import AssessmentSpec
 from tryst.common.specification.model.blocking import BlockingRule
+from tryst.common.specification.model.compute import ComputeSpec
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.leakage import LeakageSpec
 from tryst.common.specification.model.resolution import ResolutionSpec
@@ -92,6 +93,9 @@ class _Writer:
         if spec.resolution != ResolutionSpec() or "resolution" in self.comments:
             yield from self.comment("resolution", 0)
             yield f"resolution: {_flow(spec.resolution)}"
+        if spec.compute != ComputeSpec() or "compute" in self.comments:
+            yield from self.comment("compute", 0)
+            yield f"compute: {_flow(spec.compute, all_keys=True)}"
         if spec.quality is not None or "quality" in self.comments:
             yield from self.comment("quality", 0)
             yield "quality: null" if spec.quality is None else f"quality: {_flow(spec.quality)}"

@@ -16,7 +16,7 @@ def assignment_issues(content: SpecificationContent) -> Iterator[ValidationIssue
         return
     path = ("links", "assignment")
     if content.in_blocks:
-        what = "mode block_keyed compares no rows of one file with each other, which finding its persons takes"
+        what = f"mode {content.mode} compares no rows of one file with each other, which finding its persons takes"
         remedy = "take duplicates out at home with `tryst duplicates` and link one_to_one, or link in mode open"
         yield ValidationIssue(path, what, "clusters", remedy)
     if content.latent is not None:

@@ -1,4 +1,4 @@
-"""Options that mode block_keyed excludes, because values can be compared inside a block only."""
+"""Options that modes block_keyed and shared exclude, because values can be compared inside a block only."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ _FORMED = {
 def block_keyed_issues(
     fields: Mapping[int, FieldSpec],
     rules: Mapping[int, BlockingRule],
+    mode: str,
     *,
     rules_elsewhere: bool = False,
 ) -> Iterator[ValidationIssue]:
-    """Everything in a specification of mode block_keyed that requires comparing values across a whole file.
+    """Everything in a specification of these modes that requires comparing values across a whole file.
 
     Parameters
     ----------
     fields, rules
         By their position in the document.
+    mode
+        Which of the two it is.
     rules_elsewhere
         Whether the document has rules that are not among `rules`, because they have issues of their own.
     """
     if not rules and not rules_elsewhere:
         yield ValidationIssue(
             ("blocking",),
-            "mode block_keyed needs a blocking rule: without one, the whole file is one block",
+            f"mode {mode} needs a blocking rule: without one, the whole file is one block",
             "none",
             "add rules, or link in mode open",
         )
@@ -42,7 +45,7 @@ def block_keyed_issues(
             if getattr(rule, kind) is not None:
                 yield ValidationIssue(
                     ("blocking", position, kind),
-                    f"{why}, and in mode block_keyed signatures of two blocks have nothing in common",
+                    f"{why}, and in mode {mode} signatures of two blocks have nothing in common",
                     kind,
                     "give the rule keys, or link in mode open",
                 )
@@ -50,7 +53,8 @@ def block_keyed_issues(
         if field.value_frequencies:
             yield ValidationIssue(
                 ("fields", position, "value_frequencies"),
-                "how often a value occurs cannot be counted where each block has a key of its own",
+                "how often a value occurs cannot be counted where each block has a key of its own"
+                + (", and nobody sees which values are equal" if mode == "shared" else ""),
                 "true",
                 "drop it, or link in mode open",
             )

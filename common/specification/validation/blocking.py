@@ -101,7 +101,7 @@ def _withheld(
     mode: object,
 ) -> Iterator[ValidationIssue]:
     if rule.withheld and mode in ("open", "trusted"):
-        remedy = "drop it, or link in mode block_keyed"
+        remedy = "drop it, or link in mode block_keyed or shared"
         what = f"in mode {mode} all rules have the same rows, from which no field can be withheld for one"
         yield ValidationIssue((*path, "withheld"), what, remedy=remedy)
     for position, name in enumerate(rule.withheld):

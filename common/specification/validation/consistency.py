@@ -31,6 +31,7 @@ from tryst.common.specification.validation.padding import padding_issues
 from tryst.common.specification.validation.quality import quality_issues
 from tryst.common.specification.validation.release import release_issues
 from tryst.common.specification.validation.resolution import resolution_issues
+from tryst.common.specification.validation.shared import shared_issues
 from tryst.common.specification.validation.swaps import swap_issues
 from tryst.common.specification.validation.variables import variable_issues
 from tryst.common.validation_issue import ValidationIssue
@@ -96,6 +97,7 @@ def all_issues(content: SpecificationContent) -> Iterator[ValidationIssue]:
     yield from release_issues(content.release, content.latent, content.model.scheme)
     yield from granted_variables_issues(content)
     yield from assignment_issues(content)
+    yield from shared_issues(content)
 
 
 def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:
@@ -126,7 +128,7 @@ def issues_between(sections: SoundSections) -> Iterator[ValidationIssue]:
         yield from latent_issues(sections.latent, variables.values(), by_name, unsure, mode)
     yield from padding_issues(sections.padding, mode)
     if mode in IN_BLOCKS:
-        yield from block_keyed_issues(fields, rules, rules_elsewhere=sections.other_rules)
+        yield from block_keyed_issues(fields, rules, str(mode), rules_elsewhere=sections.other_rules)
 
 
 def _repeated(section: str, names: Mapping[int, str]) -> Iterator[ValidationIssue]:

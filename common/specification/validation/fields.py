@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 from tryst.common.parties import Side
-from tryst.common.specification.model.defaults import MAX_PATTERNS, STEPS
+from tryst.common.specification.model.defaults import IN_BLOCKS, MAX_PATTERNS, STEPS
 from tryst.common.specification.model.fields import FieldSpec
 from tryst.common.specification.model.section import folded_label
 from tryst.common.specification.validation.categorisation import categorisation_issues
@@ -21,7 +21,7 @@ def field_issues(field: FieldSpec, path: DocumentPath, mode: object) -> Iterator
         yield from check(field, path)
     if field.randomised_response:
         yield from randomised_response_issues(field, path, mode)
-    if mode in ("open", "block_keyed") and field.comparator is not None:
+    if mode in ("open", *IN_BLOCKS) and field.comparator is not None:
         yield ValidationIssue(
             (*path, "comparator"),
             "values can be compared in mode trusted only",

@@ -77,7 +77,7 @@ def _salt_issues(
         )
     if mode in IN_BLOCKS:
         remedy = f"drop it; to keep {salt.words} apart, add it to the keys of the blocking rules"
-        yield ValidationIssue(path, "mode block_keyed salts every field by the block already", remedy=remedy)
+        yield ValidationIssue(path, f"mode {mode} salts every field by the block already", remedy=remedy)
     if field.value_frequencies:
         yield ValidationIssue(
             (*path[:2], "value_frequencies"),

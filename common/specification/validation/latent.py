@@ -32,7 +32,7 @@ def latent_issues(
         The specification's mode, where it is known.
     """
     if mode in IN_BLOCKS:
-        yield from _keys_apart(latent, variables, unsure)
+        yield from _keys_apart(latent, variables, unsure, mode)
     for position, key in enumerate(latent.keys):
         if key not in fields and not unsure:
             what = "no compared field has this name"
@@ -69,14 +69,16 @@ def latent_issues(
         )
 
 
-def _keys_apart(latent: LatentSpec, variables: Iterable[VariableSpec], unsure: bool) -> Iterator[ValidationIssue]:
+def _keys_apart(
+    latent: LatentSpec, variables: Iterable[VariableSpec], unsure: bool, mode: object
+) -> Iterator[ValidationIssue]:
     """Keys whose values a resolver does not have: it is sent the codes of variables, and of no name or address."""
     both = {variable.name for variable in variables if variable.holder == "both"}
     for position, key in enumerate(latent.keys):
         if key not in both and not unsure:
             yield ValidationIssue(
                 ("latent", "keys", position),
-                "in mode block_keyed a key must be among the variables of both files: whoever resolves would see how"
+                f"in mode {mode} a key must be among the variables of both files: whoever resolves would see how"
                 " often each value of another field occurs, and recognise names by it",
                 shown(key),
                 "drop it here, or list its categories under `variables`, held by both",
@@ -86,7 +88,7 @@ def _keys_apart(latent: LatentSpec, variables: Iterable[VariableSpec], unsure: b
 def resolved_latent_issues(
     latent: LatentSpec | None, mode: object, padding: object, joined: bool
 ) -> Iterator[ValidationIssue]:
-    """Issues between the latent step and how rows are joined in mode block_keyed."""
+    """Issues between the latent step and how rows are joined in modes block_keyed and shared."""
     if latent is None or mode not in IN_BLOCKS:
         return
     if joined:

@@ -11,7 +11,7 @@ _REASONS = {
     "open": (
         "dummy records do not protect mode open: with counts padded to 20, 77 % of 25,000 surnames were still recovered"
         " from their similarities, of 81 % without",
-        "drop it, or use mode block_keyed with blocking rules, which protects and can be padded",
+        "drop it, or use mode block_keyed or shared with blocking rules, which protect and can be padded",
     ),
     "trusted": ("padding hides nothing where the values themselves are sent", "drop it"),
 }

@@ -19,8 +19,16 @@ def resolution_issues(
         return
     if mode not in IN_BLOCKS:
         yield ValidationIssue(
-            ("resolution",), "there are rows to join in mode block_keyed only", f"mode {mode}", "drop the section"
+            ("resolution",),
+            "there are rows to join in modes block_keyed and shared only",
+            f"mode {mode}",
+            "drop the section",
         )
+    if mode == "shared" and resolution.joined:
+        what = "in mode shared the linkage unit knows no row of a pair, and has none to join"
+        remedy = "drop the line: the coordinator's process resolves"
+        yield ValidationIssue(("resolution", "by"), what, "carole", remedy)
+        return
     if resolution.joined and resolution.max_records is None:
         yield ValidationIssue(
             ("resolution", "max_records"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from tryst.common.language import current, decimals, gettext, marked
 from tryst.common.specification.model import schemes
+from tryst.common.specification.model.defaults import IN_BLOCKS
 
 from .content import MISSING, ReportContent, RunDescription
 
@@ -35,6 +36,19 @@ _MODES = {
         marked(
             "Which rows are one record the coordinator's process decided, without a signature; together with her it"
             " could join what was sent under different rules."
+        ),
+    ),
+    "shared": (
+        marked(
+            "Each record was sent once per blocking rule, cut into three random shares, of which Carole, the coordinator"
+            " and a steward each had two and could read nothing alone; no name, no date, no identifier and no key was"
+            " sent. They saw the sizes of blocks. Together they computed the comparison levels, and Carole saw how many"
+            " pairs have each pattern of them, in an order that nobody knows: no signature, no similarity, and not which"
+            " row agrees with which."
+        ),
+        marked(
+            "Any two of the three together could read what Carole has in mode block_keyed: it rests on their not"
+            " colluding. Which rows are one record the coordinator's process decided, without a signature."
         ),
     ),
     "trusted": (
@@ -72,7 +86,7 @@ def mode_meaning(run: RunDescription) -> str:
     sentences = _JOINED if run.joined else _MODES.get(run.mode, ())
     meaning = [gettext(sentence) for sentence in sentences]
     if run.variables:
-        if run.mode != "block_keyed":
+        if run.mode not in IN_BLOCKS:
             codes = gettext(
                 "The categories of {number} variables came as keyed codes without labels, for every record, beside the"
                 " rest of its row."

@@ -26,37 +26,37 @@ from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/contribution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"f\n\x0b\x46ieldLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x62its\x18\x02 \x01(\r\x12\x10\n\x08\x64istinct\x18\x03 \x01(\x04\x12)\n\x07\x63ontent\x18\x04 \x01(\x0e\x32\x18.linkage.v1.FieldContent\"2\n\x0eVariableLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncategories\x18\x02 \x01(\r\"\xb9\x01\n\tSetLayout\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\'\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x17.linkage.v1.FieldLayout\x12\x13\n\x0b\x62lock_rules\x18\x04 \x03(\t\x12-\n\tvariables\x18\x05 \x03(\x0b\x32\x1a.linkage.v1.VariableLayout\x12\x10\n\x08interval\x18\x06 \x01(\r\x12\x11\n\tintervals\x18\x07 \x01(\r\"\xc3\x01\n\x08Manifest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0f\n\x07project\x18\x02 \x01(\t\x12\x1e\n\x04side\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x17\n\x0f\x65ncoding_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12#\n\x04sets\x18\x06 \x03(\x0b\x32\x15.linkage.v1.SetLayout\x12\x17\n\x0fkey_check_value\x18\x07 \x01(\x0c\x12\x0f\n\x07records\x18\x08 \x01(\x04\"T\n\x10LeakageStatement\x12\r\n\x05worst\x18\x01 \x01(\x01\x12\r\n\x05limit\x18\x02 \x01(\x01\x12\x12\n\noverridden\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"{\n\x12\x42\x65ginUploadRequest\x12&\n\x08manifest\x18\x01 \x01(\x0b\x32\x14.linkage.v1.Manifest\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12-\n\x07leakage\x18\x03 \x01(\x0b\x32\x1c.linkage.v1.LeakageStatement\"\x8b\x01\n\x13\x42\x65ginUploadResponse\x12\x13\n\x0btotal_bytes\x18\x01 \x01(\x04\x12\x13\n\x0b\x63hunk_bytes\x18\x02 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\'\n\x07missing\x18\x04 \x03(\x0b\x32\x16.linkage.v1.IndexRange\x12\x11\n\tcommitted\x18\x05 \x01(\x08\")\n\nIndexRange\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\"T\n\x0fPutChunkRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12 \n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x12\n\x10PutChunkResponse\"i\n\x13\x43ommitUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x13\n\x0btotal_bytes\x18\x04 \x01(\x04\x12\x0c\n\x04root\x18\x05 \x01(\x0c\"\x16\n\x14\x43ommitUploadResponse*`\n\x0c\x46ieldContent\x12\x1d\n\x19\x46IELD_CONTENT_UNSPECIFIED\x10\x00\x12\x18\n\x14\x46IELD_CONTENT_VALUES\x10\x01\x12\x17\n\x13\x46IELD_CONTENT_FIXED\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*tryst/protos/linkage/v1/contribution.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"f\n\x0b\x46ieldLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04\x62its\x18\x02 \x01(\r\x12\x10\n\x08\x64istinct\x18\x03 \x01(\x04\x12)\n\x07\x63ontent\x18\x04 \x01(\x0e\x32\x18.linkage.v1.FieldContent\"2\n\x0eVariableLayout\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\ncategories\x18\x02 \x01(\r\"\xcc\x01\n\tSetLayout\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\'\n\x06\x66ields\x18\x03 \x03(\x0b\x32\x17.linkage.v1.FieldLayout\x12\x13\n\x0b\x62lock_rules\x18\x04 \x03(\t\x12-\n\tvariables\x18\x05 \x03(\x0b\x32\x1a.linkage.v1.VariableLayout\x12\x10\n\x08interval\x18\x06 \x01(\r\x12\x11\n\tintervals\x18\x07 \x01(\r\x12\x11\n\ttag_rules\x18\x08 \x03(\t\"\xd9\x01\n\x08Manifest\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0f\n\x07project\x18\x02 \x01(\t\x12\x1e\n\x04side\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x17\n\x0f\x65ncoding_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x65poch\x18\x05 \x01(\r\x12#\n\x04sets\x18\x06 \x03(\x0b\x32\x15.linkage.v1.SetLayout\x12\x17\n\x0fkey_check_value\x18\x07 \x01(\x0c\x12\x0f\n\x07records\x18\x08 \x01(\x04\x12\x14\n\x0csealed_seeds\x18\t \x03(\x0c\"T\n\x10LeakageStatement\x12\r\n\x05worst\x18\x01 \x01(\x01\x12\r\n\x05limit\x18\x02 \x01(\x01\x12\x12\n\noverridden\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"{\n\x12\x42\x65ginUploadRequest\x12&\n\x08manifest\x18\x01 \x01(\x0b\x32\x14.linkage.v1.Manifest\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12-\n\x07leakage\x18\x03 \x01(\x0b\x32\x1c.linkage.v1.LeakageStatement\"\x8b\x01\n\x13\x42\x65ginUploadResponse\x12\x13\n\x0btotal_bytes\x18\x01 \x01(\x04\x12\x13\n\x0b\x63hunk_bytes\x18\x02 \x01(\r\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\'\n\x07missing\x18\x04 \x03(\x0b\x32\x16.linkage.v1.IndexRange\x12\x11\n\tcommitted\x18\x05 \x01(\x08\")\n\nIndexRange\x12\r\n\x05\x66irst\x18\x01 \x01(\r\x12\x0c\n\x04last\x18\x02 \x01(\r\"T\n\x0fPutChunkRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12 \n\x05\x63hunk\x18\x03 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x12\n\x10PutChunkResponse\"i\n\x13\x43ommitUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06upload\x18\x02 \x01(\t\x12\x0e\n\x06\x63hunks\x18\x03 \x01(\r\x12\x13\n\x0btotal_bytes\x18\x04 \x01(\x04\x12\x0c\n\x04root\x18\x05 \x01(\x0c\"\x16\n\x14\x43ommitUploadResponse*\x96\x01\n\x0c\x46ieldContent\x12\x1d\n\x19\x46IELD_CONTENT_UNSPECIFIED\x10\x00\x12\x18\n\x14\x46IELD_CONTENT_VALUES\x10\x01\x12\x17\n\x13\x46IELD_CONTENT_FIXED\x10\x02\x12\x18\n\x14\x46IELD_CONTENT_SHARED\x10\x03\x12\x1a\n\x16\x46IELD_CONTENT_WITHHELD\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.contribution_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FIELDCONTENT']._serialized_start=1312
-  _globals['_FIELDCONTENT']._serialized_end=1408
+  _globals['_FIELDCONTENT']._serialized_start=1354
+  _globals['_FIELDCONTENT']._serialized_end=1504
   _globals['_FIELDLAYOUT']._serialized_start=137
   _globals['_FIELDLAYOUT']._serialized_end=239
   _globals['_VARIABLELAYOUT']._serialized_start=241
   _globals['_VARIABLELAYOUT']._serialized_end=291
   _globals['_SETLAYOUT']._serialized_start=294
-  _globals['_SETLAYOUT']._serialized_end=479
-  _globals['_MANIFEST']._serialized_start=482
-  _globals['_MANIFEST']._serialized_end=677
-  _globals['_LEAKAGESTATEMENT']._serialized_start=679
-  _globals['_LEAKAGESTATEMENT']._serialized_end=763
-  _globals['_BEGINUPLOADREQUEST']._serialized_start=765
-  _globals['_BEGINUPLOADREQUEST']._serialized_end=888
-  _globals['_BEGINUPLOADRESPONSE']._serialized_start=891
-  _globals['_BEGINUPLOADRESPONSE']._serialized_end=1030
-  _globals['_INDEXRANGE']._serialized_start=1032
-  _globals['_INDEXRANGE']._serialized_end=1073
-  _globals['_PUTCHUNKREQUEST']._serialized_start=1075
-  _globals['_PUTCHUNKREQUEST']._serialized_end=1159
-  _globals['_PUTCHUNKRESPONSE']._serialized_start=1161
-  _globals['_PUTCHUNKRESPONSE']._serialized_end=1179
-  _globals['_COMMITUPLOADREQUEST']._serialized_start=1181
-  _globals['_COMMITUPLOADREQUEST']._serialized_end=1286
-  _globals['_COMMITUPLOADRESPONSE']._serialized_start=1288
-  _globals['_COMMITUPLOADRESPONSE']._serialized_end=1310
+  _globals['_SETLAYOUT']._serialized_end=498
+  _globals['_MANIFEST']._serialized_start=501
+  _globals['_MANIFEST']._serialized_end=718
+  _globals['_LEAKAGESTATEMENT']._serialized_start=720
+  _globals['_LEAKAGESTATEMENT']._serialized_end=804
+  _globals['_BEGINUPLOADREQUEST']._serialized_start=806
+  _globals['_BEGINUPLOADREQUEST']._serialized_end=929
+  _globals['_BEGINUPLOADRESPONSE']._serialized_start=932
+  _globals['_BEGINUPLOADRESPONSE']._serialized_end=1071
+  _globals['_INDEXRANGE']._serialized_start=1073
+  _globals['_INDEXRANGE']._serialized_end=1114
+  _globals['_PUTCHUNKREQUEST']._serialized_start=1116
+  _globals['_PUTCHUNKREQUEST']._serialized_end=1200
+  _globals['_PUTCHUNKRESPONSE']._serialized_start=1202
+  _globals['_PUTCHUNKRESPONSE']._serialized_end=1220
+  _globals['_COMMITUPLOADREQUEST']._serialized_start=1222
+  _globals['_COMMITUPLOADREQUEST']._serialized_end=1327
+  _globals['_COMMITUPLOADRESPONSE']._serialized_start=1329
+  _globals['_COMMITUPLOADRESPONSE']._serialized_end=1351
 # @@protoc_insertion_point(module_scope)

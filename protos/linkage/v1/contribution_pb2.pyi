@@ -14,9 +14,13 @@ class FieldContent(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FIELD_CONTENT_UNSPECIFIED: _ClassVar[FieldContent]
     FIELD_CONTENT_VALUES: _ClassVar[FieldContent]
     FIELD_CONTENT_FIXED: _ClassVar[FieldContent]
+    FIELD_CONTENT_SHARED: _ClassVar[FieldContent]
+    FIELD_CONTENT_WITHHELD: _ClassVar[FieldContent]
 FIELD_CONTENT_UNSPECIFIED: FieldContent
 FIELD_CONTENT_VALUES: FieldContent
 FIELD_CONTENT_FIXED: FieldContent
+FIELD_CONTENT_SHARED: FieldContent
+FIELD_CONTENT_WITHHELD: FieldContent
 
 class FieldLayout(_message.Message):
     __slots__ = ("name", "bits", "distinct", "content")
@@ -39,7 +43,7 @@ class VariableLayout(_message.Message):
     def __init__(self, name: _Optional[str] = ..., categories: _Optional[int] = ...) -> None: ...
 
 class SetLayout(_message.Message):
-    __slots__ = ("rule", "rows", "fields", "block_rules", "variables", "interval", "intervals")
+    __slots__ = ("rule", "rows", "fields", "block_rules", "variables", "interval", "intervals", "tag_rules")
     RULE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +51,7 @@ class SetLayout(_message.Message):
     VARIABLES_FIELD_NUMBER: _ClassVar[int]
     INTERVAL_FIELD_NUMBER: _ClassVar[int]
     INTERVALS_FIELD_NUMBER: _ClassVar[int]
+    TAG_RULES_FIELD_NUMBER: _ClassVar[int]
     rule: str
     rows: int
     fields: _containers.RepeatedCompositeFieldContainer[FieldLayout]
@@ -54,10 +59,11 @@ class SetLayout(_message.Message):
     variables: _containers.RepeatedCompositeFieldContainer[VariableLayout]
     interval: int
     intervals: int
-    def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ..., variables: _Optional[_Iterable[_Union[VariableLayout, _Mapping]]] = ..., interval: _Optional[int] = ..., intervals: _Optional[int] = ...) -> None: ...
+    tag_rules: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, rule: _Optional[str] = ..., rows: _Optional[int] = ..., fields: _Optional[_Iterable[_Union[FieldLayout, _Mapping]]] = ..., block_rules: _Optional[_Iterable[str]] = ..., variables: _Optional[_Iterable[_Union[VariableLayout, _Mapping]]] = ..., interval: _Optional[int] = ..., intervals: _Optional[int] = ..., tag_rules: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Manifest(_message.Message):
-    __slots__ = ("version", "project", "side", "encoding_digest", "epoch", "sets", "key_check_value", "records")
+    __slots__ = ("version", "project", "side", "encoding_digest", "epoch", "sets", "key_check_value", "records", "sealed_seeds")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PROJECT_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +72,7 @@ class Manifest(_message.Message):
     SETS_FIELD_NUMBER: _ClassVar[int]
     KEY_CHECK_VALUE_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
+    SEALED_SEEDS_FIELD_NUMBER: _ClassVar[int]
     version: int
     project: str
     side: _project_pb2.Side
@@ -74,7 +81,8 @@ class Manifest(_message.Message):
     sets: _containers.RepeatedCompositeFieldContainer[SetLayout]
     key_check_value: bytes
     records: int
-    def __init__(self, version: _Optional[int] = ..., project: _Optional[str] = ..., side: _Optional[_Union[_project_pb2.Side, str]] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[SetLayout, _Mapping]]] = ..., key_check_value: _Optional[bytes] = ..., records: _Optional[int] = ...) -> None: ...
+    sealed_seeds: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, version: _Optional[int] = ..., project: _Optional[str] = ..., side: _Optional[_Union[_project_pb2.Side, str]] = ..., encoding_digest: _Optional[bytes] = ..., epoch: _Optional[int] = ..., sets: _Optional[_Iterable[_Union[SetLayout, _Mapping]]] = ..., key_check_value: _Optional[bytes] = ..., records: _Optional[int] = ..., sealed_seeds: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class LeakageStatement(_message.Message):
     __slots__ = ("worst", "limit", "overridden", "reason")

@@ -1,4 +1,4 @@
-"""Mode shared: what a custodian sends are shares of the words of its rows, fresh each time, and bound to their blocks."""
+"""Mode shared: a custodian sends shares of the words of its rows, fresh each time, and bound to their blocks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pytest
 
 from tests.specifications import heading
 from tryst.common.encoding import intervals
+from tryst.common.encoding.expected_layout import expected_layout, file_counts
 from tryst.common.encoding.layout import CODES, SAMPLES, Layout
 from tryst.common.encoding.party_sets import PartyContribution, ShareHeader
 from tryst.common.encoding.records import Encoded, encode_records
 from tryst.common.encoding.shared_in_memory import SharedEncoded, shared_in_memory
-from tryst.common.encoding.shared_sets import Sharing, SharedSet, sent_bytes
+from tryst.common.encoding.shared_sets import SharedSet, Sharing, sent_bytes
 from tryst.common.encoding.shared_words import SharedUpload
 from tryst.common.encoding.signature_sets import NO_KEY, SignatureSet
 from tryst.common.errors import ErrorCode, TrystError
@@ -265,6 +266,14 @@ def test_sizes_of_a_shared_set() -> None:
     born = sharing.shared(next(part for part in made.sets if part.rule == "born"))[0].layout
     contents = {field.name: field.content for field in born.fields}
     assert contents == {"surname": "shared", "town": "withheld", "born": "fixed", "sex": "shared"}
+
+
+def test_the_layout_is_known_from_the_counts_of_a_file() -> None:
+    columns = people(300, 9)
+    made = shared_in_memory(encode_records(columns, SPEC, SEED, 1, noise=NOISE), SPEC, Side.ALICE).contributions[0]
+    expected = expected_layout(file_counts(columns, SPEC), SPEC, Side.ALICE)
+    assert expected.sets == (*made.sets, made.sample_layout)
+    expected.validate()
 
 
 def test_codes_are_sent_as_they_are() -> None:

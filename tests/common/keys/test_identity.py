@@ -173,6 +173,8 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "hand-over-project",
         "take-over-project",
         "send-variables",
+        "compute-session",
+        "share-rows",
         "readiness",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")

@@ -131,19 +131,23 @@ def test_a_join_by_carole_is_noted_for_every_approver_and_is_no_other_encoding()
         ("resolution: {by: carole}", "block_keyed", r"resolution\.max_records.*needs a cap that all approve"),
         ("resolution: {max_joins: 1.5}", "block_keyed", r"resolution\.max_joins.*less than or equal to 1"),
         ("resolution: {max_requested: -0.5}", "block_keyed", r"resolution\.max_requested.*greater than"),
-        ("resolution: {max_joins: 0.5}", "open", r"resolution: there are rows to join in mode block_keyed only"),
+        (
+            "resolution: {max_joins: 0.5}",
+            "open",
+            r"resolution: there are rows to join in modes block_keyed and shared only",
+        ),
         ("resolution: {max_records: 5}", "block_keyed", r"resolution\.max_records.*has no cap"),
         ("resolution: {by: carole, max_records: 0}", "block_keyed", r"resolution\.max_records.*greater than"),
         ("resolution: {by: bob, max_records: 5}", "block_keyed", r"resolution\.by.*must be coordinator or carole"),
         (
             "resolution: {by: carole, max_records: 5}",
             "open",
-            r"resolution: there are rows to join in mode block_keyed only",
+            r"resolution: there are rows to join in modes block_keyed and shared only",
         ),
         (
             "resolution: {by: carole, max_records: 5}",
             "trusted",
-            r"resolution: there are rows to join in mode block_keyed only",
+            r"resolution: there are rows to join in modes block_keyed and shared only",
         ),
     ],
 )

@@ -111,6 +111,7 @@ def test_the_specification_digest_is_as_documented() -> None:
         "retention": {"releases_days"},
         "release": {"exact_probabilities", "variables"},
         "blocking": {"__all__": {"withheld"}},
+        "compute": True,
     }
     plain = example().model_dump(mode="json", exclude=newer)
     content = canonical_json(plain)

@@ -51,7 +51,7 @@ def test_open_mode_has_no_comparator():
 
 
 def test_an_unknown_mode_or_comparator_is_refused():
-    with pytest.raises(TrystErrors, match="open, trusted or block_keyed"):
+    with pytest.raises(TrystErrors, match="open, trusted, block_keyed or shared"):
         load_specification(EXAMPLE.replace("mode: open", "mode: blind"))
     text = TRUSTED.replace("    key_domain: given\n", "    key_domain: given\n    comparator: soundex\n")
     with pytest.raises(TrystErrors, match="jaro or jaro_winkler"):

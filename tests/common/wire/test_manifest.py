@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -87,7 +88,7 @@ def test_codes_make_a_manifest_of_version_4() -> None:
         (lambda m: setattr(m.sets[0].fields[0], "distinct", 11), ErrorCode.UPLOAD_LIMIT),
         (lambda m: setattr(m.sets[0].fields[0], "name", "born"), ErrorCode.UPLOAD_LIMIT),
         (lambda m: m.sets.add(rule="../../etc", rows=1), ErrorCode.UPLOAD_LIMIT),
-        (lambda m: setattr(m.sets[0].fields[0], "content", 3), ErrorCode.PARAMETER),
+        (lambda m: setattr(m.sets[0].fields[0], "content", 9), ErrorCode.PARAMETER),
     ],
 )
 def test_refusals(change: object, code: ErrorCode) -> None:
@@ -110,3 +111,61 @@ def test_that_a_field_holds_values_survives_and_signatures_are_as_before() -> No
     assert manifest_from_wire(message, **LIMITS) == trusted
     # An older reader knows no such field: a manifest of signatures has none.
     assert all(not found.ListFields()[3:] for found in manifest_to_wire(MANIFEST).sets[0].fields)
+
+
+SHARED_FIELDS = (FieldLayout("surname", 128, 0, "shared"), FieldLayout("born", 64, 0, "fixed"))
+SHARED = replace(
+    MANIFEST,
+    layout=Layout(
+        (
+            SetLayout("born", 10, SHARED_FIELDS, ("born",), tags=("name",)),
+            SetLayout("name", 9, (SHARED_FIELDS[0], FieldLayout("born", 64, 0, "withheld")), ("name",), tags=("born",)),
+            SetLayout(SAMPLES, 1000, (SHARED_FIELDS[0],), tags=()),
+            SetLayout(CODES, 12, (), (), (VariableLayout("driving", 3),)),
+        ),
+        12,
+    ),
+    sealed_seeds=(b"c" * 1407, b"d" * 1407, b"s" * 1407),
+)
+
+
+def test_a_manifest_of_shares_is_of_version_10() -> None:
+    message = contribution_pb2.Manifest.FromString(manifest_to_wire(SHARED).SerializeToString())
+    assert message.version == 10
+    assert manifest_from_wire(message, **LIMITS) == SHARED
+    for version in range(1, 10):
+        message.version = version
+        with pytest.raises(TrystError):
+            manifest_from_wire(message, **LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda m: m.sealed_seeds.pop(), ErrorCode.PARAMETER),
+        (lambda m: m.sealed_seeds.append(b"x"), ErrorCode.PARAMETER),
+        (lambda m: m.sealed_seeds.__setitem__(1, b""), ErrorCode.PARAMETER),
+        (lambda m: m.sealed_seeds.__setitem__(2, bytes(4097)), ErrorCode.PARAMETER),
+        (lambda m: m.sets[3].tag_rules.append("born"), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: m.sets[0].tag_rules.append("born"), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: m.sets[0].block_rules.append("name"), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "content", 0), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "distinct", 1), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[2].fields[0], "content", 4), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0], "rows", 2000), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m.sets[0].fields[0], "bits", 8192 * 64), ErrorCode.UPLOAD_LIMIT),
+        (lambda m: setattr(m, "records", 0), ErrorCode.UPLOAD_LIMIT),
+    ],
+)
+def test_shares_out_of_form_are_refused(change: Callable[[contribution_pb2.Manifest], object], code: ErrorCode) -> None:
+    message = contribution_pb2.Manifest.FromString(manifest_to_wire(SHARED).SerializeToString())
+    change(message)
+    with pytest.raises(TrystError) as caught:
+        manifest_from_wire(message, **LIMITS)
+    assert caught.value.code is code
+
+
+def test_seeds_come_with_shares_alone() -> None:
+    message = manifest_to_wire(replace(MANIFEST, sealed_seeds=SHARED.sealed_seeds))
+    with pytest.raises(TrystError, match="0 sealed seeds"):
+        manifest_from_wire(message, **LIMITS)

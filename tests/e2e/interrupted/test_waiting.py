@@ -71,6 +71,17 @@ def test_a_console_that_is_stopped_does_not_listen(
     assert command.left() == NOTHING
 
 
+@interrupts("compute")
+@BOTH
+def test_who_waits_for_a_computation(
+    start: Callable[[str], Command], deployment: Deployment, number: signal.Signals
+) -> None:
+    command = start(f"compute --config {deployment.coordinator_yaml}")
+    command.wait_until(prints("Waiting for a computation"))
+    assert_ended(command, number)
+    assert command.left() == NOTHING
+
+
 @interrupts("analyst fetch")
 @BOTH
 def test_who_calls_a_carole_that_does_not_answer(

@@ -1,0 +1,333 @@
+"""Carole's service for the three parties of a computation in mode shared: her worker, the coordinator, a steward.
+
+It hands out sessions, and sets of the contributions to those in a session, and passes messages on. All but
+`OpenSession` and `FetchSet` is answered on the event loop, from memory (`common.rpc.fairness.IN_LOOP`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import grpc
+
+from tryst.carole.projects import Project
+from tryst.carole.service.computation_sessions import Absence, Session, Sessions, lost
+from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.carole.service.message_relay import MessagePart
+from tryst.carole.service.wire import approvals_to_wire
+from tryst.carole.store.stored_sets import StoredContribution, StoredSet
+from tryst.carole.store.uploads import SharesOfUpload
+from tryst.common.encoding.layout import CODES, KNOWN
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.logging_setup import log
+from tryst.common.parties import Side
+from tryst.common.pki.compute_members import compute_members
+from tryst.common.rpc.event_loop import run_in_loop
+from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.rpc.server import caller
+from tryst.common.rpc.trust import Trust
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.handshake import SESSION_BYTES
+from tryst.common.specification import Specification
+from tryst.common.wire.chunks import CHUNK_BYTES
+from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
+from tryst.common.wire.manifest import Manifest, manifest_to_wire
+from tryst.common.wire.sides import side_from_wire
+from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+
+MAX_WAIT_MS = 5000
+MAX_TEXT = 500
+PUT_SECONDS = 5.0
+"""How long a sender waits for room before it calls again."""
+
+_PROCESS_BYTES = 16
+
+Response = TypeVar("Response")
+
+
+@dataclass(frozen=True)
+class ComputedRun:
+    """What a session is opened for.
+
+    Attributes
+    ----------
+    spec
+        Names who takes part besides Carole.
+    offer
+        What the two read of it, but for the session.
+    contributions
+        Alice's and Bob's.
+    """
+
+    spec: Specification
+    offer: computation_pb2.NextComputationResponse
+    contributions: Mapping[Side, StoredContribution]
+
+
+class Computation(computation_pb2_grpc.ComputationServicer):
+    """The compute parties' service."""
+
+    def __init__(self, service: ServiceContext, trust: Trust, absence: Absence | None = None) -> None:
+        self._service, self._trust = service, trust
+        self.sessions = Sessions(absence)
+        # A reader has a chunk in memory, and is of one thread at a time.
+        self._reading = threading.Lock()
+
+    def close(self) -> None:
+        """End every session: Carole stops."""
+        run_in_loop(self._close())
+
+    async def _close(self) -> None:
+        self.sessions.close()
+
+    def OpenSession(  # noqa: N802
+        self, request: computation_pb2.OpenSessionRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.OpenSessionResponse:
+        """Announce a session of an active run."""
+        name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
+        run_in_loop(self._add(self._session_of(self._computed_run(name, run), number)))
+        log.info("computation opened", project=name, run=run)
+        return computation_pb2.OpenSessionResponse()
+
+    def FetchSet(  # noqa: N802
+        self, request: computation_pb2.FetchSetRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.FetchSetResponse:
+        """A chunk of one set of a contribution; not of the codes, which are Carole's alone."""
+        session = run_in_loop(self._checked(request.session, caller(context).name))
+        with self._reading:
+            found = self._set(session, side_from_wire(request.side), request.set)
+            start = found.start + request.index * CHUNK_BYTES
+            stop = min(start + CHUNK_BYTES, found.start + found.layout.total_bytes)
+            if start > stop or (start == stop and request.index):
+                raise _no_such("chunk", request.index)
+            return computation_pb2.FetchSetResponse(data=bytes(found.payload.read(start, stop)))
+
+    async def NextComputation(  # noqa: N802
+        self, request: computation_pb2.NextComputationRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.NextComputationResponse:
+        """The session that waits for the caller; waits a little when there is none."""
+        member, process = caller(context).name, request.process
+        if len(process) != _PROCESS_BYTES:
+            raise TrystError(
+                ErrorCode.PARAMETER, "a process has 16 random bytes", where="process", got=f"{len(process)} bytes"
+            )
+
+        def look() -> computation_pb2.NextComputationResponse | None:
+            if self.sessions.closed:
+                return computation_pb2.NextComputationResponse()
+            return self.sessions.offered(member, process)
+
+        found = await _awaited(look, lambda: self.sessions.changed, _seconds(request.wait_ms, context), context)
+        return found or computation_pb2.NextComputationResponse()
+
+    async def AttendSession(  # noqa: N802
+        self, request: computation_pb2.AttendSessionRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.AttendSessionResponse:
+        """Take part; returns when others have joined, or an error once the session has ended."""
+        session, party = self.sessions.known(request.session, caller(context).name)
+        session.join(party, request.process)
+        known = {party_from_wire(each) for each in request.present}
+
+        def look() -> computation_pb2.AttendSessionResponse | None:
+            session.check()
+            if session.joined == known:
+                return None
+            return _present(session)
+
+        try:
+            found = await _awaited(look, lambda: session.changed, _seconds(request.wait_ms, context), context)
+        except asyncio.CancelledError:
+            session.broken(party)
+            raise
+        except TrystError:
+            if party not in session.done:
+                raise
+            found = None
+        session.seen(party)
+        return found or _present(session)
+
+    async def SendMessage(  # noqa: N802
+        self, request: computation_pb2.SendMessageRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.SendMessageResponse:
+        """Take a part of a message, once there is room for it."""
+        session, party = self.sessions.known(request.session, caller(context).name)
+        to = party_from_wire(request.to)
+        if to is party:
+            raise TrystError(ErrorCode.PARAMETER, "a party sends nothing to itself", where="to")
+        part = MessagePart(request.number, request.part, request.parts, request.data)
+        return computation_pb2.SendMessageResponse(taken=await session.links[party, to].put(part, PUT_SECONDS))
+
+    async def ReceiveMessage(  # noqa: N802
+        self, request: computation_pb2.ReceiveMessageRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.ReceiveMessageResponse:
+        """A part of a message from another party, waited for."""
+        session, party = self.sessions.known(request.session, caller(context).name)
+        sender = party_from_wire(request.sender)
+        if sender is party:
+            raise TrystError(ErrorCode.PARAMETER, "a party receives nothing from itself", where="sender")
+        seconds = _seconds(request.wait_ms, context)
+        try:
+            found = await session.links[sender, party].take(request.number, request.part, seconds)
+        except TrystError:
+            if party not in session.done:
+                raise
+            found = None  # who has done its part waits for nothing
+        if found is None:
+            return computation_pb2.ReceiveMessageResponse()
+        return computation_pb2.ReceiveMessageResponse(parts=found.parts, data=found.data)
+
+    async def EndComputation(  # noqa: N802
+        self, request: computation_pb2.EndComputationRequest, context: grpc.ServicerContext
+    ) -> computation_pb2.EndComputationResponse:
+        """The caller has done its part, or ends the session for all."""
+        session, party = self.sessions.known(request.session, caller(context).name)
+        if request.code == 0:
+            session.finish(party)
+        elif session.ended is None:
+            error = _given_up(party, request)
+            log.warning(
+                "computation given up", project=session.project, run=session.run, by=party.title, error=str(error)
+            )
+            session.end(error)
+        return computation_pb2.EndComputationResponse()
+
+    def _computed_run(self, name: str, run: str) -> ComputedRun:
+        """A run that is computed now; WRONG_STATE if it is none."""
+        text, spec = self._service.specification(name)
+        project = self._service.store.projects.get(name)
+        active = project.active_run
+        if active is None or active.run != run or spec.mode != "shared":
+            raise TrystError(
+                ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
+            )
+        opened = {side: self._service.store.uploads.open(name, side) for side in Side}
+        inputs = [_input(project, side, self._service.store.uploads.shares(name, side)) for side in Side]
+        offer = computation_pb2.NextComputationResponse(
+            project=name,
+            specification=text,
+            run=run,
+            epoch=project.epoch,
+            approvals=approvals_to_wire(project),
+            inputs=inputs,
+        )
+        return ComputedRun(spec, offer, opened)
+
+    def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
+        members = compute_members(self._trust.members, found.spec)
+        names = (members[0].name, members[1].name, members[2].name)
+        offers = {}
+        for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD):
+            offers[party] = offer = computation_pb2.NextComputationResponse()
+            offer.CopyFrom(found.offer)
+            offer.session = number
+            _require_size(offer)
+        sessions, contributions = self.sessions, dict(found.contributions)
+        project, run = found.offer.project, found.offer.run
+        return lambda: Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
+
+    async def _add(self, make: Callable[[], Session]) -> None:
+        self.sessions.add(make())
+
+    async def _checked(self, number: bytes, member: str) -> Session:
+        session, _ = self.sessions.known(number, member)
+        session.check()
+        return session
+
+    def _set(self, session: Session, side: Side, number: int) -> StoredSet:
+        there = session.contributions.get(side)
+        if there is None or not self._service.store.projects.get(session.project).contributed(side):
+            raise lost("a contribution is no longer there")
+        if number >= len(there.layout.sets):
+            raise _no_such("set", number)
+        if there.layout.sets[number].rule in (CODES, *KNOWN):
+            raise TrystError(
+                ErrorCode.NOT_ADMITTED, "codes of variables are no part of the computation", where=f"set {number}"
+            )
+        return there.reference(number)
+
+
+async def _awaited(
+    look: Callable[[], Response | None],
+    changed: Callable[[], asyncio.Event],
+    seconds: float,
+    context: grpc.ServicerContext,
+) -> Response | None:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while True:
+        event = changed()
+        found = look()
+        left = end - loop.time()
+        if found is not None or left <= 0 or not context.is_active():
+            return found
+        try:
+            await asyncio.wait_for(event.wait(), left)
+        except TimeoutError:
+            return look()
+
+
+def _seconds(wait_ms: int, context: grpc.ServicerContext) -> float:
+    remaining = context.time_remaining() or 0.0
+    return min(wait_ms, MAX_WAIT_MS) / 1000 if remaining > MAX_WAIT_MS / 1000 else max(0.0, remaining - 0.5)
+
+
+def _present(session: Session) -> computation_pb2.AttendSessionResponse:
+    return computation_pb2.AttendSessionResponse(present=[party_to_wire(each) for each in sorted(session.joined)])
+
+
+def _given_up(party: ComputeParty, request: computation_pb2.EndComputationRequest) -> TrystError:
+    """What the others read: who gave up, and why in its words, which are another organisation's."""
+    words = "".join(sign if sign.isprintable() else " " for sign in request.what)[:MAX_TEXT]
+    if request.code == ErrorCode.DEVIATION:
+        return TrystError(
+            ErrorCode.DEVIATION,
+            words,
+            where=f"computation, as {party.title} found",
+            remedy="find out with its operators which of the two did not keep to the protocol, before another run",
+        )
+    if request.code == ErrorCode.UNAVAILABLE:
+        return lost(f"{party.title} has left it")
+    return TrystError(
+        ErrorCode.WRONG_STATE,
+        f"{party.title} cannot go on: {words}",
+        where="computation",
+        remedy="start another run when this has been put right",
+    )
+
+
+def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_pb2.ComputationInput:
+    manifest = Manifest(
+        project.name,
+        side,
+        project.encoding_digest,
+        found.epoch,
+        found.layout,
+        project.reports[side].key_check_value,
+        found.sealed_seeds,
+    )
+    return computation_pb2.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
+
+
+def _require_size(offer: computation_pb2.NextComputationResponse) -> None:
+    if offer.ByteSize() > MAX_MESSAGE_BYTES:
+        raise TrystError(
+            ErrorCode.UPLOAD_LIMIT,
+            "the specification and the layouts of both contributions must fit into a message",
+            where=offer.project,
+            got=f"{offer.ByteSize()} bytes for {MAX_MESSAGE_BYTES}",
+        )
+
+
+def _session(given: bytes) -> bytes:
+    if len(given) != SESSION_BYTES:
+        what = f"a session's number has {SESSION_BYTES} bytes"
+        raise TrystError(ErrorCode.PARAMETER, what, where="session", got=f"{len(given)} bytes")
+    return given
+
+
+def _no_such(what: str, number: int) -> TrystError:
+    return TrystError(ErrorCode.NOT_FOUND, f"there is no such {what}", where=f"{what} {number}")

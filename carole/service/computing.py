@@ -1,0 +1,152 @@
+"""Carole's part in a computation of mode shared, in her worker: a session with the two other parties.
+
+A run waits until both others are there. Where one of them goes away, or Carole's service does not answer, the session
+is lost and the computation begins again in another one: that is no attempt of the run's.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tryst.carole.service.own_service import OwnService
+from tryst.carole.store import Store
+from tryst.carole.store.runs import Lease
+from tryst.common.encoding.party_sets import PartyContribution
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity import Identity
+from tryst.common.logging_setup import log
+from tryst.common.parties import Side
+from tryst.common.pki.compute_members import compute_members
+from tryst.common.pki.reader import Reader
+from tryst.common.progress import Progress
+from tryst.common.rpc.client import Connection
+from tryst.common.rpc.computation_calls import ComputationCalls
+from tryst.common.rpc.joined_session import JoinedSession, joined_session
+from tryst.common.rpc.limits import SWITCH_SECONDS
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.handshake import SESSION_BYTES, SessionTerms
+from tryst.common.specification import Specification, encoding_digest, specification_digest
+from tryst.common.wire.share_headers import HeaderAbout, open_header
+
+AWAIT_PARTIES = "await-parties"
+AWAIT_COORDINATOR = "await-coordinator"
+AWAIT_STEWARD = "await-steward"
+
+_STAGES = {
+    frozenset({ComputeParty.COORDINATOR, ComputeParty.STEWARD}): AWAIT_PARTIES,
+    frozenset({ComputeParty.COORDINATOR}): AWAIT_COORDINATOR,
+    frozenset({ComputeParty.STEWARD}): AWAIT_STEWARD,
+}
+"""The stage of a run that waits, by who is absent."""
+
+WAIT_MS = 1000
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Computing:
+    """What Carole's worker computes with.
+
+    Attributes
+    ----------
+    service
+        Her own.
+    identity
+        Signs her handshakes.
+    """
+
+    service: OwnService
+    identity: Identity
+
+    def computed(
+        self,
+        lease: Lease,
+        spec: Specification,
+        reader: Reader,
+        progress: Progress,
+        job: Callable[[JoinedSession], Result],
+    ) -> Result:
+        """What a job gives in a session with both others; in as many sessions as it takes until one is not lost.
+
+        Raises
+        ------
+        TrystError
+            DEVIATION, with the stage and the two parties between whom it was found; WRONG_STATE with the words of a
+            party that cannot go on; NOT_ADMITTED as `compute_members`; errors of the job.
+        """
+        sys.setswitchinterval(SWITCH_SECONDS)
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            began = time.monotonic()
+            try:
+                with self.session(lease, spec, reader, progress) as session:
+                    return job(session)
+            except TrystError as error:
+                if error.code is not ErrorCode.UNAVAILABLE:
+                    raise
+                log.warning("computation begins again", project=lease.project, reason=str(error))
+            if time.monotonic() - began > _LONGEST_PAUSE_SECONDS:
+                pause = _FIRST_PAUSE_SECONDS
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    @contextmanager
+    def session(self, lease: Lease, spec: Specification, reader: Reader, progress: Progress) -> Iterator[JoinedSession]:
+        """One session, from its announcement to its end with the block; errors as `computed`, and UNAVAILABLE."""
+        members = compute_members(reader.members, spec)
+        names = (members[0].name, members[1].name, members[2].name)
+        number = secrets.token_bytes(SESSION_BYTES)
+        terms = SessionTerms(lease.project, lease.run, number, specification_digest(spec), names, spec.suite)
+        with self.service.connect() as connection:
+            calls = _opened(connection, terms, progress)
+            log.info("computation begun", project=lease.project, coordinator=names[1], steward=names[2])
+            with joined_session(calls, ComputeParty.CAROLE, terms, members, self.identity, reader.key) as session:
+                yield session
+            log.info("computation ended", project=lease.project, sent=session.channel.sent_bytes)
+
+
+def _opened(connection: Connection, terms: SessionTerms, progress: Progress) -> ComputationCalls:
+    """Announce the session, and wait until both others have joined; the run's progress says for whom."""
+    calls = ComputationCalls(connection, terms.session)
+    calls.open(terms.project, terms.run)
+    present = frozenset({ComputeParty.CAROLE})
+    try:
+        while absent := frozenset(ComputeParty) - present:
+            progress(_STAGES[absent], len(present) / len(ComputeParty))
+            present = calls.attend(present, WAIT_MS)
+    except BaseException:
+        calls.give_up(TrystError(ErrorCode.UNAVAILABLE, "the run was taken from the worker"))
+        raise
+    return calls
+
+
+def own_contribution(store: Store, spec: Specification, reader: Reader, side: Side) -> PartyContribution:
+    """A contribution as Carole reads it, in her worker: from her own store.
+
+    Raises
+    ------
+    TrystError
+        WRONG_STATE, NOT_FOUND if it is not there; as `open_header` and `PartyContribution`; VAULT and UPLOAD_CORRUPT by
+        its reading.
+    """
+    found, there = store.uploads.shares(spec.project, side), store.uploads.open(spec.project, side)
+    about = HeaderAbout(
+        *(spec.project, side, encoding_digest(spec), found.epoch, found.upload, found.layout),
+        *(reader.name, ComputeParty.CAROLE, spec.suite),
+    )
+    custodian = reader.members.in_role(side.role).identity
+    header = open_header(reader.key, custodian, about, found.sealed_seeds[ComputeParty.CAROLE])
+
+    def read(number: int) -> memoryview:
+        stored = there.reference(number)
+        return stored.payload.read(stored.start, stored.start + stored.layout.total_bytes)
+
+    return PartyContribution(ComputeParty.CAROLE, header, found.layout, read)

@@ -1,0 +1,63 @@
+"""A contribution of mode shared, as the coordinator or a steward reads it from Carole in a session."""
+
+from __future__ import annotations
+
+from tryst.common.encoding.layout import MAX_ROWS
+from tryst.common.encoding.party_sets import PartyContribution
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.pki.members import Members
+from tryst.common.rpc.computation_calls import ComputationCalls
+from tryst.common.rpc.transfer import MAX_BYTES
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.specification import Specification, encoding_digest
+from tryst.common.wire.manifest import manifest_from_wire
+from tryst.common.wire.share_headers import HeaderAbout, open_header
+from tryst.protos.linkage.v1 import computation_pb2
+
+
+def fetched_contribution(
+    calls: ComputationCalls,
+    given: computation_pb2.ComputationInput,
+    spec: Specification,
+    members: Members,
+    own: ComputeParty,
+    name: str,
+    key: SealingKey,
+) -> PartyContribution:
+    """A contribution, whose sets are fetched when they are read.
+
+    Parameters
+    ----------
+    given
+        What Carole has shown of it.
+    own, name, key
+        This party, its name in the membership list, and its sealing key.
+
+    Raises
+    ------
+    TrystError
+        ENCODING_MISMATCH for one of another project or specification; as `manifest_from_wire`, `open_header` and
+        `PartyContribution`. By its reading: as the calls.
+    """
+    manifest = manifest_from_wire(given.manifest, MAX_BYTES, MAX_ROWS)
+    encoding = encoding_digest(spec)
+    if (manifest.project, manifest.encoding_digest) != (spec.project, encoding):
+        raise TrystError(
+            ErrorCode.ENCODING_MISMATCH,
+            "a contribution must be of the project and the encoding that all have approved",
+            where=f"contribution of {manifest.side}",
+            got="one of another project or encoding",
+            remedy="ask Carole's operator",
+        )
+    about = HeaderAbout(
+        spec.project, manifest.side, encoding, manifest.epoch, given.upload, manifest.layout, name, own, spec.suite
+    )
+    custodian = members.in_role(manifest.side.role).identity
+    header = open_header(key, custodian, about, manifest.sealed_seeds[own])
+    sets = manifest.layout.sets
+
+    def read(number: int) -> bytes:
+        return b"".join(calls.chunks_of_set(manifest.side, number, sets[number].total_bytes))
+
+    return PartyContribution(own, header, manifest.layout, read)

@@ -1,0 +1,27 @@
+"""The compute parties, as the wire numbers them."""
+
+from __future__ import annotations
+
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.protos.linkage.v1 import computation_pb2
+
+_TO_WIRE = {
+    ComputeParty.CAROLE: computation_pb2.COMPUTE_PARTY_CAROLE,
+    ComputeParty.COORDINATOR: computation_pb2.COMPUTE_PARTY_COORDINATOR,
+    ComputeParty.STEWARD: computation_pb2.COMPUTE_PARTY_STEWARD,
+}
+_FROM_WIRE = {int(number): party for party, number in _TO_WIRE.items()}
+
+
+def party_to_wire(party: ComputeParty) -> computation_pb2.ComputeParty:
+    """The wire's number of a party."""
+    return _TO_WIRE[party]
+
+
+def party_from_wire(number: int) -> ComputeParty:
+    """The party of a number from the wire; `TrystError` (PARAMETER) for any other number."""
+    found = _FROM_WIRE.get(number)
+    if found is None:
+        raise TrystError(ErrorCode.PARAMETER, "expected a compute party", where="party", got=str(number))
+    return found

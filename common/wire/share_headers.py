@@ -1,0 +1,159 @@
+"""What a compute party opens its shares of an upload by: from the custodian, through Carole, who can read her own only.
+
+Before it is sealed to its reader::
+
+    "tryst shares 1\\n" | signature (64) | digests of the three secrets (96) | the reader's two secrets (64)
+
+It is signed for one project, side, encoding, epoch, upload and layout, and for its reader in its place among the three:
+what Carole passes on can neither be replaced nor stand for another upload, and a layout that she shows to one party is
+the one that all have. The reader's key is not named: an upload outlives a renewal of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from tryst.common.encoding.layout import Layout, SetLayout
+from tryst.common.encoding.party_sets import ShareHeader
+from tryst.common.encoding.shared_words import SharedUpload
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.framing import frame
+from tryst.common.keys.identity import SIGNATURE_BYTES, Identity, PublicIdentity
+from tryst.common.keys.sealing import SealContext, open_sealed, seal
+from tryst.common.keys.sealing_key import SealingKey, SealingPublicKey
+from tryst.common.keys.signing_purpose import SigningPurpose
+from tryst.common.parties import Side
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.custodian_shares import COMMITMENTS_BYTES, SECRET_BYTES, PartySecrets
+from tryst.common.suite import Suite
+
+_SHARES = b"tryst shares 1\n"
+
+
+@dataclass(frozen=True)
+class HeaderAbout:
+    """The context that a header is bound to; it is not valid in any other.
+
+    Attributes
+    ----------
+    project, side, encoding_digest, epoch
+        As in the manifest.
+    upload
+        Its name, 32 hexadecimal digits.
+    layout
+        Of the manifest.
+    reader
+        The name of the member that the header is for.
+    party
+        Which compute party it is.
+    suite
+        Of the specification.
+    """
+
+    project: str
+    side: Side
+    encoding_digest: bytes
+    epoch: int
+    upload: str
+    layout: Layout
+    reader: str
+    party: ComputeParty
+    suite: Suite = Suite.DEFAULT
+
+    @property
+    def context(self) -> SealContext:
+        """The context that the header is sealed under."""
+        return SealContext(self.project, self.upload, self.reader, self.suite)
+
+    def parts(self, content: bytes) -> tuple[bytes, ...]:
+        """The parts that are signed."""
+        texts = (self.project, str(self.side), self.upload, self.reader)
+        numbers = (self.epoch.to_bytes(8, "big"), bytes([self.party]))
+        digests = (self.encoding_digest, layout_digest(self.layout), hashlib.sha256(content).digest())
+        return *(text.encode() for text in texts), *numbers, *digests
+
+
+def layout_digest(layout: Layout) -> bytes:
+    """SHA-256 of the sizes of a contribution, the same for equal layouts only."""
+    return hashlib.sha256(frame(_numbers(layout.records), *(_framed(part) for part in layout.sets))).digest()
+
+
+def _framed(part: SetLayout) -> bytes:
+    fields = [
+        frame(field.name.encode(), _numbers(field.bits, field.distinct), field.content.encode())
+        for field in part.fields
+    ]
+    variables = [frame(each.name.encode(), _numbers(each.categories)) for each in part.variables]
+    names = [frame(*(name.encode() for name in names)) for names in (part.blocks, part.tags or ())]
+    numbers = _numbers(part.rows, *part.interval, int(part.is_shared))
+    return frame(part.rule.encode(), numbers, frame(*fields), frame(*variables), *names)
+
+
+def _numbers(*numbers: int) -> bytes:
+    return b"".join(number.to_bytes(8, "big") for number in numbers)
+
+
+def seal_header(identity: Identity, about: HeaderAbout, key: SealingPublicKey, secrets: PartySecrets) -> bytes:
+    """A header, signed by the custodian and sealed to its reader.
+
+    Parameters
+    ----------
+    key
+        The reader's, from the membership list.
+    secrets
+        The reader's two, with the digests of all three.
+
+    Raises
+    ------
+    TrystError
+        As `seal`; as `Signer.sign`.
+    """
+    content = secrets.commitments + secrets.first + secrets.second
+    signature = identity.sign(SigningPurpose.SHARES, *about.parts(content))
+    return b"".join(seal(key, about.context, (_SHARES, signature, content)))
+
+
+def open_header(key: SealingKey, custodian: PublicIdentity, about: HeaderAbout, sealed: bytes) -> ShareHeader:
+    """Open and verify a header.
+
+    Parameters
+    ----------
+    key
+        The reader's own.
+    custodian
+        The identity that must have signed, from the membership list.
+
+    Raises
+    ------
+    TrystError
+        SEALED if it does not open; SIGNATURE if this custodian did not sign it for this upload, layout and reader;
+        UPLOAD_CORRUPT if the signed content is malformed, or its secrets are not those whose digests it has.
+    """
+    content = b"".join(open_sealed(key, about.context, [sealed]))
+    where = f"project {about.project}, upload {about.upload} of {about.side.title()}"
+    start = len(_SHARES) + SIGNATURE_BYTES
+    if not content.startswith(_SHARES) or len(content) != start + COMMITMENTS_BYTES + 2 * SECRET_BYTES:
+        raise _malformed(where, f"{len(content)} bytes of another form")
+    signed = content[start:]
+    if not custodian.is_signed(content[len(_SHARES) : start], SigningPurpose.SHARES, *about.parts(signed)):
+        raise TrystError(
+            ErrorCode.SIGNATURE,
+            f"the seeds of shares that Carole passed on were not signed by {about.side.title()} for this upload, its "
+            "sizes, and this reader",
+            where=where,
+            got=f"a signature that does not verify under the key with fingerprint {custodian.fingerprint}",
+            remedy="compare the fingerprint with its owner by phone, and that all have approved one specification; if "
+            "both are right they were replaced on their way: report it to Carole's operator and the custodians",
+        )
+    first, second = signed[COMMITMENTS_BYTES:-SECRET_BYTES], signed[-SECRET_BYTES:]
+    secrets = PartySecrets(about.party, first, second, signed[:COMMITMENTS_BYTES])
+    if not secrets.agree:
+        raise _malformed(where, "secrets that are not those whose digests came with them")
+    return ShareHeader(SharedUpload(about.project, about.side, about.upload), secrets)
+
+
+def _malformed(where: str, got: str) -> TrystError:
+    what = "a custodian's seeds of shares do not have the expected form"
+    remedy = "run the same version of Tryst everywhere; if you do, have the custodian contribute again"
+    return TrystError(ErrorCode.UPLOAD_CORRUPT, what, where=where, got=got, remedy=remedy)

@@ -1,0 +1,339 @@
+"""Three parties' messages through Carole's service: as they were sent, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+
+from tests.carole.computing import announced, calls_of, take_part, together
+from tests.carole.deployment import Deployment
+from tryst.carole.service.computation_sessions import Absence, Session
+from tryst.carole.service.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.parties import Role
+from tryst.common.pki.certificates import Validity
+from tryst.common.pki.provisioning import PARTIES, Provisioned, provision
+from tryst.common.rpc.computation_calls import ComputationCalls
+from tryst.common.rpc.event_loop import run_in_loop
+from tryst.common.rpc.joined_session import JoinedSession
+from tryst.common.rpc.relayed_channel import PART_BYTES
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
+
+CAROLE, COORDINATOR, STEWARD = ComputeParty
+SIZES = (0, 1, 100_000, PART_BYTES - 16, PART_BYTES, 3 * PART_BYTES + 5)
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Provisioned:
+    """One coordinator and one steward more than compute."""
+    return provision(
+        tmp_path_factory.mktemp("computing") / "parties",
+        linker_names=["127.0.0.1"],
+        validity=Validity.lasting(timedelta(hours=6)),
+        parties={**PARTIES, "second": Role.COORDINATOR, "susan": Role.STEWARD},
+    )
+
+
+@pytest.fixture(scope="module")
+def carole(parties: Provisioned, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Carole, without a worker."""
+    made = Deployment(parties, tmp_path_factory.mktemp("relay") / "carole")
+    made.start()
+    yield made
+    made.stop()
+
+
+def content(sender: ComputeParty, to: ComputeParty, place: int, size: int) -> bytes:
+    return hashlib.shake_128(f"{sender}{to}{place}".encode()).digest(size)
+
+
+def exchange(joined: JoinedSession) -> list[bool]:
+    """Each sends each other messages of all sizes; whether those that came are those that were sent."""
+    channel, own = joined.channel, joined.own
+    for place, size in enumerate(SIZES):
+        for to in (own.next, own.previous):
+            channel.send(to, bytearray(content(own, to, place, size)))
+    return [
+        channel.receive(sender) == content(sender, own, place, size)
+        for place, size in enumerate(SIZES)
+        for sender in (own.previous, own.next)
+    ]
+
+
+def test_messages_of_any_size_come_as_they_were_sent(carole: Deployment) -> None:
+    found = together(carole, announced(carole), dict.fromkeys(ComputeParty, exchange))
+    assert found == dict.fromkeys(ComputeParty, [True] * 2 * len(SIZES))
+
+
+def test_the_parties_compute(carole: Deployment) -> None:
+    def job(joined: JoinedSession) -> bytes:
+        party = joined.party()
+        coin = party.coin(3)
+        value = party.opened(party.both(party.public(coin), party.public(coin)), "coin")
+        party.check("test")
+        assert np.array_equal(value, coin)
+        return bytes(value.tobytes())
+
+    coins = set(together(carole, announced(carole), dict.fromkeys(ComputeParty, job)).values())
+    assert len(coins) == 1
+    assert all(isinstance(each, bytes) for each in coins)
+
+
+# A relay that does not only deliver.
+
+
+class Meddling(Link):
+    """Keeps what was sent, and gives the receiver something else for the fourth message of the computation."""
+
+    def __init__(self, name: str, check: Callable[[], None], meddle: Callable[[list[bytes]], bytes]) -> None:
+        super().__init__(name, check)
+        self.sent: list[bytes] = []
+        self._meddle = meddle
+
+    async def put(self, given: MessagePart, seconds: float) -> bool:
+        if given.number == len(self.sent):
+            self.sent.append(given.data)
+        return await super().put(given, seconds)
+
+    async def take(self, number: int, part: int, seconds: float) -> MessagePart | None:
+        found = await super().take(number, part, seconds)
+        if found is None or number != 4:
+            return found
+        while len(self.sent) < 6:
+            await asyncio.sleep(0.01)
+        return replace(found, data=self._meddle(self.sent))
+
+
+def flipped(data: bytes) -> bytes:
+    return data[:9] + bytes([data[9] ^ 4]) + data[10:]
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        lambda sent: flipped(sent[4]),
+        lambda sent: sent[4][:-1],
+        lambda sent: sent[4] + b"x",
+        lambda sent: sent[3],
+        lambda sent: sent[5],
+        lambda sent: b"",
+    ],
+    ids=["changed", "cut", "longer", "replayed", "left out or reordered", "empty"],
+)
+def test_what_a_relay_does_to_a_message_is_named(carole: Deployment, meddle: Callable[[list[bytes]], bytes]) -> None:
+    def prepare(session: Session) -> None:
+        session.links[STEWARD, CAROLE] = Meddling("link", session.check, meddle)
+
+    def job(joined: JoinedSession) -> None:
+        for place in range(10):
+            joined.channel.send(joined.own.next, content(joined.own, joined.own.next, place, 50))
+        for _ in range(10):
+            joined.channel.receive(joined.own.previous)
+
+    found = together(carole, announced(carole, prepare), dict.fromkeys(ComputeParty, job))
+    error = found[CAROLE]
+    assert isinstance(error, TrystError)
+    assert error.code is ErrorCode.DEVIATION
+    assert error.where == "from the steward to Carole"
+    assert "message 4" in error.what
+    # The others may have had all their messages; who has not reads of it.
+    others = [each for own, each in found.items() if own is not CAROLE and each is not None]
+    assert all(isinstance(each, TrystError) and each.code is ErrorCode.DEVIATION for each in others)
+    assert all("from the steward to Carole: message 4" in str(each) for each in others)
+
+
+def test_a_message_of_another_link_does_not_open(carole: Deployment) -> None:
+    """Carole's service gives her worker what the coordinator has sent, as the steward's."""
+
+    def prepare(session: Session) -> None:
+        session.links[STEWARD, CAROLE] = session.links[COORDINATOR, CAROLE]
+
+    def job(joined: JoinedSession) -> None:
+        joined.channel.receive(STEWARD)
+
+    session = announced(carole, prepare)
+    # The coordinator's first message is not the steward's.
+    jobs = {CAROLE: job, COORDINATOR: lambda joined: None}
+    calls_of(carole, STEWARD, session).attend((), 0)
+    error = together(carole, session, jobs)[CAROLE]
+    assert isinstance(error, TrystError)
+    assert (error.code, error.where) == (ErrorCode.DEVIATION, "from the steward to Carole")
+
+
+# Calls.
+
+
+def joined_calls(carole: Deployment, session: Session) -> dict[ComputeParty, ComputationCalls]:
+    found = {own: calls_of(carole, own, session) for own in ComputeParty}
+    for calls in found.values():
+        calls.attend((), 0)
+    return found
+
+
+def test_a_repeated_call_gets_and_sends_the_same_again(carole: Deployment) -> None:
+    calls = joined_calls(carole, announced(carole))
+    for _ in range(2):
+        calls[STEWARD].send(CAROLE, 0, 0, 2, b"first")
+    calls[STEWARD].send(CAROLE, 0, 1, 2, b"second")
+    calls[STEWARD].send(CAROLE, 0, 0, 2, b"late")
+    for _ in range(2):
+        assert calls[CAROLE].receive(STEWARD, 0, 0) == (2, b"first")
+    for _ in range(2):
+        assert calls[CAROLE].receive(STEWARD, 0, 1) == (2, b"second")
+    for wrong in (lambda: calls[CAROLE].receive(STEWARD, 0, 0), lambda: calls[STEWARD].send(CAROLE, 2, 0, 1, b"")):
+        with pytest.raises(TrystError) as caught:
+            wrong()
+        assert caught.value.code is ErrorCode.PARAMETER
+
+
+def test_what_waits_is_bounded_and_a_sender_waits_for_room(carole: Deployment) -> None:
+    session = announced(carole)
+    calls = joined_calls(carole, session)
+    part, count = os.urandom(PART_BYTES), 2 * CAPACITY_BYTES // PART_BYTES
+    held = []
+
+    def send() -> None:
+        for number in range(count):
+            calls[STEWARD].send(CAROLE, number, 0, 1, part)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    deadline = time.monotonic() + SECONDS
+    while session.held_bytes + len(part) <= CAPACITY_BYTES and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sending.is_alive()
+    for number in range(count):
+        held.append(session.held_bytes)
+        found = calls[CAROLE].receive(STEWARD, number, 0)
+        assert found is not None
+        assert found[1] == part
+    sending.join(SECONDS)
+    assert not sending.is_alive()
+    assert CAPACITY_BYTES - len(part) < max(held) <= CAPACITY_BYTES
+
+
+def test_a_computation_is_for_the_members_it_names(carole: Deployment) -> None:
+    session = announced(carole)
+    for party in ("second", "susan", "alice"):
+        calls = ComputationCalls(carole.connect(party), session.number, b"p" * 16)
+        for call in (
+            lambda calls=calls: calls.attend(()),
+            lambda calls=calls: calls.receive(CAROLE, 0, 0),
+            lambda calls=calls: calls.send(CAROLE, 0, 0, 1, b""),
+            calls.finish,
+        ):
+            with pytest.raises(TrystError) as caught:
+                call()
+            assert caught.value.code is ErrorCode.NOT_ADMITTED
+        calls.give_up(TrystError(ErrorCode.DEVIATION, "it is none of theirs"))
+    assert session.ended is None
+
+
+def test_one_process_of_a_member_takes_part(carole: Deployment) -> None:
+    session = announced(carole)
+    calls_of(carole, STEWARD, session).attend((), 0)
+    with pytest.raises(TrystError, match="another process of this member") as caught:
+        calls_of(carole, STEWARD, session).attend((), 0)
+    assert caught.value.code is ErrorCode.WRONG_STATE
+
+
+# Ends.
+
+
+def failing(error: Exception) -> Callable[[JoinedSession], None]:
+    def job(joined: JoinedSession) -> None:
+        raise error
+
+    return job
+
+
+def waiting(joined: JoinedSession) -> None:
+    joined.channel.receive(STEWARD)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (TrystError(ErrorCode.DEVIATION, "tags differ", where="compare"), ErrorCode.DEVIATION, "compare: tags differ"),
+        (TrystError(ErrorCode.UPLOAD_CORRUPT, "set 3 is cut"), ErrorCode.WRONG_STATE, "the steward.*: set 3 is cut"),
+        (TrystError(ErrorCode.MEMORY, "at /home/stefan"), ErrorCode.WRONG_STATE, "the steward.*memory does not suffi"),
+        (ZeroDivisionError("of 17"), ErrorCode.WRONG_STATE, "the steward cannot go on: something unforeseen"),
+        (TrystError(ErrorCode.UNAVAILABLE, "stopped"), ErrorCode.UNAVAILABLE, "the steward has left it"),
+    ],
+    ids=["deviation", "corrupt", "memory", "unforeseen", "away"],
+)
+def test_who_gives_up_ends_it_for_all_and_shows_no_more_than_it_may(
+    carole: Deployment, error: Exception, code: ErrorCode, words: str
+) -> None:
+    jobs = {CAROLE: waiting, COORDINATOR: waiting, STEWARD: failing(error)}
+    found = together(carole, announced(carole), jobs)
+    for own in (CAROLE, COORDINATOR):
+        ended = found[own]
+        assert isinstance(ended, TrystError)
+        assert ended.code is code
+        assert re.search(words, str(ended))
+        assert "/home" not in str(ended)
+        assert "17" not in str(ended)
+
+
+def test_a_session_ends_without_a_party_that_is_away(carole: Deployment) -> None:
+    def prepare(session: Session) -> None:
+        session.absence = Absence(0.5, 0.2)
+
+    session = announced(carole, prepare)
+    calls_of(carole, COORDINATOR, session).attend((), 0)
+    calls_of(carole, STEWARD, session).attend((), 0)
+    with pytest.raises(TrystError) as caught:
+        take_part(carole, CAROLE, session, waiting)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert session.held_bytes == 0
+
+
+def test_empty_parts_take_room_too(carole: Deployment) -> None:
+    session = announced(carole)
+    link = session.links[STEWARD, CAROLE]
+
+    async def fill() -> int:
+        number = 0
+        while await link.put(MessagePart(number, 0, 1, b""), 0.0):
+            number += 1
+        return number
+
+    assert run_in_loop(fill()) == CAPACITY_BYTES // PART_OVERHEAD_BYTES
+
+
+def test_who_waits_has_an_answer_when_carole_stops(parties: Provisioned, tmp_path: Path) -> None:
+    made = Deployment(parties, tmp_path / "carole")
+    application = made.start()
+    session, calls = announced(made), made.connect("coordinator")
+    stub = calls.stub(computation_pb2_grpc.ComputationStub)
+    request = computation_pb2.NextComputationRequest(wait_ms=5000, process=b"p" * 16)
+    polls = [stub.NextComputation.future(request, timeout=20), *_receiving(made, session)]
+    while len(session.links[STEWARD, CAROLE]._changed) < 1:
+        time.sleep(0.01)
+    application.computation.close()
+    assert polls[0].result(SECONDS).project == ""
+    with pytest.raises(grpc.RpcError):
+        polls[1].result(SECONDS)
+    made.stop()
+
+
+def _receiving(made: Deployment, session: Session) -> list[grpc.Future]:
+    stub = made.connect("carole").stub(computation_pb2_grpc.ComputationStub)
+    sender = computation_pb2.COMPUTE_PARTY_STEWARD
+    request = computation_pb2.ReceiveMessageRequest(session=session.number, sender=sender, wait_ms=5000)
+    return [stub.ReceiveMessage.future(request, timeout=20)]
