@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
         prog="python -m benchmarks scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--people", type=int, default=100_000, help="records in each file")
-    parser.add_argument("--mode", choices=("block_keyed", "open"), default="block_keyed")
+    parser.add_argument("--mode", choices=("block_keyed", "open", "shared"), default="block_keyed")
     parser.add_argument("--overlap", type=float, default=0.5, help="share of each file that is in the other")
     parser.add_argument("--sample", type=int, default=20_000, help="records of each file that the draft reads")
     parser.add_argument("--specification", type=Path, help="a specification to link by, instead of a draft")
@@ -126,15 +126,14 @@ def _show_estimate(spec: Specification, files: tuple[Path, Path], limits: Carole
         print(f"  {error}", flush=True)
 
 
-def _drafted(files: tuple[Path, Path], people: int, sample: int, mode: str, seed: int) -> Specification:
+def _drafted(files: tuple[Path, Path], people: int, sample: int, mode: Mode, seed: int) -> Specification:
     """The draft from a sample of each file."""
     rng = np.random.default_rng([seed, 1])
     rows = np.sort(rng.permutation(people)[:sample])
     alice, bob = (pl.read_parquet(path).drop(TRUTH)[rows] for path in files)
-    chosen: Mode = "block_keyed" if mode == "block_keyed" else "open"
-    gate = assess if mode == "block_keyed" else None
+    gate = None if mode == "open" else assess
     began = time.perf_counter()
-    spec, comments, accepted = draft(alice, bob, "scale", True, chosen, gate=gate, rows=people, seed=seed)
+    spec, comments, accepted = draft(alice, bob, "scale", True, mode, gate=gate, rows=people, seed=seed)
     rules = ", ".join(rule.name for rule in spec.blocking)
     print(f"draft    {time.perf_counter() - began:.0f} s, of {len(rows):,} records: {len(spec.fields)} fields; {rules}")
     if not accepted:

@@ -9,9 +9,11 @@ from tryst.carole.engine.linkage_input import BothSets
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check_fields
 from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.run_warnings import without_key_warnings
+from tryst.carole.engine.sample_groups import Samples
 from tryst.carole.engine.sharded_pairs import ShardedPairs
 from tryst.carole.engine.whole_pairs import take_input
-from tryst.common.documents.result_warning import ResultWarning, result_warning
+from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import StageProgress
 
@@ -30,8 +32,6 @@ class BlockKeyedFiles:
     def __init__(self, a: Contribution, b: Contribution) -> None:
         self._a, self._b = a, b
         self.n_records = a.n_records, b.n_records
-        self.samples: BothSets = a.sample, b.sample
-        self.sample_groups: int = a.sample_groups
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless both hold what the plan needs.
@@ -59,15 +59,12 @@ class BlockKeyedFiles:
 
     def pairs(self, context: RunContext, progress: StageProgress) -> ShardedPairs:
         """The pairs within the blocks of each rule."""
-        take_input(context, self.samples)
-        return ShardedPairs(self._a, self._b, context, progress)
+        samples: BothSets = self._a.sample, self._b.sample
+        take_input(context, samples)
+        of_files = Samples(samples, self.n_records, self._a.sample_groups)
+        return ShardedPairs(self._a, self._b, of_files, context, progress)
 
     def warnings(self) -> Iterator[ResultWarning]:
         """Records that may have no row under any rule: it is not known which rules' rows are one record."""
-        for side, part in (("Alice", self._a), ("Bob", self._b)):
-            fewest = part.n_records - max(part.rows_per_rule.values())
-            if fewest > 0:
-                number = f"Up to {fewest:,}"
-                yield result_warning(
-                    "records_without_key", number=number, side=side, total=part.n_records, unit="records"
-                )
+        for side, part in zip(self.sides, (self._a, self._b), strict=True):
+            yield from without_key_warnings(side, part.n_records, max(part.rows_per_rule.values()))

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.comparison import FieldComparison, level_distribution
-from tryst.carole.engine.linkage_input import LinkageInput
 from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.preparation import EXACT_CELLS, SAMPLE_PAIRS
-from tryst.carole.engine.sample_groups import field_levels, pairs_in_groups
+from tryst.carole.engine.sample_groups import Samples, field_levels, pairs_in_groups
 from tryst.common.encoding.signature_sets import SignatureSet
 
 
@@ -52,12 +51,12 @@ def agreement(
     return np.where(level == compared.missing, -1, level == compared.n_levels - 1).astype(np.int8)
 
 
-def strangers(files: LinkageInput, field: FieldPlan, pool: Executor, seed: int) -> float:
+def strangers(samples: Samples, field: FieldPlan, pool: Executor, seed: int) -> float:
     """The share of all pairs of records with the check field, or of a sample of them, that agree in it.
 
     Parameters
     ----------
-    files : LinkageInput
+    samples : Samples
     field : FieldPlan
         The check field.
     pool : Executor
@@ -65,10 +64,10 @@ def strangers(files: LinkageInput, field: FieldPlan, pool: Executor, seed: int) 
     seed : int
         Of the sample, where there is one.
     """
-    if files.sample_groups > 1:
-        of_all = field_levels(files.samples, field, pairs_in_groups(files.samples, files.sample_groups))
+    if samples.groups > 1:
+        of_all = field_levels(samples.rows, field, pairs_in_groups(samples.rows, samples.groups))
     else:
-        sample_a, sample_b = (part.fields[field.name] for part in files.samples)
+        sample_a, sample_b = (part.fields[field.name] for part in samples.rows)
         of_all = level_distribution(
             sample_a, sample_b, field.bounds, pool, np.random.default_rng(seed),
             exact_limit=EXACT_CELLS, sample=SAMPLE_PAIRS,

@@ -12,9 +12,11 @@ from tryst.carole.blocking.block_size_cap import Skew
 from tryst.carole.blocking.candidates import Block
 from tryst.carole.comparison.counting import Counts
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.stream import KeptPairs
 from tryst.carole.engine.unlinkable import FieldsPresent
+from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.common.documents.result_warning import ResultWarning
 from tryst.common.encoding.signature_sets import SignatureSet
 from tryst.common.progress import StageProgress
@@ -38,29 +40,43 @@ class Blocked(Protocol):
         """Blocks of more than `pairs` pairs, the largest first."""
 
 
+class ChanceAgreement(Protocol):
+    """How random pairs of records agree, whichever blocks they are in."""
+
+    def levels(self, progress: StageProgress) -> NDArray[np.float64]:
+        """Numbers of pairs by comparison and level, shape (n_compared, maximum of levels), in any one unit."""
+
+    def outside_blocks(self) -> OutsideBlocks:
+        """Comparison vectors of pairs that blocking leaves out; MEMORY if they do not fit."""
+
+    def missing(self) -> dict[str, tuple[float, float]]:
+        """Per comparison the share of records of A and of B without a value."""
+
+    def strangers(self, field: FieldPlan) -> float:
+        """The share of pairs of records with the check field that agree in it; 0 if there is none."""
+
+
 class ComparedPairs(Protocol):
-    """The pairs of a run: counted in one pass, and kept in another (`WholePairs`, `ShardedPairs`).
+    """The pairs of a run: counted in one pass, and kept in another (`WholePairs`, `ShardedPairs`, `SharedPairs`).
 
     Attributes
     ----------
-    tables
-        Level tables that are valid for the samples too.
     n_rows
         Rows of A and of B.
     skews
         How each rule's large blocks were treated.
     """
 
-    tables: dict[str, NDArray[np.int8]]
     n_rows: tuple[int, int]
     skews: tuple[Skew, ...]
 
     @property
+    def by_chance(self) -> ChanceAgreement:
+        """How random pairs of records agree."""
+
+    @property
     def blocked(self) -> Blocked:
         """What is known of the blocks, where there are rules."""
-
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
-        """Write the rules that each of the first `n` pairs of the samples satisfies, as bits of a mask."""
 
     def count(self, progress: StageProgress) -> Counts:
         """Count the comparison vectors of all pairs; MEMORY if they do not fit."""
@@ -75,17 +91,13 @@ class ComparedPairs(Protocol):
 
 
 class LinkageInput(Protocol):
-    """Two contributions: whole files (`WholeFiles`, modes open and trusted) or block-keyed ones (`BlockKeyedFiles`).
+    """Two contributions: whole files (`WholeFiles`, modes open and trusted), block-keyed ones (`BlockKeyedFiles`), or
+    what was opened of shared ones (`SharedFiles`).
 
     Attributes
     ----------
     n_records
         Records of each file.
-    samples
-        Rows in which each field separately is distributed as in the records of the files.
-    sample_groups
-        Groups of equal sizes that the rows of each of the samples are in; values of one group compare with those of the
-        same group only. 1: all of them.
     within
         Whether both are one file, of which each pair of records is compared once, the earlier row first.
     sides
@@ -97,12 +109,6 @@ class LinkageInput(Protocol):
 
     @property
     def n_records(self) -> tuple[int, int]: ...
-
-    @property
-    def samples(self) -> BothSets: ...
-
-    @property
-    def sample_groups(self) -> int: ...
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless the contributions hold what the plan needs, and the mode supports it."""

@@ -17,32 +17,28 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tryst.carole.blocking import AscendingPairs, PairSource
 from tryst.carole.engine.block_keyed_files import BlockKeyedFiles
 from tryst.carole.engine.candidates import Candidates
-from tryst.carole.engine.check_agreement import CheckAgreement, strangers
+from tryst.carole.engine.check_agreement import CheckAgreement
 from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.decoy_pairs import WeightedPairs
 from tryst.carole.engine.estimated import fitted_scheme, scored_patterns
 from tryst.carole.engine.latent.known_records import NOTHING_KNOWN, KnownRecords
 from tryst.carole.engine.latent.step import extended
 from tryst.carole.engine.latent.values import values_of
-from tryst.carole.engine.linkage_input import BothSets, LinkageInput
+from tryst.carole.engine.linkage_input import BothSets, ComparedPairs, LinkageInput
 from tryst.carole.engine.memory import MemoryBudget
-from tryst.carole.engine.outside_blocks import sample_outside_blocks, selected_outside
+from tryst.carole.engine.outside_blocks import selected_outside
 from tryst.carole.engine.plan import LinkagePlan
-from tryst.carole.engine.preparation import all_pairs_levels, missing_shares, without_diagonal
 from tryst.carole.engine.refinement import worth_keeping
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result import Linkage
 from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.run_warnings import run_warnings
-from tryst.carole.engine.sample_groups import grouped_levels
 from tryst.carole.engine.selection import KEPT_PROBABILITY, KEPT_WITH_VALUES, choose_patterns
-from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
+from tryst.carole.engine.stream import KeptPairs, StreamedPairs
 from tryst.carole.engine.unit_pool import UnitPool
 from tryst.carole.engine.value_frequencies import rarity
-from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.carole.engine.whole_files import WholeFiles
 from tryst.carole.engine.whole_pairs import WholePairs
 from tryst.carole.fellegi_sunter import FittedScheme, PatternCounts
@@ -106,7 +102,7 @@ class Run:
         with self._stage("tables") as progress:
             pairs = files.pairs(context, progress)
         with self._stage("levels") as progress:
-            levels = self._all_pairs_levels(pairs.tables, pool, progress)
+            levels = self._chance_levels(pairs, progress)
         with self._stage("count") as progress:
             code, mask, count = pairs.count(progress)
             check_pairs(int(count.sum()), n_a, n_b)
@@ -128,13 +124,8 @@ class Run:
             _require_all(kept, count, selected)
             if plan.latent is not None and isinstance(pairs, WholePairs):
                 self._passes = pairs.again(code, mask, int(count.sum()))
-            outside_blocks = None
-            if selected_outside(plan):
-                outside_blocks = sample_outside_blocks(
-                    files, pairs.mark, plan.seed, context.packing,
-                    lambda drawn: self._stream(drawn, files.samples, pairs.tables, context),
-                )  # fmt: skip
-        missing = missing_shares(*files.samples, plan)
+            outside_blocks = pairs.by_chance.outside_blocks() if selected_outside(plan) else None
+        missing = pairs.by_chance.missing()
         lacking, equal = pairs.record_facts()
         candidates = Candidates(
             n_a=n_a,
@@ -151,7 +142,7 @@ class Run:
             seconds=self._seconds,
             peak_bytes=budget.peak,
             rarity=self._rarity(kept),
-            checked=self._checked(kept, pool),
+            checked=self._checked(kept, pairs),
             within=files.within,
             threads=self._threads,
         )
@@ -190,12 +181,11 @@ class Run:
         names = [field.name for field in self._plan.fields if field.value_frequencies]
         return rarity(*self._rows, names, kept.row_a, kept.row_b) if names else None
 
-    def _checked(self, kept: KeptPairs, pool: Executor) -> CheckAgreement | None:
+    def _checked(self, kept: KeptPairs, pairs: ComparedPairs) -> CheckAgreement | None:
         """Agreement of the kept pairs in the check field."""
         if self._plan.check_field is None or kept.agrees is None:
             return None
-        by_chance = strangers(self._files, self._plan.check_field, pool, self._plan.seed)
-        return CheckAgreement(kept.agrees, by_chance)
+        return CheckAgreement(kept.agrees, pairs.by_chance.strangers(self._plan.check_field))
 
     @property
     def _rows(self) -> BothSets:
@@ -203,33 +193,12 @@ class Run:
         assert isinstance(self._files, WholeFiles)  # noqa: S101 - `check` has refused it
         return self._files.rows
 
-    def _all_pairs_levels(
-        self, tables: dict[str, NDArray[np.int8]], pool: Executor, progress: StageProgress
-    ) -> NDArray[np.float64] | None:
+    def _chance_levels(self, pairs: ComparedPairs, progress: StageProgress) -> NDArray[np.float64] | None:
         """Levels over the whole product; without blocking they follow from the patterns."""
         if not self._plan.rules:
             progress(1.0)
             return None
-        files = self._files
-        a, b = files.samples
-        if files.sample_groups > 1:
-            found = grouped_levels(files.samples, files.sample_groups, self._plan)
-            progress(1.0)
-            return found
-        largest = max(field.signatures.nbytes for field in b.fields.values())
-        scratch = 2 * largest + self._threads * 2**24
-        self._budget.take(scratch, "the levels over all pairs", "use fewer threads")
-        levels = all_pairs_levels(a, b, self._plan, tables, pool, progress)
-        self._budget.give_back(scratch)
-        return without_diagonal(levels, a, self._plan) if files.within else levels
-
-    def _stream(
-        self, pairs: PairSource, rows: BothSets, tables: dict[str, NDArray[np.int8]], context: RunContext
-    ) -> PairStream:
-        vectors = ComparisonVectors(*rows, self._plan, context.packing, tables)
-        source = AscendingPairs(pairs) if self._files.within else pairs
-        maximum = context.max_patterns(pairs.n_pairs)
-        return PairStream(source, vectors, context.pool, self._threads, max_patterns=maximum, store=False)
+        return pairs.by_chance.levels(progress)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[StageProgress]:

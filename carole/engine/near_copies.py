@@ -30,6 +30,7 @@ from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.plan_parts import FieldPlan
 from tryst.carole.engine.row_numbers import row_numbers
+from tryst.carole.engine.run_context import packing_of
 from tryst.carole.engine.sample_groups import pairs_in_groups
 from tryst.carole.engine.vectors import ComparisonVectors
 from tryst.common.encoding.signature_sets import MISSING, NO_KEY, SignatureSet
@@ -316,5 +317,5 @@ def _levels(
 
 
 def _vectors(parts: tuple[SignatureSet, SignatureSet], plan: LinkagePlan) -> tuple[ComparisonVectors, Packing]:
-    packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
+    packing = packing_of(plan)
     return ComparisonVectors(*parts, plan, packing, {}), packing

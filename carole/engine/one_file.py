@@ -48,7 +48,7 @@ class OneFile(WholeFiles):
         odd = part if part.n_rows % 2 else _with_an_empty_record(part)
         super().__init__(odd, odd)
         self.n_records = (odd.n_rows - 1) // 2, odd.n_rows
-        self.samples = self.distinct_records = part, part
+        self.distinct_records = part, part
 
 
 @dataclass(frozen=True)

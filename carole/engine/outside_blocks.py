@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.blocking import Part
-from tryst.carole.engine.linkage_input import LinkageInput
 from tryst.carole.engine.packing import Packing
 from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.sample_groups import Samples
 from tryst.carole.engine.stream import PairStream
 from tryst.carole.fellegi_sunter.dependence import OutsideBlocks
 from tryst.carole.fellegi_sunter.schemes import scheme_named
@@ -72,7 +72,7 @@ def selected_outside(plan: LinkagePlan) -> bool:
 
 
 def sample_outside_blocks(
-    files: LinkageInput,
+    samples: Samples,
     mark: Mark,
     seed: int,
     packing: Packing,
@@ -84,7 +84,7 @@ def sample_outside_blocks(
 
     Parameters
     ----------
-    files : LinkageInput
+    samples : Samples
     mark
         Marks pairs of the samples by the rules that they satisfy, as far as known.
     seed : int
@@ -98,10 +98,10 @@ def sample_outside_blocks(
     TrystError
         MEMORY if there is not enough for the vectors of the smallest sample.
     """
-    n_a, n_b = files.n_records
-    sample_a, sample_b = files.samples
+    n_a, n_b = samples.n_records
+    sample_a, sample_b = samples.rows
     for maximum in SAMPLES:
-        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed, files.sample_groups)
+        drawn = RandomPairs(sample_a.n_rows, sample_b.n_rows, mark, min(maximum, n_a * n_b), seed, samples.groups)
         try:
             code, mask, count = stream_of(drawn).count(lambda fraction: None)
             break

@@ -30,7 +30,7 @@ _ROUNDING = 1e-9
 def check_result(
     result: ResolutionResult,
     found: Candidates,
-    rows: tuple[NDArray[np.integer], NDArray[np.integer]],
+    rows: tuple[NDArray[np.integer], NDArray[np.integer]] | None,
     plan: LinkagePlan,
 ) -> None:
     """Accept only a result that can be one of the request.
@@ -42,7 +42,7 @@ def check_result(
     found
         The request's comparison, as Carole sent it.
     rows
-        Alice's and Bob's rows of its pairs.
+        Alice's and Bob's rows of its pairs; None where Carole does not know them, in mode shared.
     plan
 
     Raises
@@ -66,7 +66,7 @@ def check_result(
     if counted.links > counted.kept:
         raise _malformed(f"{counted.links} links of {counted.kept} candidate pairs")
     # Rows of one rule are of different records, so that no row is in two links where no record is.
-    for once, of_pairs in zip(one_match(plan), rows, strict=True):
+    for once, of_pairs in zip(one_match(plan), rows or (), strict=rows is not None):
         if once and counted.links > (different := n_distinct(of_pairs)):
             raise _malformed(f"{counted.links} links of {different} rows of a file")
 

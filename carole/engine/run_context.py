@@ -46,8 +46,7 @@ class RunContext:
         cls, plan: LinkagePlan, budget: MemoryBudget, pool: Executor, threads: int, units: UnitPool | None = None
     ) -> RunContext:
         """The context of a plan's run."""
-        packing = Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])
-        return cls(plan, packing, budget, pool, threads, units or ThreadedUnits(pool, threads))
+        return cls(plan, packing_of(plan), budget, pool, threads, units or ThreadedUnits(pool, threads))
 
     @property
     def bytes_per_pattern(self) -> int:
@@ -58,3 +57,8 @@ class RunContext:
         """Distinct vectors, with their masks, that memory allows."""
         # Their number is only known when they are counted; the memory set aside for them is reserved then.
         return max(1, min(n_pairs, int(PATTERNS_SHARE * self.budget.free) // self.bytes_per_pattern))
+
+
+def packing_of(plan: LinkagePlan) -> Packing:
+    """How the comparison vectors of a plan are packed."""
+    return Packing([field.name for field in plan.compared], [len(field.bounds) for field in plan.compared])

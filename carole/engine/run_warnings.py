@@ -52,6 +52,13 @@ def number_warnings(links: int, n_a: int, n_b: int) -> Iterator[ResultWarning]:
         yield result_warning("links_exceed_smaller_file", links=links, records=smaller, times=links / smaller)
 
 
+def without_key_warnings(side: str, n_records: int, rows: int) -> Iterator[ResultWarning]:
+    """A warning where records of a file may have no row under any rule; the largest rule has so many rows."""
+    if n_records > rows:
+        number = f"Up to {n_records - rows:,}"
+        yield result_warning("records_without_key", number=number, side=side, total=n_records, unit="records")
+
+
 def _block_warnings(
     plan: LinkagePlan, blocked: Blocked, n_rows: tuple[int, int], sides: tuple[str, ...]
 ) -> Iterator[ResultWarning]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +19,29 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Rows of pairs: of A's sample, and of B's."""
 
 
+@dataclass(frozen=True)
+class Samples:
+    """Rows in which each field separately is distributed as in the records of the files.
+
+    Attributes
+    ----------
+    rows
+        Alice's and Bob's.
+    n_records
+        Records of the files.
+    groups
+        Groups of equal sizes that the rows of each are in; values of one group compare with those of the same group
+        only. 1: all of them.
+    within
+        Whether both are one file, of which each pair of records is compared once.
+    """
+
+    rows: BothSets = dataclass_field(repr=False)
+    n_records: tuple[int, int]
+    groups: int = 1
+    within: bool = False
+
+
 def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
     """All pairs of rows of two samples that are in the same group.
 
@@ -24,9 +50,14 @@ def pairs_in_groups(samples: BothSets, groups: int) -> Rows:
     samples
         With their rows in `groups` groups of equal sizes, one after the other.
     """
-    size_a, size_b = (part.n_rows // groups for part in samples)
-    row_a = np.repeat(np.arange(samples[0].n_rows, dtype=np.int32), size_b)
-    in_group = np.tile(np.arange(size_b, dtype=np.int32), samples[0].n_rows)
+    return pairs_of_groups(samples[0].n_rows, samples[1].n_rows, groups)
+
+
+def pairs_of_groups(n_a: int, n_b: int, groups: int) -> Rows:
+    """The same of `n_a` and `n_b` rows."""
+    size_a, size_b = n_a // groups, n_b // groups
+    row_a = np.repeat(np.arange(n_a, dtype=np.int32), size_b)
+    in_group = np.tile(np.arange(size_b, dtype=np.int32), n_a)
     return row_a, (row_a // size_a * size_b + in_group).astype(np.int32)
 
 

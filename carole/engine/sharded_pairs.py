@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tryst.carole.blocking.block_size_cap import Skew
-from tryst.carole.blocking.candidates import Block
 from tryst.carole.comparison.counting import Counts, Tally
+from tryst.carole.engine.blocks_by_size import BlocksBySize
 from tryst.carole.engine.contribution import Contribution
 from tryst.carole.engine.parallel import in_order
-from tryst.carole.engine.plan_parts import RulePlan
 from tryst.carole.engine.run_context import RunContext
 from tryst.carole.engine.run_warnings import LARGE_BLOCK
+from tryst.carole.engine.sample_groups import Samples
+from tryst.carole.engine.sampled_agreement import SampledAgreement
 from tryst.carole.engine.shard_work import UnitReference, count_unit, keep_unit, record_facts, shard_size
-from tryst.carole.engine.shards import Shard, ShardReference, Unit, shards_of, units_of
+from tryst.carole.engine.shards import Shard, ShardReference, Unit, refuse_above_limit, shards_of, units_of
 from tryst.carole.engine.stream import KeptPairs, PairStream, joined
 from tryst.carole.engine.unit_pool import LostUnitError
 from tryst.carole.engine.unlinkable import FieldsPresent, summed_fields_present
@@ -39,22 +40,22 @@ class ShardedPairs:
     Parameters
     ----------
     a, b : Contribution
+    samples : Samples
+        Of both files.
     context : RunContext
     progress : callable
         Called with the fraction done of counting the shards' pairs.
 
     Attributes
     ----------
-    tables
-        None: the samples have separate signatures.
+    by_chance
+        How random pairs of records agree, from the samples.
     n_rows
         Rows of A and of B, of all rules.
     skews
         None: blocks that are too large are refused.
-    pairs_per_rule
-        Pairs that satisfy each rule; a pair may satisfy several.
-    rows_without_key
-        None: a record without a key under a rule has no row there.
+    blocked
+        What is known of the blocks.
 
     Raises
     ------
@@ -63,43 +64,31 @@ class ShardedPairs:
         since the other rule's rows do not show which block they were in. MEMORY if the largest shard does not fit.
     """
 
-    def __init__(self, a: Contribution, b: Contribution, context: RunContext, progress: StageProgress) -> None:
+    def __init__(
+        self, a: Contribution, b: Contribution, samples: Samples, context: RunContext, progress: StageProgress
+    ) -> None:
         self._a, self._b, self._context = a, b, context
-        self.tables: dict[str, NDArray[np.int8]] = {}
+        # The samples have signatures of their own, and it is not known which rules their pairs satisfy.
+        self.by_chance = SampledAgreement(samples, context, {}, _mark_nothing)
         self.skews: tuple[Skew, ...] = ()
         self.n_rows = a.starts[-1], b.starts[-1]
-        self.rows_without_key = (0, 0)
         shards = list(shards_of(a, b, [rule.name for rule in context.plan.rules]))
         self._in_flight = self._room_for(shards)
         above = min(LARGE_BLOCK, *(rule.limit for rule in context.plan.rules))
         sizes = list(self._each(partial(shard_size, above=above), shards, self._referenced, self._named, progress))
-        self._large = [block for size in sizes for block in size.large]
-        for block in self._large:
-            _refuse_above_limit(block, context.plan.rules[block.rule])
+        large = tuple(block for size in sizes for block in size.large)
+        for block in large:
+            refuse_above_limit(block, context.plan.rules[block.rule])
         self._units = [unit for shard, size in zip(shards, sizes, strict=True) for unit in units_of(shard, size.pairs)]
         per_rule = [0] * len(context.plan.rules)
         for shard, size in zip(shards, sizes, strict=True):
             per_rule[shard.rule] += size.pairs
-        self.pairs_per_rule = tuple(per_rule)
+        self.blocked = BlocksBySize(tuple(per_rule), large)
 
     @property
     def n_pairs(self) -> int:
         """Pairs of all rules, those that satisfy several counted several times."""
-        return sum(self.pairs_per_rule)
-
-    def blocks_above(self, pairs: int) -> list[Block]:
-        """Blocks of more than `pairs` pairs, `LARGE_BLOCK` at the least, the largest first."""
-        blocks = [block for block in self._large if block.pairs > pairs]
-        return sorted(blocks, key=lambda block: (-block.pairs, block))
-
-    @property
-    def blocked(self) -> ShardedPairs:
-        """These."""
-        return self
-
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
-        """No rule: it is not known which rules pairs of the samples satisfy."""
-        mask[:n] = 0
+        return sum(self.blocked.pairs_per_rule)
 
     def count(self, progress: StageProgress) -> Counts:
         """Count the comparison vectors of all pairs.
@@ -213,6 +202,11 @@ def _pairs(unit: Unit) -> int:
     return unit.stop - unit.start
 
 
+def _mark_nothing(row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    """No rule."""
+    mask[:n] = 0
+
+
 def _quiet(fraction: float) -> None:
     """No progress."""
 
@@ -233,14 +227,3 @@ def _lost(place: str, error: LostUnitError) -> TrystError:
         got=str(error),
         remedy="see the logs of the workers: one that was killed needs more memory",
     )
-
-
-def _refuse_above_limit(block: Block, rule: RulePlan) -> None:
-    if block.pairs > rule.limit:
-        raise TrystError(
-            ErrorCode.PARAMETER,
-            f"a block may have at most {rule.limit:,} pairs",
-            where=f"blocking.{rule.name}",
-            got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
-            remedy="raise its limit, or name a field to split the rule by and contribute again",
-        )

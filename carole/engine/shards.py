@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from tryst.carole.blocking.candidates import Block
 from tryst.carole.engine.contribution import Contribution, SetReference
+from tryst.carole.engine.plan_parts import RulePlan
+from tryst.common.encoding.layout import SetLayout
+from tryst.common.errors import ErrorCode, TrystError
 
 UNIT_PAIRS = 1 << 22
 """Pairs of a unit, at most: about a second of work, so that all threads have some."""
@@ -69,7 +73,17 @@ class Unit(NamedTuple):
     stop: int
 
 
-def shards_of(a: Contribution, b: Contribution, rules: Sequence[str]) -> Iterator[Shard]:
+class SetsByRule(Protocol):
+    """A contribution, as far as its sets are divided among shards."""
+
+    @property
+    def sets(self) -> tuple[SetLayout, ...]: ...
+
+    def sets_of(self, rule: str) -> range:
+        """The numbers of a rule's sets."""
+
+
+def shards_of(a: SetsByRule, b: SetsByRule, rules: Sequence[str]) -> Iterator[Shard]:
     """The shards of two contributions: by rule, and by ascending digests."""
     for number, rule in enumerate(rules):
         of_a, of_b = list(a.sets_of(rule)), list(b.sets_of(rule))
@@ -85,3 +99,21 @@ def units_of(shard: Shard, pairs: int) -> Iterator[Unit]:
     """The units of a shard with so many pairs."""
     for start in range(0, pairs, UNIT_PAIRS):
         yield Unit(shard, pairs, start, min(start + UNIT_PAIRS, pairs))
+
+
+def refuse_above_limit(block: Block, rule: RulePlan) -> None:
+    """Refuse a block of more pairs than its rule allows.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER.
+    """
+    if block.pairs > rule.limit:
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            f"a block may have at most {rule.limit:,} pairs",
+            where=f"blocking.{rule.name}",
+            got=f"a block of {block.rows_a:,} by {block.rows_b:,} rows",
+            remedy="raise its limit, or name a field to split the rule by and contribute again",
+        )

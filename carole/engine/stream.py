@@ -178,7 +178,7 @@ class PairStream:
         KeptPairs
             In the order of the source.
         """
-        selected = _selected(code, mask, pattern)
+        selected = table_of(code, mask, pattern)
 
         def keep_part(part: Part) -> int:
             work = self._workspaces.get()
@@ -226,7 +226,7 @@ class PairStream:
         Result
             The results of the parts, in the order of the source.
         """
-        selected = _selected(code, mask, np.arange(len(code), dtype=np.int64))
+        selected = table_of(code, mask, np.arange(len(code), dtype=np.int64))
 
         def visit_part(part: Part) -> tuple[int, Result]:
             work = self._workspaces.get()
@@ -299,7 +299,7 @@ class StreamedPairs:
         return self.stream.map(self.code, self.mask, visit, progress)
 
 
-def _selected(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
+def table_of(code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64]) -> PatternCounter:
     """A table from some vectors to their numbers."""
     table = PatternCounter(max(1, len(code)))
     if not table.add(code, mask, pattern + 1, len(code)):

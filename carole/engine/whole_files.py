@@ -9,6 +9,7 @@ from tryst.carole.engine.linkage_input import BothSets
 from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.preparation import check
 from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.sample_groups import Samples
 from tryst.carole.engine.sources import pair_source
 from tryst.carole.engine.whole_pairs import WholePairs, take_input
 from tryst.common.documents.result_warning import ResultWarning
@@ -26,13 +27,12 @@ class WholeFiles:
     """
 
     within: bool = False
-    sample_groups: int = 1
     sides: tuple[str, ...] = ("Alice", "Bob")
 
     def __init__(self, a: SignatureSet, b: SignatureSet) -> None:
         self.rows: BothSets = a, b
         self.n_records = a.n_rows, b.n_rows
-        self.samples = self.rows
+        self.distinct_records: BothSets = self.rows
 
     def check(self, plan: LinkagePlan) -> None:
         """Raise `TrystError` unless both sets hold what the plan needs."""
@@ -42,11 +42,10 @@ class WholeFiles:
 
     def pairs(self, context: RunContext, progress: StageProgress) -> WholePairs:
         """All pairs, or those of the rules; MEMORY where rows, index or tables do not fit."""
-        take_input(context, self.rows, self.samples)
+        take_input(context, self.rows, self.distinct_records)
         source = pair_source(*self.rows, context.plan, context.budget, lambda done: progress(0.5 * done))
-        return WholePairs(
-            self.rows, source, self.samples, context, lambda done: progress(0.5 + 0.5 * done), within=self.within
-        )
+        records = Samples(self.distinct_records, self.n_records, within=self.within)
+        return WholePairs(self.rows, source, records, context, lambda done: progress(0.5 + 0.5 * done))
 
     def warnings(self) -> Iterator[ResultWarning]:
         """None."""

@@ -14,6 +14,8 @@ from tryst.carole.engine.duplicates import equal_records
 from tryst.carole.engine.linkage_input import Blocked, BothSets
 from tryst.carole.engine.preparation import input_bytes, level_tables
 from tryst.carole.engine.run_context import PATTERNS_SHARE, RunContext
+from tryst.carole.engine.sample_groups import Samples
+from tryst.carole.engine.sampled_agreement import SampledAgreement
 from tryst.carole.engine.sources import Source
 from tryst.carole.engine.stream import KeptPairs, PairStream, StreamedPairs
 from tryst.carole.engine.unlinkable import FieldsPresent, fields_present
@@ -32,17 +34,16 @@ class WholePairs:
     rows, source
         The rows to compare, and which of their pairs.
     records
-        Rows of each file of which no two are the same record, as many as possible.
+        Of each file, rows of which no two are the same record, as many as possible; and whether both are one file, of
+        which each pair of records is compared once, the earlier row first.
     context : RunContext
     progress : callable
         Called with the fraction done of making the level tables.
-    within
-        Whether both are one file, of which each pair of records is compared once, the earlier row first.
 
     Attributes
     ----------
-    tables
-        Level tables of the fields that are cheaper to look up than to compare.
+    by_chance
+        How random pairs of records agree.
     n_rows
         Of both sets.
     skews
@@ -53,13 +54,11 @@ class WholePairs:
         self,
         rows: BothSets,
         source: Source,
-        records: BothSets,
+        records: Samples,
         context: RunContext,
         progress: StageProgress,
-        *,
-        within: bool = False,
     ) -> None:
-        self._rows, self._records, self._context = rows, records, context
+        self._rows, self._records, self._context = rows, records.rows, context
         self._source = source.pairs
         self.n_rows = rows[0].n_rows, rows[1].n_rows
         self.skews = source.skews
@@ -67,11 +66,12 @@ class WholePairs:
         work = PairStream.workspace_bytes(context.threads)
         budget.take(work, "the threads' working space", "use fewer threads")
         n_pairs = source.pairs.n_pairs
-        self.tables = level_tables(*rows, plan, n_pairs, budget, context.pool, progress)
+        tables = level_tables(*rows, plan, n_pairs, budget, context.pool, progress)
         maximum = context.max_patterns(n_pairs)
         store = budget.try_take(PairStream.stored_bytes(n_pairs), STORED_SHARE * (1 - PATTERNS_SHARE))
-        vectors = ComparisonVectors(*rows, plan, context.packing, self.tables)
-        pairs = AscendingPairs(source.pairs) if within else source.pairs
+        vectors = ComparisonVectors(*rows, plan, context.packing, tables)
+        self.by_chance = SampledAgreement(records, context, tables, self._mark)
+        pairs = AscendingPairs(source.pairs) if records.within else source.pairs
         self._stream = PairStream(pairs, vectors, context.pool, context.threads, max_patterns=maximum, store=store)
 
     @property
@@ -80,7 +80,7 @@ class WholePairs:
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         return self._source
 
-    def mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
+    def _mark(self, row_a: NDArray[np.int32], row_b: NDArray[np.int32], n: int, mask: NDArray[np.uint32]) -> None:
         """Write the rules that each of the first `n` pairs of rows satisfies."""
         assert not isinstance(self._source, AllPairs)  # noqa: S101
         self._source.mark(row_a, row_b, n, mask)

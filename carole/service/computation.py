@@ -303,10 +303,10 @@ def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_p
     manifest = Manifest(
         project.name,
         side,
-        project.encoding_digest,
         found.epoch,
-        found.layout,
+        project.encoding_digest,
         project.reports[side].key_check_value,
+        found.layout,
         found.sealed_seeds,
     )
     return computation_pb2.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))

@@ -220,6 +220,8 @@ class Sessions:
         for session in self._living():
             if member in session.members:
                 party = session.party_of(member)
+                if party in session.done:
+                    continue  # others may still have messages of it to receive
                 if session.processes.get(party) == process:
                     session.end(lost(f"{party.title} has left it"))
                 elif party not in session.joined and party in session.offers:

@@ -66,7 +66,7 @@ def carry_out(
         was taken from this worker.
     """
     if spec.in_blocks:
-        return resolve_or_release(store, lease, spec, reader, resources, progress, note)
+        return resolve_or_release(store, lease, spec, reader, resources, progress, note, computing)
     _refuse_too_large(store.projects.get(lease.project), resources)
     started = time.perf_counter()
     progress("read", 0.0)

@@ -1,9 +1,8 @@
-"""A run in mode block_keyed: compared here, resolved by another party, released here.
+"""A run in modes block_keyed and shared: compared here, resolved by another party, released here.
 
-The first half compares inside blocks and makes the requests: each custodian gets its own rows of the candidate pairs,
-and the resolver the pairs' comparison levels. The second half takes the resolver's result, assesses the linked records
-by their codes where the specification requests it, and passes the sealed shares on. Pairs are sent in a pseudo-random
-order, which discloses nothing about blocks (`request_order`).
+The first half compares inside blocks and makes the requests (`requesting`, `shared_requests`): each custodian gets its
+own rows of the candidate pairs, and the resolver the pairs' comparison levels. The second half takes the resolver's
+result, assesses the linked records by their codes where the specification requests it, and passes the sealed shares on.
 
 With `resolution: {by: carole}`, the fall-back, custodians seal their handles to Carole, and the second half resolves
 the request itself. The join is recorded in the audit log before it is used.
@@ -16,20 +15,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from tryst.carole.assessment import combine_coded, near_copies_warnings
-from tryst.carole.engine import Contribution, compare
+from tryst.carole.assessment import combine_coded
 from tryst.carole.engine.coded_links import Expected
 from tryst.carole.engine.near_copies import near_copies
-from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide, open_handles, sealed_result
-from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
+from tryst.carole.engine.resolution_request import unpack_request
 from tryst.carole.engine.resolution_result import unpack_result
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.result_check import check_result
 from tryst.carole.engine.specified import plan_of
-from tryst.carole.projects import JoinedBy
+from tryst.carole.service.computing import Computing
 from tryst.carole.service.ending import end_run
-from tryst.carole.service.known_records import known_records
+from tryst.carole.service.requesting import contributions, request_compared, where_of
+from tryst.carole.service.shared_requests import request_computed
 from tryst.carole.service.shares import granted_joint, relayed_shares
 from tryst.carole.service.stages import Note
 from tryst.carole.store import Store
@@ -41,7 +39,7 @@ from tryst.common.parties import Side
 from tryst.common.pki.reader import Reader
 from tryst.common.progress import Progress
 from tryst.common.specification import Specification
-from tryst.common.wire.row_handles import RowHandlesRequest, request_digest
+from tryst.common.wire.row_handles import RowHandlesRequest
 from tryst.risk.models import JointDistribution
 
 
@@ -53,8 +51,11 @@ def resolve_or_release(
     resources: Resources,
     progress: Progress,
     note: Note,
+    computing: Computing | None,
 ) -> int | None:
     """Carry out the next half of a run: the number of links, or None where the run now waits for other parties.
+
+    In mode shared the first half is computed together with two other parties.
 
     Raises
     ------
@@ -66,7 +67,11 @@ def resolve_or_release(
     if found is None and spec.resolution.joined:
         found = _join(store, lease, spec, reader, resources, progress)
     if found is None:
-        _request_resolution(store, lease, spec, resources, progress, note)
+        if spec.mode == "shared":
+            assert computing is not None  # noqa: S101 - every worker has it
+            request_computed(store, lease, spec, reader, computing, resources, progress, note)
+        else:
+            request_compared(store, lease, spec, resources, progress, note)
         return None
     rows = {side: _rows(store, lease.run, side) for side in Side}
     request, plan = store.artifacts.read(lease.run, RESOLUTION_REQUEST), plan_of(spec)
@@ -78,12 +83,16 @@ def resolve_or_release(
         expected = Expected(alice.n_rows, bob.n_rows, plan.one_to_one)
     variables = plan.latent.variables if plan.latent is not None and spec.joint_reported else None
     decided = unpack_result(found, spec.release.recipients_of_pairs, expected, variables)
-    row_a, row_b = (RowHandlesRequest.unpack(rows[side]).rows for side in Side)
-    check_result(decided, unpack_request(request, plan).found, (row_a, row_b), plan)
+    compared, of_pairs = unpack_request(request, plan).found, None
+    if spec.mode != "shared":
+        row_a, row_b = (RowHandlesRequest.unpack(rows[side]).rows for side in Side)
+        of_pairs = row_a, row_b
+    check_result(decided, compared, of_pairs, plan)
     if spec.assessment is not None:
         combined = combine_coded(decided, alice, bob, spec)
         # Counted once more than for the resolver's warnings: what passes through its hands judges no release.
-        copies = near_copies(_parts(store, lease, progress), plan, padded=spec.padding is not None)
+        if spec.mode != "shared":  # where no party sees which rows of a file resemble each other
+            copies = near_copies(contributions(store, lease, progress), plan, padded=spec.padding is not None)
 
     def sealed(stated: StatisticsDocument, own: JointDistribution | None) -> dict[str, Iterable[bytes]]:
         joint = granted_joint(own, spec)
@@ -93,41 +102,6 @@ def resolve_or_release(
     return end_run(
         store, lease, spec, decided.document, combined, sealed, held_bytes, resources, progress, copies, decided.joint
     )
-
-
-def _request_resolution(
-    store: Store, lease: Lease, spec: Specification, resources: Resources, progress: Progress, note: Note
-) -> None:
-    parts = _parts(store, lease, progress)
-    found, kept = compare(parts[0], parts[1], plan_of(spec), resources, progress)
-    warnings = near_copies_warnings(near_copies(parts, plan_of(spec), padded=spec.padding is not None))
-    found = replace(found, warnings=(*found.warnings, *warnings))
-    note(int(found.patterns.count.sum()), len(found.patterns.gamma), found.peak_bytes)
-    progress("seal", 0.0)
-    for side, part, rows in zip(Side, parts, (kept.row_a, kept.row_b), strict=True):
-        # The number of records is not known yet; where it is certainly too large, no request is made.
-        spec.resolution.refuse_above(part.fewest_records(rows), side.title(), _where(lease))
-    order = request_order(parts[0], parts[1], kept, spec.suite)
-    held = store.projects.get(lease.project)
-    requested = {
-        side: RowHandlesRequest(held.uploads[side].upload, rows[order].astype(np.uint32)).pack()
-        for side, rows in zip(Side, (kept.row_a, kept.row_b), strict=True)
-    }
-    digests = request_digest(requested[Side.ALICE]), request_digest(requested[Side.BOB])
-    contents = {rows_of(side): [content] for side, content in requested.items()}
-    known = known_records(store, lease.project, plan_of(spec))
-    request = ResolutionRequest(found, digests, resources.threads, known)
-    contents[RESOLUTION_REQUEST] = [pack_request(request, order)]
-    store.runs.request_row_handles(
-        lease, len(order), contents, JoinedBy.CAROLE if spec.resolution.joined else JoinedBy.RESOLVER
-    )
-
-
-def _parts(store: Store, lease: Lease, progress: Progress) -> tuple[Contribution, Contribution]:
-    """What Alice has contributed, and what Bob has: both are read set by set."""
-    progress("read", 0.0)
-    alice, bob = (Contribution(store.uploads.open(lease.project, side)) for side in Side)
-    return alice, bob
 
 
 def _join(
@@ -149,7 +123,7 @@ def _join(
     assert maximum is not None  # noqa: S101 - no specification joins without a cap
     store.runs.join(lease, reader.name, records, maximum)
     for side, count in records.items():
-        spec.resolution.refuse_above(count, side.title(), _where(lease))
+        spec.resolution.refuse_above(count, side.title(), where_of(lease))
     warning = result_warning(
         "joined_by_carole", records_a=records[Side.ALICE], records_b=records[Side.BOB], maximum=maximum
     )
@@ -163,7 +137,3 @@ def _rows(store: Store, run: str, side: Side) -> bytes:
     content = store.artifacts.read(run, rows_of(side))
     assert content is not None  # noqa: S101 - written with the question whose answer is there
     return bytes(content)
-
-
-def _where(lease: Lease) -> str:
-    return f"{lease.project}, run {lease.run}"

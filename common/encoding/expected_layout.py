@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 
 import polars as pl
@@ -141,6 +141,24 @@ def expected_layout(counts: FileCounts, spec: Specification, side: Side) -> Layo
     return Layout((*sets, *known_layouts(spec, side)), counts.records)
 
 
+def _shared(part: SetLayout, spec: Specification) -> SetLayout:
+    """A set of rows or the samples of mode block_keyed as they are sent in mode shared: `shared_sets`."""
+    own = part.rule != SAMPLES
+    withheld = next((rule.withheld for rule in spec.keyed_rules if rule.name == part.rule), ())
+
+    def content(field: FieldLayout) -> Content:
+        if field.name in withheld:
+            return "withheld"
+        return "fixed" if field.content == "fixed" else "shared"
+
+    return replace(
+        part,
+        fields=tuple(replace(field, distinct=0, content=content(field)) for field in part.fields),
+        blocks=(part.rule,) if own else (),
+        tags=tuple(rule for rule in part.blocks if rule != part.rule) if own else (),
+    )
+
+
 def sets_of(spec: Specification) -> tuple[str, ...]:
     """The rules whose rows are sent, or `WHOLE_FILE`."""
     return tuple(rule.name for rule in spec.keyed_rules) if spec.in_blocks else (WHOLE_FILE,)
@@ -169,21 +187,6 @@ def _sets_of_rule(rule: BlockingRule, counts: FileCounts, spec: Specification) -
         )
         for number in range(count)
     ]
-
-
-def _shared(part: SetLayout, spec: Specification) -> SetLayout:
-    """A set of mode block_keyed as it is shared."""
-    withheld = {rule.name: rule.withheld for rule in spec.keyed_rules}.get(part.rule, ())
-
-    def content(field: FieldLayout) -> Content:
-        if field.name in withheld:
-            return "withheld"
-        return "fixed" if field.content == "fixed" else "shared"
-
-    fields = tuple(FieldLayout(field.name, field.bits, 0, content(field)) for field in part.fields)
-    own = tuple(rule for rule in part.blocks if rule == part.rule)
-    others = tuple(rule for rule in part.blocks if rule != part.rule)
-    return SetLayout(part.rule, part.rows, fields, own, part.variables, part.interval, others)
 
 
 def _part(total: int, number: int, of: int) -> int:

@@ -96,6 +96,11 @@ class PartyContribution:
         self._newest: tuple[int, memoryview] | None = None
         self._digests: dict[int, bytes] = {}
 
+    @property
+    def upload(self) -> SharedUpload:
+        """Whose contribution it is, by the custodian's signature."""
+        return self._header.upload
+
     def words(self, number: int) -> RowWords:
         """Which words the rows of a set have."""
         return self._layout.sets[number].row_words

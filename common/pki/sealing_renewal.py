@@ -80,7 +80,7 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
     TrystError
         SPECIFICATION.
     """
-    readers = [member for member in members if member.role is not Role.STEWARD]
+    readers = sealed_to(spec, members)
     others = sealing_keys_of_another_suite(spec.suite, readers)
     if others:
         raise TrystError(
@@ -100,6 +100,12 @@ def require_sealing_keys(spec: Specification, members: Iterable[Member], where: 
             got=f"such a key of {listed(former)}",
             remedy=f"have each {RENEWAL}",
         )
+
+
+def sealed_to(spec: Specification, members: Iterable[Member]) -> list[Member]:
+    """The members to whom something may be sealed: of the stewards the one who computes in mode shared."""
+    computing = spec.compute.steward if spec.mode == "shared" else None
+    return [member for member in members if member.role is not Role.STEWARD or member.name == computing]
 
 
 def former_sealing_keys(members: Iterable[Member]) -> list[str]:

@@ -36,6 +36,7 @@ class Arithmetic:
         With the previous party, and with the next. Both holders draw the same from them, in the same order.
     sent : int
         Bytes sent so far.
+    channel : Channel
     """
 
     def __init__(self, own: ComputeParty, keys: tuple[bytes, bytes], channel: Channel) -> None:
@@ -43,7 +44,7 @@ class Arithmetic:
         self.stage = ""
         self.streams = Stream(keys[0]), Stream(keys[1])
         self.sent = 0
-        self._channel = channel
+        self.channel = channel
         self._mask = np.empty(BLOCK_WORDS, dtype=np.uint64)
 
     def random(self, shape: tuple[int, ...]) -> Shared:
@@ -112,7 +113,7 @@ class Arithmetic:
     def send_bytes(self, to: ComputeParty, content: bytes | memoryview) -> None:
         """Send bytes to a party."""
         self.sent += len(content)
-        self._channel.send(to, content)
+        self.channel.send(to, content)
 
     def receive(self, sender: ComputeParty, n: int) -> Words:
         """The next `n` words of a party; DEVIATION if it has sent another number."""
@@ -120,7 +121,7 @@ class Arithmetic:
 
     def receive_bytes(self, sender: ComputeParty, length: int) -> bytes:
         """The next message of a party; DEVIATION if it has another length."""
-        content = self._channel.receive(sender)
+        content = self.channel.receive(sender)
         if len(content) != length:
             raise deviation(
                 self.stage, f"a message has {len(content)} bytes instead of {length}", (self.own, sender), (sender,)

@@ -19,9 +19,6 @@ Circuit = Generator[tuple[Shared, Shared], Shared, Result]
 AllOf = Callable[[list[tuple[Shared, Shared]]], list[Shared]]
 """`Party.all_of`."""
 
-PLAIN_ONES = np.full((1, 1), np.uint64(0xFFFFFFFFFFFFFFFF))
-"""Ones of circuits on plain words."""
-
 
 def lockstep(circuits: Sequence[Circuit[Result]], all_of: AllOf) -> list[Result]:
     """Run circuits side by side: the gates that all of them ask for next are one message.
@@ -31,7 +28,7 @@ def lockstep(circuits: Sequence[Circuit[Result]], all_of: AllOf) -> list[Result]
     circuits
         Circuits of one kind or another.
     all_of : callable
-        `and` of each pair of a list: `Party.all_of`, or `plain_all_of`.
+        `and` of each pair of a list: `Party.all_of`, or that of plain words.
 
     Returns
     -------
@@ -56,11 +53,6 @@ def lockstep(circuits: Sequence[Circuit[Result]], all_of: AllOf) -> list[Result]
         for (place, _), answer in zip(requested, all_of([request for _, request in requested]), strict=True):
             advance(place, answer)
     return [results[place] for place in range(len(circuits))]
-
-
-def plain_all_of(requests: list[tuple[Shared, Shared]]) -> list[Shared]:
-    """`and` of plain words."""
-    return [x & y for x, y in requests]
 
 
 def all_ones(slices: Shared) -> Circuit[Shared]:

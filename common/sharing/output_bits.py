@@ -65,7 +65,8 @@ class Opened:
     present : ndarray of bool, shape (n, fields)
         Whether both rows have a value.
     level : ndarray of int8, shape (n, fields)
-        The comparison level; -1 where a value is missing, or the fields are exchanged.
+        The comparison level; -1 where a value is missing or, of a rule's pairs, the fields are exchanged. Of the
+        samples' pairs, which have no rules, chance agreement is counted field by field.
     exchange : ndarray of int8, shape (n, exchanges)
         0 where two fields are not exchanged; -1 where one of their four values is missing.
     checked : ndarray of int8, shape (n,), or None
@@ -177,7 +178,7 @@ class OutputBits:
         for place, two in enumerate(self.exchanges):
             both = present[:, two.first] & present[:, two.second]
             exchange[:, place] = np.where(both, number(self.exchange(place)), -1)
-            for field in (two.first, two.second):
+            for field in (two.first, two.second) if self.rules else ():
                 level[exchange[:, place] > 0, field] = -1
         checked = np.where(bit(self.check), bit(self.check + 1), -1).astype(np.int8) if self.has_check else None
         return Opened(bit(COUNTED), mask, present, level, exchange, checked)

@@ -24,7 +24,7 @@ from tryst.common.sharing.sliced_pairs import SlicedPairs
 def output_slices(pairs: SlicedPairs, comparison: PairComparison, ones: Shared, all_of: AllOf) -> Shared:
     """The output bits of some pairs, as slices of shape (shares, 64 * total_words, words).
 
-    On plain rows, with `PLAIN_ONES` and `plain_all_of`, this is the definition of what shares are computed of.
+    On plain rows, with ones and `and` of plain words, this is the definition of what shares are computed of.
     """
     shape = (len(ones), pairs.words)
     counts = _counts(pairs, comparison, ones, all_of)
@@ -132,9 +132,9 @@ def _set_hidden(
     ):
         two = [index[exchange.first], index[exchange.second]]
         levels = found.levels[two[0]], found.levels[two[1]]
-        circuits.append(
-            _exchanged(exchange, counts.present[:, two], levels, crosswise, more_alike, found.counted, ones)
-        )
+        hiding = None if comparison.rule is None else ones
+        present = counts.present[:, two]
+        circuits.append(_exchanged(exchange, present, levels, crosswise, more_alike, found.counted, hiding))
         places.append([output.exchange(comparison.exchanges.index(exchange))])
         for field in (exchange.first, exchange.second):
             places[-1] += [output.present(field), output.levels(field)]
@@ -186,9 +186,11 @@ def _exchanged(
     crosswise: tuple[Shared, Shared],
     more_alike: Shared,
     every: Shared | None,
-    ones: Shared,
+    ones: Shared | None,
 ) -> Circuit[list[Shared]]:
     """Levels of an exchange, and presence and levels of its two fields, hidden where these are exchanged.
+
+    Without `ones` they are not hidden: of the samples chance agreement is counted field by field.
 
     Parameters
     ----------
@@ -205,7 +207,7 @@ def _exchanged(
     where = yield four, more_alike[:, None]
     level = yield from _masked(both, where[:, 0])
     largest = int(np.argmax(exchange.limits))
-    straight = yield from _masked(live, level[:, largest] ^ ones)
+    straight = live if ones is None else (yield from _masked(live, level[:, largest] ^ ones))
     first = yield from _masked(levels[0], straight[:, 0])
     second = yield from _masked(levels[1], straight[:, 1])
     return [level, live[:, 0], first, live[:, 1], second]

@@ -45,6 +45,11 @@ class Party:
         self._gates = GateCheck(self._arithmetic, self._openings, _derived(keys, b"gates"), self.coin)
 
     @property
+    def channel(self) -> Channel:
+        """Messages to and from the others, for what is neither a gate nor an opening."""
+        return self._arithmetic.channel
+
+    @property
     def stage(self) -> str:
         """What is being computed, as errors name it."""
         return self._arithmetic.stage
@@ -67,10 +72,6 @@ class Party:
     def sent_bytes(self) -> int:
         """Bytes of all messages that this party has sent."""
         return self._arithmetic.sent
-
-    def both(self, x: Shared, y: Shared) -> Shared:
-        """`and`, of any shape (2, ...); one message to the previous party. See `all_of`."""
-        return self.all_of([(x, y)])[0]
 
     def all_of(self, requests: list[tuple[Shared, Shared]]) -> list[Shared]:
         """`and` of each pair of a list, in one message.

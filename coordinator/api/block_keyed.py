@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from tryst.carole.assessment.invented_records import near_copies_warnings
 from tryst.carole.engine import Resources, compare
+from tryst.carole.engine.candidates import Candidates
 from tryst.carole.engine.held_sets import contribution_of
 from tryst.carole.engine.latent.known_records import KnownRecords
 from tryst.carole.engine.near_copies import near_copies
+from tryst.carole.engine.plan import LinkagePlan
 from tryst.carole.engine.request_order import request_order
 from tryst.carole.engine.resolution_exchange import ResolvedHandles, decide
 from tryst.carole.engine.resolution_request import ResolutionRequest, pack_request, unpack_request
@@ -31,9 +33,16 @@ _DIGEST = bytes(32)
 """In the place of the digests of requests that no one is sent."""
 
 
+Sent = tuple[Encoded, int]
+"""What a custodian would send and keep, and the number of its records."""
+
+NamedRows = tuple[Sent, NDArray[np.int64]]
+"""The same, and the row of its file of each pair."""
+
+
 def link_block_keyed(
-    alice: tuple[Encoded, int],
-    bob: tuple[Encoded, int],
+    alice: Sent,
+    bob: Sent,
     spec: Specification,
     resources: Resources,
     progress: Progress,
@@ -58,18 +67,48 @@ def link_block_keyed(
     warnings = near_copies_warnings(near_copies((a, b), plan, padded=spec.padding is not None))
     found = replace(found, warnings=(*found.warnings, *warnings))
     order = request_order(a, b, kept, spec.suite)
+    # The rows of all rules come first, then those of the codes.
+    rows_a, rows_b = (
+        encoded.order[own[order]] for (encoded, _), own in zip(sides, (kept.row_a, kept.row_b), strict=True)
+    )
+    return resolved(found, order, (alice, rows_a), (bob, rows_b), plan, resources, progress, known)
+
+
+def resolved(
+    found: Candidates,
+    order: NDArray[np.int64],
+    alice: NamedRows,
+    bob: NamedRows,
+    plan: LinkagePlan,
+    resources: Resources,
+    progress: Progress,
+    known: KnownRecords,
+) -> tuple[DecidedPairs, StatisticsDocument]:
+    """The custodians' answers and the resolver's decision.
+
+    Parameters
+    ----------
+    found
+        Of the comparison.
+    order
+        Which kept pair comes at each place of the request.
+    alice, bob
+        What each has sent and kept, and the row of its file of the pair at each place.
+
+    Raises
+    ------
+    TrystError
+        As the resolver.
+    """
     request = ResolutionRequest(found, (_DIGEST, _DIGEST), resources.threads, known)
     read = unpack_request(pack_request(request, order), plan)
-    rows = []
-    handles = []
-    for (encoded, n_records), own in zip(sides, (kept.row_a, kept.row_b), strict=True):
-        # The rows of all rules come first, then those of the codes.
-        row = encoded.order[own[order]]
-        rows.append(row)
-        handles.append(_handles(encoded, row, n_records, values=plan.latent is not None))
-    resolved = decide(read, handles[0], handles[1], plan, progress, "in process", resources.threads)
-    at = resolved.order
-    return decided(resolved.linkage, (rows[0][at], rows[1][at])), resolved.document
+    handles = [
+        _handles(encoded, row, n_records, values=plan.latent is not None) for (encoded, n_records), row in (alice, bob)
+    ]
+    rows = alice[1], bob[1]
+    result = decide(read, handles[0], handles[1], plan, progress, "in process", resources.threads)
+    at = result.order
+    return decided(result.linkage, (rows[0][at], rows[1][at])), result.document
 
 
 def _handles(encoded: Encoded, row: NDArray[np.int64], n_records: int, *, values: bool) -> ResolvedHandles:

@@ -40,6 +40,7 @@ from tryst.common.records.table import SourceTable, check_identifiers
 from tryst.common.specification import Specification
 from tryst.coordinator.api.block_keyed import link_block_keyed
 from tryst.coordinator.api.decided_pairs import DecidedPairs, decided
+from tryst.coordinator.api.shared import link_shared
 
 EPOCH = 1
 
@@ -119,7 +120,8 @@ def link_in_process(
     known_values = _known(known, spec, keys, plan)
     if spec.in_blocks:
         parts = [(side.encoded, side.n_records) for side in (alice, bob)]
-        pairs, statistics = link_block_keyed(parts[0], parts[1], spec, resources, progress, known_values)
+        linked = link_shared if spec.mode == "shared" else link_block_keyed
+        pairs, statistics = linked(parts[0], parts[1], spec, resources, progress, known_values)
     else:
         pairs, statistics = _whole(alice, bob, spec, plan, resources, progress, known_values, seconds)
     return _by_identifiers(pairs, alice, bob, statistics, drawn=spec.release.drawn > 0)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tryst.carole.engine.specified import refuse_unidentified
-from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.frames import Records
 from tryst.common.specification import (
     Specification,
@@ -118,7 +117,7 @@ def draft(
         Alice's and Bob's records, or samples with the same columns.
     project : str
         The project's name: lower-case letters, digits, hyphens.
-    mode : {"open", "block_keyed"}, optional
+    mode : {"open", "block_keyed", "shared"}, optional
         By default block_keyed where rules are proposed.
     block : bool, optional
         Whether to propose blocking rules; by default where there are too many pairs.
@@ -127,7 +126,8 @@ def draft(
     truth : str or pair of str, optional
         Columns that name the person, which are left out too.
     gate : bool
-        In mode block_keyed, measure by the custodians' leakage gate, and change what they would refuse: a minute.
+        In modes block_keyed and shared, measure by the custodians' leakage gate, and change what they would refuse: a
+        minute.
     rows : int
         Records that either file may grow to; 0: as they are.
     seed : int
@@ -151,19 +151,17 @@ def draft(
     [('surname', 'name'), ('born', 'date'), ('town', 'category')]
     """
     from tryst.coordinator.draft.specification_draft import draft as propose
+    from tryst.coordinator.draft.specification_draft import drafted_mode
     from tryst.risk.leakage.leakage_assessment import assess
 
-    if mode not in (None, "open", "block_keyed"):
-        raise TrystError(
-            ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="mode", got=str(mode)[:40]
-        )
+    chosen = drafted_mode(mode, "mode")
     left, right = (
         table_of(records, None, f"{side}'s records").frame.drop(ignore, strict=False)
         for side, records in (("alice", a), ("bob", b))
     )
     columns = None if truth is None else Truth(*((truth, truth) if isinstance(truth, str) else truth))
     drafted = propose(
-        left, right, project, block, mode, truth=columns, gate=assess if gate else None, rows=rows, seed=seed
+        left, right, project, block, chosen, truth=columns, gate=assess if gate else None, rows=rows, seed=seed
     )
     return Draft(*drafted)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tryst.common.documents.linkage_document import LinkageDocument
@@ -18,6 +20,12 @@ _TAKE_PART = "take part in the computation, by `tryst compute`"
 
 STAGE_WORDS = {
     **dict.fromkeys(("await-parties", "await-coordinator", "await-steward"), _TAKE_PART),
+    "agree": "agree on what is compared, with the two other parties",
+    "compare": "compare the pairs on shares that none of the three can read",
+    "chance": "compare random pairs on shares",
+    "permute": "put the pairs into an order that no party knows",
+    "open": "open the agreement patterns, without their pairs",
+    "name": "name the promising pairs to the custodians",
     "read": "decrypt the two uploads",
     "persons": "find the people who are in a file more than once",
     "tables": "compare distinct signatures, field by field",
@@ -40,7 +48,16 @@ STAGE_WORDS = {
 ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
 """For whom a run of mode shared waits before it is computed."""
 
-DOERS = {"handles": "Alice and Bob", "handles-for-carole": "Alice and Bob", RESOLVE: "Resolver, here", **ABSENT}
+COMPUTED = ("agree", "compare", "chance", "permute", "open", "name")
+"""What the three compute parties do together."""
+
+DOERS = {
+    **dict.fromkeys(COMPUTED, "The three parties"),
+    "handles": "Alice and Bob",
+    "handles-for-carole": "Alice and Bob",
+    RESOLVE: "Resolver, here",
+    **ABSENT,
+}
 """Who does it, where it is not Carole."""
 
 
@@ -50,13 +67,20 @@ def bars(*, disable: bool = False) -> Progress:
     return Progress(*columns, console=console, disable=disable)
 
 
-def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.RunStatus:
-    """Show a run's progress until it ends; in mode block_keyed, resolve the records when the run waits for it.
+def follow_run(
+    coordinator: Coordinator, project: str, run: str, check: Callable[[], None] | None = None
+) -> project_pb2.RunStatus:
+    """Show a run's progress until it ends; in modes block_keyed and shared, resolve the records when it waits for it.
+
+    Parameters
+    ----------
+    check
+        Called whenever the run has been looked at: raises where it would wait for another party in vain.
 
     Raises
     ------
     TrystError
-        If there is no run, or when it has failed.
+        If there is no run, or when it has failed; what `check` raises.
     """
     if not run:
         raise TrystError(
@@ -68,6 +92,8 @@ def follow_run(coordinator: Coordinator, project: str, run: str) -> project_pb2.
         resolved = False
         shown: set[str] = set()
         for last in coordinator.watch(project, run):
+            if check is not None:
+                check()
             if last.state == project_pb2.RUN_STATE_QUEUED and "queue" not in shown:
                 console.print(f"Run {run} waits in Carole's queue.", highlight=False)
                 shown.add("queue")

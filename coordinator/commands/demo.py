@@ -36,9 +36,12 @@ def command(
             help="Two insurers who also know drivers' traits, linked by first name, month of birth and sex only.",
         ),
     ] = False,
+    mode: Annotated[
+        str, typer.Option(help="open, block_keyed, or shared: on shares, of which no party can read anything.")
+    ] = "block_keyed",
     language: ReportLanguage = "en",
 ) -> None:
-    """See a whole linkage on invented people: three services, every step explained, two reports at the end.
+    """See a whole linkage on invented people: real services, every step explained, two reports at the end.
 
     Half of the people are in both files. All of them are invented. What the result could disclose of them is assessed,
     and judged by a policy. With --variables the extended latent step shows what values add where names are poor, beside
@@ -46,17 +49,26 @@ def command(
     """
     import numpy as np
 
+    from tryst.common.errors import ErrorCode, TrystError
     from tryst.common.specification import dump_specification
     from tryst.coordinator.client.terminal import console, show_mode
     from tryst.coordinator.demonstration.people import TRUTH, two_files
     from tryst.coordinator.demonstration.people.disclosure import with_policy
     from tryst.coordinator.demonstration.people.insured import insured_specification, with_traits
-    from tryst.coordinator.draft.specification_draft import draft
+    from tryst.coordinator.draft.specification_draft import draft, drafted_mode
     from tryst.coordinator.rehearsal.narration import Narrator
     from tryst.coordinator.rehearsal.output_folder import rehearse_into
     from tryst.coordinator.truth_columns import Truth
     from tryst.risk.leakage.leakage_assessment import assess
 
+    chosen = drafted_mode(mode, "--mode")
+    if variables and chosen != "block_keyed":
+        raise TrystError(
+            ErrorCode.PARAMETER,
+            "--variables has a specification of its own",
+            where="--mode",
+            remedy="drop one of the two",
+        )
     out.mkdir(parents=True, exist_ok=True)
     common = round(people * SHARE_IN_COMMON)
     console.print(f"Inventing two files of {people:,} people, {common:,} of them in both (seed {seed}).")
@@ -66,7 +78,7 @@ def command(
     if measured:
         console.print("Drafting a specification that the custodians' own leakage gates accept; it takes a minute.")
     gate = assess if measured else None
-    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo", mode="block_keyed", gate=gate)
+    drafted = None if variables else draft(alice.drop(TRUTH), bob.drop(TRUTH), "demo", mode=chosen, gate=gate)
     alice, bob = with_traits(alice, bob, rng)
     alice.write_csv(out / "alice.csv")
     bob.write_csv(out / "bob.csv")
@@ -85,6 +97,6 @@ def command(
         )
     show_mode(spec)
     truth = Truth(TRUTH, TRUTH)
-    narrator = Narrator(explain=True)
+    narrator = Narrator(explain=True, shared=spec.mode == "shared")
     files = out / "alice.csv", out / "bob.csv"
     rehearse_into(out, spec, *files, truth, narrator, "3GiB", 0, invented=True, alone=variables, language=language)

@@ -36,7 +36,7 @@ def command(
     separator: SeparatorOption = None,
     language: ReportLanguage = "en",
 ) -> None:
-    """Try a specification out: three real services on this machine, throw-away keys, your files.
+    """Try a specification out: real services on this machine, throw-away keys, your files.
 
     It writes links.parquet and links.csv (both custodians' identifiers, link probability), model.json,
     an offline report.html and, when the truth is given, evaluation.json. Two rows are the same person when their truth
@@ -62,7 +62,7 @@ def command(
     check_memory(memory)
     show_mode(spec)
     forms = CsvOptions.of_files(encoding or [], separator or [])
-    narrator = Narrator(explain=False)
+    narrator = Narrator(explain=False, shared=spec.mode == "shared")
     rehearse_into(
         out,
         spec,

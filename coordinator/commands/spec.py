@@ -13,7 +13,6 @@ from tryst.common.json_output import Json, print_json
 if TYPE_CHECKING:
     from tryst.common.pki.members import Members
     from tryst.common.specification import Specification
-    from tryst.common.specification.model.defaults import Mode
 
 EncodingOption = Annotated[
     list[str] | None,
@@ -123,10 +122,11 @@ def _lacking(spec: Specification, members: Members) -> list[str]:
         APPROVED_RENEWAL,
         RENEWAL,
         former_sealing_keys,
+        sealed_to,
         sealing_keys_of_another_suite,
     )
 
-    readers = [member for member in members if member.role is not Role.STEWARD]
+    readers = sealed_to(spec, members)
     others = sealing_keys_of_another_suite(spec.suite, readers)
     lacking = [
         f"WARNING: cryptography: approved, and the sealing key of {name} is of the default suite: Carole refuses the"
@@ -139,6 +139,7 @@ def _lacking(spec: Specification, members: Members) -> list[str]:
         for name in former_sealing_keys(readers)
         if spec.sealing == "hybrid" and name not in others
     ]
+    lacking += _computing(spec, members)
     stewards = len(members.with_role(Role.STEWARD))
     signatures = 1 if spec.assessment is None else spec.assessment.signatures
     if stewards >= signatures or signatures == 1:
@@ -147,6 +148,21 @@ def _lacking(spec: Specification, members: Members) -> list[str]:
         *lacking,
         f"WARNING: assessment.signatures: {signatures} stewards must sign, and the membership list has {stewards}:"
         " Carole refuses the project. Make another steward a member, or set `signatures: 1`.",
+    ]
+
+
+def _computing(spec: Specification, members: Members) -> list[str]:
+    """Members who are to compute in mode shared and are not in the list with their role."""
+    if spec.mode != "shared":
+        return []
+    from tryst.common.parties import Role
+
+    computing = ((Role.COORDINATOR, spec.compute.coordinator), (Role.STEWARD, spec.compute.steward))
+    return [
+        f"WARNING: compute.{role}: the membership list has no {role} of the name {name}: no run of mode shared could be"
+        " made. Make it a member, or name another."
+        for role, name in computing
+        if name not in {member.name for member in members.with_role(role)}
     ]
 
 
@@ -164,7 +180,9 @@ def draft(
     ] = None,
     mode: Annotated[
         str | None,
-        typer.Option(help="open, or block_keyed: Carole compares in blocks only; by default where there are rules."),
+        typer.Option(
+            help="open; block_keyed: Carole compares in blocks only, the default where there are rules; or shared."
+        ),
     ] = None,
     bits: Annotated[
         int | None,
@@ -185,7 +203,7 @@ def draft(
         bool,
         typer.Option(
             "--gate/--no-gate",
-            help="In mode block_keyed: measure by the custodians' leakage gate, and change what they would refuse.",
+            help="In modes block_keyed and shared: measure by the custodians' gate, and change what they would refuse.",
         ),
     ] = True,
     rows: Annotated[
@@ -228,6 +246,7 @@ def draft(
     from tryst.coordinator.client.terminal import console, show_mode
     from tryst.coordinator.draft.same_records import SAME_RECORDS
     from tryst.coordinator.draft.specification_draft import draft as propose
+    from tryst.coordinator.draft.specification_draft import drafted_mode
     from tryst.coordinator.estimate.estimate import estimate_of_files
     from tryst.coordinator.estimate.limits import CaroleLimits
     from tryst.coordinator.estimate.shown_estimate import both_files, cleaned_columns, show_estimate
@@ -239,19 +258,15 @@ def draft(
         raise TrystError(ErrorCode.EXISTS, "the file exists", where=str(out), remedy="choose another, or use --force")
     limits = CaroleLimits(memory, max_upload, max_rows)
     limits.configuration()
+    chosen = drafted_mode(mode, "--mode")
     frames = both_files(alice, bob, encoding, separator)
     left, right = (frame.drop(ignore or [], strict=False) for frame in frames)
-    known: dict[str | None, Mode | None] = {None: None, "open": "open", "block_keyed": "block_keyed"}
-    if mode not in known:
-        raise TrystError(
-            ErrorCode.PARAMETER, "a draft is of mode open or block_keyed", where="--mode", got=str(mode)[:40]
-        )
     spec, comments, accepted = propose(
         left,
         right,
         project,
         block,
-        known[mode],
+        chosen,
         bits=bits,
         randomised_response=randomised_response,
         truth=truth,

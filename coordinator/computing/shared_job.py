@@ -1,13 +1,23 @@
-"""What the coordinator and a steward do in a session: the seam to the computation itself."""
+"""What the coordinator and a steward do in a session: their part of the computation on shares."""
 
 from __future__ import annotations
 
+import os
+
+from tryst.carole.engine.shared.job import Terms, assist
+from tryst.carole.engine.specified import plan_of
+from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.rpc.fetched_contribution import fetched_contribution
 from tryst.common.rpc.joined_session import JoinedSession
+from tryst.common.rpc.session_rows import row_part
 from tryst.coordinator.client.connection import Client
 from tryst.coordinator.computing.offered_session import OfferedSession
+
+MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+"""What a computation may use: all that the machine has. Carole's, which needs more, is bounded by her configuration."""
 
 
 def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, progress: Progress) -> None:
@@ -16,7 +26,7 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, pr
     Raises
     ------
     TrystError
-        As `fetched_contribution`; DEVIATION; UNAVAILABLE if the session has ended.
+        As `fetched_contribution` and `carole.engine.shared.job.assist`.
     """
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)
@@ -24,7 +34,16 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, pr
         fetched_contribution(joined.calls, given, offered.spec, member.members, offered.own, member.name, key)
         for given in offered.inputs
     ]
-    party = joined.party()
-    for each in contributions:
-        party.compare(each.seed_digests, "secrets of shares")
-    party.check("agree")
+    by_side = {each.upload.side: each for each in contributions}
+    if len(contributions) != len(Side) or len(by_side) != len(Side):
+        raise TrystError(
+            ErrorCode.ENCODING_MISMATCH,
+            "a contribution of Alice and one of Bob are compared",
+            where=f"project {offered.terms.project}",
+            got=f"{len(contributions)} of {' and '.join(side.title() for side in by_side) or 'no one'}",
+            remedy="ask Carole's operator",
+        )
+    uploads = {side: each.upload.upload for side, each in by_side.items()}
+    terms = Terms(offered.terms.specification_digest, plan_of(offered.spec), MEMORY_BYTES)
+    own = row_part(joined, member.identity, member.members, uploads)
+    assist(joined.party(), (by_side[Side.ALICE], by_side[Side.BOB]), terms, own, progress)

@@ -17,13 +17,14 @@ def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") ->
     copies
         What each file has of equal and near-equal records.
     mode
-        In mode block_keyed the rows of one file are not compared with each other, so that there are no clusters.
+        In modes block_keyed and shared the rows of one file are not compared with each other, so that there are no
+        clusters.
 
     Returns
     -------
     assignment
-        many_to_one where Alice's file has copies, one_to_many where Bob's has; where both have, clusters, or in mode
-        block_keyed that of the file with more. one_to_one otherwise.
+        many_to_one where Alice's file has copies, one_to_many where Bob's has; where both have, clusters, or in
+        modes block_keyed and shared that of the file with more. one_to_one otherwise.
     reason
         Empty where neither file has copies.
     """
@@ -49,7 +50,7 @@ def propose_assignment(copies: Mapping[Side, OwnCopies], mode: Mode = "open") ->
     )
     if len(several) > 1:
         reason += (
-            " Mode block_keyed has no assignment that allows several in both files: take those in"
+            f" Mode {mode} has no assignment that allows several in both files: take those in"
             f" {worse.other.title()}'s out first, which `tryst duplicates` finds, or link in mode open by clusters."
         )
     return assignment, reason

@@ -67,6 +67,17 @@ _MODE_BLOCK_KEYED = (
     " spec check` explains it, and `tryst alice leakage` measures what is left. A record is signed for every rule: its"
     " signatures have 256 bits or 128, with which it is linked as with 1024 (`python -m benchmarks bits`)."
 )
+_MODE_SHARED = (
+    "shared: no one sees a signature or a similarity. Each row is cut into three random shares, from which Carole, the"
+    " coordinator and a steward compute the comparison levels together; any two of them must not collude. `tryst spec"
+    " check` explains it. A record is signed for every rule, in 256 bits or 128, as in mode block_keyed."
+)
+_COMPUTE = (
+    "The two members who compute together with Carole, by their names in the membership list; each runs `tryst compute`"
+    " (docs/shared-mode.md)."
+)
+DRAFTED: tuple[Mode, ...] = ("open", "block_keyed", "shared")
+"""Modes of drafts: to send the values themselves is no proposal of ours."""
 _RETENTION_COMMENT = "After how many days what is kept is erased. These numbers are placeholders: agree on your own."
 
 
@@ -105,10 +116,12 @@ def draft(
     block
         Whether to propose blocking rules; None: when there are more than `ALL_PAIRS` pairs, or the mode needs them.
     mode
-        open; or block_keyed, which is nothing without blocking rules; None: block_keyed where rules are proposed.
+        open; or block_keyed or shared, which are nothing without blocking rules; None: block_keyed where rules are
+        proposed.
     bits, randomised_response
-        Length of the signatures of names and texts (None: as their kind has it, and shorter in mode block_keyed) and
-        the probability with which their bits are inverted. Their levels are those that can then be distinguished.
+        Length of the signatures of names and texts (None: as their kind has it, and shorter in modes block_keyed and
+        shared) and the probability with which their bits are inverted. Their levels are those that can then be
+        distinguished.
     truth
         The columns that name the person, where the files have any: nothing of the draft is made of them.
     gate
@@ -131,8 +144,8 @@ def draft(
     TrystError
         SPECIFICATION if the files share no column worth comparing, one has no column of identifiers, or such bits carry
         no information; NOT_IDENTIFIED if they share too few; PARAMETER if `bits` is no length of signatures;
-        EMPTY_SOURCE if one has no rows; FIELD_MISSING for a column of the truth that is not there. In mode block_keyed
-        also if no blocking rule can be found.
+        EMPTY_SOURCE if one has no rows; FIELD_MISSING for a column of the truth that is not there. In modes
+        block_keyed and shared also if no blocking rule can be found.
     """
     _require_possible(project, block, mode, bits)
     alice, bob = (_usable(frame, side, truth) for side, frame in ((Side.ALICE, alice), (Side.BOB, bob)))
@@ -197,11 +210,31 @@ def draft(
     comments["blocking"] = _blocking_comment(counted, judged, accepted.steps, largest, seed)
     for position, proposal in enumerate(judged.proposals):
         comments[f"blocking[{position}]"] = f"{proposal.pairs:,} pairs."
-    if spec.in_blocks:
+    if spec.mode == "shared":
+        comments |= {"mode": _MODE_SHARED, "compute": _COMPUTE}
+    elif spec.in_blocks:
         comments["mode"] = _MODE_BLOCK_KEYED
     _, reason = propose_assignment(copies, spec.mode)
     comments |= {"links": reason} if reason else {}
     return Drafted(spec, comments, judged.accepted)
+
+
+def drafted_mode(mode: str | None, where: str) -> Mode | None:
+    """The mode of a draft by its name; None where none is asked for.
+
+    Raises
+    ------
+    TrystError
+        PARAMETER for another mode.
+    """
+    for known in DRAFTED:
+        if mode == known:
+            return known
+    if mode is None:
+        return None
+    raise TrystError(
+        ErrorCode.PARAMETER, "a draft is of mode open, block_keyed or shared", where=where, got=str(mode)[:40]
+    )
 
 
 def _require_possible(project: str, block: bool | None, mode: Mode | None, bits: int | None) -> None:
@@ -216,7 +249,7 @@ def _require_possible(project: str, block: bool | None, mode: Mode | None, bits:
     if mode in IN_BLOCKS and block is False:
         raise TrystError(
             ErrorCode.PARAMETER,
-            "mode block_keyed needs blocking rules",
+            f"mode {mode} needs blocking rules",
             where="mode",
             got="no blocking",
             remedy="let it propose rules, or draft for mode open",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,7 @@ class Estimate:
             f"  Carole  stores {_size(made.stored)}; limits.memory {_size(made.minimum)} at least,"
             f" {_size(made.maximum)} at most; memory of her worker {_size(made.process)}"
         )
+        yield from self._computing()
         if made.pairs is None or made.seconds is None:
             yield "          candidate pairs and seconds of linking: give --alice and --bob, the files or samples"
             return
@@ -60,6 +61,21 @@ class Estimate:
             listed = ", ".join(f"{rule.rule} {rule.pairs:,}" for rule in made.rules)
             compared = f"{made.pairs:,} candidate pairs ({listed})"
         yield f"          compares {compared}; links in at most {_time(made.seconds)}"
+
+    def _computing(self) -> Iterator[str]:
+        """In mode shared: what each of the three computes and sends."""
+        made = self.linkage.computing
+        if made is None:
+            return
+        names = f"Carole, {self.specification.compute.coordinator} and {self.specification.compute.steward}"
+        gates = ", ".join(f"{rule} {number:,}" for rule, number in made.pair_gates.items())
+        yield f"  Each of {names} computes on shares: gates of a pair by rule: {gates}"
+        if made.gates is None or made.sent is None or made.seconds is None or made.memory is None:
+            return
+        yield (
+            f"          {made.gates:.2g} gates in all, those of {made.chance_pairs:,} random pairs with them; sends"
+            f" {_size(made.sent)} and receives as much; computes for {_time(made.seconds)}; memory {_size(made.memory)}"
+        )
 
     def document(self) -> dict[str, Any]:
         """The estimate as plain values: bytes, seconds of one core, pairs; the limits exceeded, in words."""
@@ -84,7 +100,13 @@ class Estimate:
             "pairs_by_rule": {str(rule.rule): rule.pairs for rule in made.rules},
             "seconds": made.seconds,
         }
-        return {"custodians": custodians, "carole": carole, "exceeded": [str(error) for error in self.exceeded]}
+        computing = None if made.computing is None else asdict(made.computing)
+        return {
+            "custodians": custodians,
+            "carole": carole,
+            "computing": computing,
+            "exceeded": [str(error) for error in self.exceeded],
+        }
 
 
 def estimate_of_size(spec: Specification, rows: int, limits: CaroleLimits) -> Estimate:

@@ -21,6 +21,7 @@ from tryst.common.encoding.layout import SAMPLES, Layout, SetLayout
 from tryst.common.specification import Specification
 from tryst.coordinator.estimate.candidate_pairs import RulePairs
 from tryst.coordinator.estimate.custodian_cost import CustodianCost
+from tryst.coordinator.estimate.shared_cost import SharedCost, shared_cost
 from tryst.coordinator.estimate.unit_costs import (
     CHANCE_SECONDS,
     DECISION_SECONDS,
@@ -59,7 +60,9 @@ class LinkageCost:
     pairs
         Of all rules, or of both files without rules; None where they cannot be known.
     seconds
-        Of linking on one core, at most; None where the pairs are not known.
+        Of linking on one core, at most; None where the pairs are not known. In mode shared without the comparisons.
+    computing
+        In mode shared: what the comparisons cost each of the three who compute.
     """
 
     stored: int
@@ -70,6 +73,7 @@ class LinkageCost:
     rules: tuple[RulePairs, ...]
     pairs: int | None
     seconds: float | None
+    computing: SharedCost | None = None
 
 
 def linkage_cost(
@@ -93,6 +97,9 @@ def linkage_cost(
     held, work = _held(of_a, of_b, spec), PairStream.workspace_bytes(1)
     unit = (_largest(of_a, len(spec.blocking)) + _largest(of_b, len(spec.blocking)) if of_a.records else 0) + work
     vectors = min(VECTORS, VECTORS if pairs is None else pairs)
+    computing = shared_cost(custodians, spec, rules)
+    if computing is not None and computing.memory is not None:
+        held += computing.memory
     minimum = held + unit + _counted(vectors * _vector_bytes(spec, 1), KEPT_BYTES * min(records))
     maximum = held + threads * unit + vectors * _vector_bytes(spec, threads) + KEPT_BYTES * kept
     rows = sum(each.rows for each in custodians)
@@ -110,6 +117,7 @@ def linkage_cost(
         rules=rules,
         pairs=pairs,
         seconds=seconds,
+        computing=computing,
     )
 
 
@@ -155,5 +163,7 @@ def _pairs(spec: Specification, rules: tuple[RulePairs, ...], records: Sequence[
 
 
 def _pair_seconds(spec: Specification) -> float:
+    if spec.mode == "shared":  # the three compute them (`SharedCost`), and Carole counts what is opened
+        return PAIR_SECONDS / PASSES
     words = sum(field.bits for field in spec.compared) / 64
     return PAIR_SECONDS + PAIR_FIELD_SECONDS * len(spec.compared) + PAIR_WORD_SECONDS * words

@@ -77,5 +77,15 @@ KEPT_PAIR_SECONDS = 25e-6
 DECISION_SECONDS = 350e-6
 """Of a record of the smaller file in the decision, Carole's or the resolver's: most are not ambiguous."""
 
+GATE_SECONDS = 3.2e-9
+"""Of a gate of mode shared for one pair at each of the three parties, its check with it: between 2.7 and 3.4 ns for
+signatures of 128 to 1024 bits; ``python -m benchmarks shared`` prints it."""
+
+GATE_BYTES = 0.5
+"""That each party sends for such a gate: 4 bits, three of them for its check."""
+
+PERMUTED_WORD_SECONDS = 0.15e-6
+"""Of a word of a pair at each party, while all are put into an order that no one knows."""
+
 VECTORS = 60_000
 """Different comparison vectors, with the rules that they satisfy, that occur among the pairs of large files."""

@@ -70,6 +70,29 @@ STEPS = {
 }
 
 
+SHARED = {
+    "start": Step(
+        "Start the services",
+        "Alice, Bob and Carole run as processes and talk gRPC over mutual TLS, and so do the two who compute with "
+        "Carole: the coordinator and a steward, `tryst compute`. Only Carole listens on the network: all others call "
+        "out, and she passes on what the three who compute send each other, sealed, so that she cannot read it.",
+    ),
+    "contribute": Step(
+        "Contribute",
+        "Each custodian cleans its data, turns each value into a keyed signature as in mode block_keyed, and cuts "
+        "every row into three random shares: two are seeds, the third is the row with both of them mixed in. Of "
+        "Carole, the coordinator and the steward each gets two, from which it can read nothing.",
+    ),
+    "link": Step(
+        "Link",
+        "Carole, the coordinator and the steward compute the comparison levels of all candidate pairs on their shares, "
+        "in circuits of exclusive or and and, and check each other. The pairs are put into an order that no one knows; "
+        "only then Carole sees how many have each pattern of levels, and fits a Fellegi-Sunter model by EM.",
+    ),
+}
+"""The steps that are others in mode shared."""
+
+
 STYLES = {"warning": "yellow", "serious": "bold red"}
 """How the warnings that may need action are printed, by severity."""
 
@@ -88,10 +111,13 @@ class Narrator:
     ----------
     explain
         Whether to explain what each step is for.
+    shared
+        Whether the linkage is of mode shared, in which some steps are others.
     """
 
-    def __init__(self, explain: bool) -> None:
+    def __init__(self, explain: bool, *, shared: bool = False) -> None:
         self._explain = explain
+        self._steps = {**STEPS, **SHARED} if shared else STEPS
         self._started: dict[str, float] = {}
         self._now = ""
         self.seconds: dict[str, float] = {}
@@ -102,7 +128,7 @@ class Narrator:
         self.end()
         self._now = key
         self._started[key] = time.perf_counter()
-        step = STEPS[key]
+        step = self._steps[key]
         console.rule(f"[bold]{step.title}", align="left", style="dim")
         if self._explain:
             console.print(step.explanation, style="dim")

@@ -1,4 +1,6 @@
-"""The three services as processes of this machine, for a rehearsal: started, watched, and always stopped.
+"""The services as processes of this machine, for a rehearsal: started, watched, and always stopped.
+
+They are three, and in mode shared two more, which compute on shares with Carole.
 
 They are stopped when the block of `Services` ends. Where that block cannot end, because this process was killed, a
 guardian (`guardian`) ends them and deletes their folder. Where the guardian was killed too, they end by themselves; the
@@ -26,20 +28,23 @@ STOP_SECONDS = 15.0
 
 
 class ServiceProcess:
-    """One service, ``python -m MODULE``, with its log in a file.
+    """One service, ``python -m PROGRAM``, with its log in a file.
 
     Parameters
     ----------
-    module
-        ``alice``, ``bob`` or ``carole``: started by name, since the parties import nothing of each other.
+    party
+        ``alice``, ``bob``, ``carole``, or a member who computes.
     configuration
         The service's configuration file.
     folder
         Where its log and its ready file go.
+    program
+        What is run, with its words; None: that of the party's name, since the parties import nothing of each other.
     """
 
-    def __init__(self, party: str, configuration: Path, folder: Path) -> None:
+    def __init__(self, party: str, configuration: Path, folder: Path, program: tuple[str, ...] | None = None) -> None:
         self.party = party
+        self._program = program or (f"tryst.{party}",)
         self._configuration = configuration
         self._ready_file = folder / f"{party}.ready"
         self.log = folder / f"{party}.log"
@@ -54,7 +59,7 @@ class ServiceProcess:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", f"tryst.{self.party}"),
+                    *(sys.executable, "-m", *self._program),
                     *("--config", str(self._configuration), "--ready-file", str(self._ready_file)),
                     *((OPTION,) if group is not None else ()),
                 ],
@@ -213,6 +218,10 @@ class Services:
     def all(self) -> Sequence[ServiceProcess]:
         """The services, in the order they were started."""
         return tuple(self._running)
+
+
+COMPUTE = ("tryst", "compute")
+"""The program of a member who computes in mode shared."""
 
 
 def make_store(configuration: Path) -> None:

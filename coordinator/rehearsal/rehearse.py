@@ -1,4 +1,4 @@
-"""A whole linkage on one machine: three real services with throw-away certificates, driven as in a live project.
+"""A whole linkage on one machine: real services with throw-away certificates, driven as in a live project.
 
 Everything goes the way it goes live: processes, mutual TLS, approvals, seed agreement, upload, run, sealed shares. Only
 two things differ: one person plays all parties, and the folder with all keys is deleted at the end.
@@ -33,13 +33,15 @@ from tryst.common.rpc.client import Connection
 from tryst.common.rpc.tls import channel_credentials
 from tryst.common.specification import Specification, specification_digest
 from tryst.coordinator.client.analyst_client import Analyst
+from tryst.coordinator.client.client_configuration import steward_template
+from tryst.coordinator.client.client_configuration import template as coordinator_template
 from tryst.coordinator.client.connection import connection_of
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.client.verdict import verdict_lines
 from tryst.coordinator.rehearsal.narration import Narrator
-from tryst.coordinator.rehearsal.processes import ServiceProcess, Services, make_store
+from tryst.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
 POLL_SECONDS = 0.1
@@ -161,7 +163,7 @@ class _Rehearsal:
             linker_names=["127.0.0.1"],
             validity=Validity.lasting(timedelta(hours=12)),
             suite=self._spec.suite,
-            parties={**PARTIES, **dict.fromkeys(self._analysts, Role.ANALYST)},
+            parties={**PARTIES, **dict.fromkeys(self._analysts, Role.ANALYST), **self._computing},
         )
         narrator.step("start")
         address = self._carole = self._start_all(made)
@@ -177,6 +179,13 @@ class _Rehearsal:
     @property
     def _analysts(self) -> list[str]:
         return sorted({transfer.to for transfer in self._spec.release.transfers if transfer.to_analyst})
+
+    @property
+    def _computing(self) -> dict[str, Role]:
+        """The members who compute with Carole in mode shared, by their names."""
+        if self._spec.mode != "shared":
+            return {}
+        return {self._spec.compute.coordinator: Role.COORDINATOR, self._spec.compute.steward: Role.STEWARD}
 
     def _start_all(self, made: Provisioned) -> str:
         logs = self._folder
@@ -199,12 +208,24 @@ class _Rehearsal:
             operator = str(service.wait_ready()["address"])
             credentials = channel_credentials(made.parties[side].path, side.role, to=side.role)
             self._operators[side] = Connection(operator, server_name(side.role), credentials)
+        self._start_computing(made, address)
         self._narrator.show(
             f"Carole listens on {address}; "
             + " and ".join(f"{side.title()} (process {service.pid})" for side, service in custodians.items())
             + " call her."
         )
         return address
+
+    def _start_computing(self, made: Provisioned, address: str) -> None:
+        """In mode shared: the two processes that compute on shares with Carole."""
+        started = []
+        for name, role in self._computing.items():
+            path = made.parties[name].path / f"{role}.yaml"
+            path.write_text((coordinator_template if role is Role.COORDINATOR else steward_template)(address))
+            started.append(self._services.start(ServiceProcess(name, path, self._folder, COMPUTE)))
+        for service in started:
+            service.wait_ready()
+            self._narrator.show(f"{service.party} computes with her (process {service.pid}).")
 
     def _drive(self, coordinator: Coordinator, made: Provisioned) -> Rehearsed:
         project = self._spec.project
@@ -218,13 +239,14 @@ class _Rehearsal:
         self._narrator.show("Both hold the same seed and clean alike: their check values agree.")
         self._narrator.step("contribute")
         self._wait(coordinator, STATE.PROJECT_STATE_CONTRIBUTED, show=True)
+        sent = "shares" if self._spec.mode == "shared" else "signatures"
         for contribution in coordinator.get(project)[0].contributions:
             side = "Alice" if contribution.side == project_pb2.SIDE_ALICE else "Bob"
             self._narrator.show(
-                f"{side}: {contribution.rows:,} rows, {contribution.bytes_received / 2**20:.1f} MiB of signatures."
+                f"{side}: {contribution.rows:,} rows, {contribution.bytes_received / 2**20:.1f} MiB of {sent}."
             )
         self._narrator.step("link")
-        run = follow_run(coordinator, project, coordinator.start(project).run)
+        run = follow_run(coordinator, project, coordinator.start(project).run, self._services.check)
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
         self._narrator.show(pairs_compared(statistics.linkage))

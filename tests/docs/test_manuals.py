@@ -47,6 +47,7 @@ ELSEWHERE = {
     "tryst steward hand-over": "tests/carole/service/test_ownership.py",
     "tryst project run": "tests/docs/test_live_linkage.py",
     "tryst alice override": "tests/e2e/test_leakage_override.py",
+    "tryst compute": "tests/coordinator/computing/test_compute_process.py",
 }
 """How lines begin that another scene types, and the test that has it."""
 CONTRIBUTED = STATE.PROJECT_STATE_CONTRIBUTED

@@ -126,7 +126,7 @@ LEAKAGE = (
         code="sizes_measured",
         severity="note",
         meaning="The figures are of the sizes of blocks: in mode shared no party sees more.",
-        text="The figures are of the sizes of blocks only: in mode shared nobody sees a signature or a similarity, so"
+        text="The figures are of the sizes of blocks only: in mode shared no one sees a signature or a similarity, so"
         " that the attacks on these recover nothing. Any two of Carole, the coordinator and the steward could see"
         " together what mode block_keyed shows her.",
         remedy="For what two of them could learn together, measure the same specification with `mode: block_keyed`.",

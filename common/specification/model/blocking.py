@@ -67,12 +67,12 @@ class BlockingRule(Section):
     """Largest number of pairs of one block. A larger one is split or left to the other rules, and a warning gives its
     size."""
     split: Name | None = None
-    """Field by whose equality blocks above the limit are split, for rules with keys. Default: they are not. In mode
-    block_keyed it splits every block, since no party may learn which are large."""
+    """Field by whose equality blocks above the limit are split, for rules with keys. Default: they are not. In modes
+    block_keyed and shared it splits every block, since no party may learn which are large."""
     withheld: tuple[Name, ...] = Field(default=(), strict=False, max_length=64)
-    """In mode block_keyed: fields that are not sent in the rows of this rule, because its keys would disclose them, as
-    a whole given name does a sex. Carole compares its pairs as if neither record had a value; other rules send the
-    fields. They are none of the rule's own fields."""
+    """In modes block_keyed and shared: fields that are not sent in the rows of this rule, because its keys would
+    disclose them, as a whole given name does a sex. Its pairs are compared as if neither record had a value; other
+    rules send the fields. They are none of the rule's own fields."""
 
     @property
     def fields(self) -> tuple[str, ...]:

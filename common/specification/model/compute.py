@@ -14,8 +14,8 @@ MemberName = Annotated[str, Field(pattern=MEMBER_PATTERN)]
 
 class ComputeSpec(Section):
     """In mode shared: the members who compute the comparison levels together with the linkage unit, on shares of which
-    none of the three can read anything by itself. They must be three organisations that do not collude: any two of them could read together what the linkage
-    unit has in mode block_keyed."""
+    none of the three can read anything by itself. They must be three organisations that do not collude: any two of them
+    could read together what the linkage unit has in mode block_keyed."""
 
     coordinator: MemberName = "coordinator"
     """The coordinator's name in the membership list."""

@@ -258,8 +258,8 @@ class SpecificationContent(Section):
     blocking: tuple[BlockingRule, ...] = Field(default=(), strict=False)
     """Rules that choose the pairs to compare; none: every pair is compared."""
     padding: Padding | None = None
-    """In mode block_keyed: dummy rows bring every block up to the next power of two of rows, so that the linkage unit
-    does not see how many records a block has. Default: none."""
+    """In modes block_keyed and shared: dummy rows bring every block up to the next power of two of rows, so that no one
+    sees how many records a block has. Default: none."""
     swaps: tuple[Swap, ...] = Field(default=(), strict=False)
     """Pairs of fields whose values may be exchanged, such as `[[given_name, surname]]`. They are compared crosswise
     too, and an exchange is a comparison level of its own. They must share a key domain."""
@@ -279,7 +279,7 @@ class SpecificationContent(Section):
     leakage: LeakageSpec = LeakageSpec()
     """How much the linkage unit may be able to learn from what it is sent."""
     resolution: ResolutionSpec = ResolutionSpec()
-    """Who joins rows in mode block_keyed."""
+    """Who joins rows in modes block_keyed and shared."""
     compute: ComputeSpec = ComputeSpec()
     """In mode shared: who computes together with the linkage unit."""
     sealing: Literal["listed", "hybrid"] = "listed"

@@ -28,7 +28,7 @@ class LeakageSpec(Section):
     """The same where the register has all of the file's people."""
     above: Literal["warn", "refuse"] | None = None
     """Above the limit: warn, or refuse to contribute until the custodian's operator overrides with a reason. Default:
-    refuse in mode block_keyed, which promises little leakage; warn in the others, which leak by design."""
+    refuse in modes block_keyed and shared, which promise little leakage; warn in the others, which leak by design."""
 
     def refuses(self, mode: Mode) -> bool:
         """Whether a custodian refuses above the limit."""

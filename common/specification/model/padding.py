@@ -1,4 +1,4 @@
-"""Padding of blocks with dummy rows, which hide how many rows a block has in mode block_keyed."""
+"""Padding of blocks with dummy rows, which hide how many rows a block has in modes block_keyed and shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides, in mode block_keyed, which rows of different rules are one record."""
+"""Who decides, in modes block_keyed and shared, which rows of different rules are one record."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ class Requested:
 
 
 class ResolutionSpec(Section):
-    """Who decides, in mode block_keyed, which rows of different rules are one record."""
+    """Who decides, in modes block_keyed and shared, which rows of different rules are one record."""
 
     by: Literal["coordinator", "carole"] = "coordinator"
     """coordinator: its process, which holds no signature. carole: the linkage unit itself, which does hold them; it is
-    the fall-back, for when no coordinator's process can be online, and loses part of the mode's protection."""
+    the fall-back of mode block_keyed, for when no coordinator's process can be online, and loses part of its
+    protection."""
     max_records: int | None = Field(default=None, ge=1)
     """With by: carole, and then required: the maximum number of records of either file of which she may learn which
     rows are one. A custodian counts its own over all runs, and refuses above it."""

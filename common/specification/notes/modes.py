@@ -17,7 +17,7 @@ SENT: dict[Mode, str] = {
         "sent separately from all signatures."
     ),
     "shared": (
-        "Names never leave the custodians, and nobody sees a signature, a similarity or which row agrees with which: "
+        "Names never leave the custodians, and no one sees a signature, a similarity or which row agrees with which: "
         "each row is cut into three random shares, from which Carole, the coordinator and a steward compute the "
         "comparison levels together. They see the sizes of blocks, and Carole how many pairs have each pattern of "
         "levels, not which. ANY TWO OF THE THREE TOGETHER could read what Carole has in mode block_keyed: they must "

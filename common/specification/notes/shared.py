@@ -27,7 +27,7 @@ def shared_notes(spec: Specification) -> Iterator[str]:
     yield (
         f"ANY TWO OF {three} TOGETHER CAN READ ALL OF IT: every record's keyed signatures inside its blocks, as Carole"
         " has them in mode block_keyed, and the tags. They must be three organisations that do not collude, on machines"
-        " that nobody administers in common. Two of them with a custodian can read the other file's records, as Carole"
+        " that no one administers in common. Two of them with a custodian can read the other file's records, as Carole"
         " with a custodian can in every mode."
     )
     yield (
@@ -36,7 +36,7 @@ def shared_notes(spec: Specification) -> Iterator[str]:
     )
     yield (
         "Carole sees how many candidate pairs have each pattern of comparison levels, which field is how often missing,"
-        " and the same of random pairs of sampled rows, each in an order that nobody knows: not which pair has which"
+        " and the same of random pairs of sampled rows, each in an order that no one knows: not which pair has which"
         " pattern, and of no pair which rows it is of."
     )
     yield (

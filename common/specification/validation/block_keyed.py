@@ -54,7 +54,7 @@ def block_keyed_issues(
             yield ValidationIssue(
                 ("fields", position, "value_frequencies"),
                 "how often a value occurs cannot be counted where each block has a key of its own"
-                + (", and nobody sees which values are equal" if mode == "shared" else ""),
+                + (", and no one sees which values are equal" if mode == "shared" else ""),
                 "true",
                 "drop it, or link in mode open",
             )

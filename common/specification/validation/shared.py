@@ -1,4 +1,4 @@
-"""Mode shared: who may compute together, and what cannot be had where nobody sees a signature.
+"""Mode shared: who may compute together, and what cannot be had where no one sees a signature.
 
 What needs values across a whole file is refused as in mode block_keyed, by `block_keyed_issues`.
 """
@@ -49,7 +49,7 @@ def _assessment_issues(assessment: AssessmentSpec) -> Iterator[ValidationIssue]:
     if assessment.near_copies != 1:
         yield ValidationIssue(
             ("assessment", "near_copies"),
-            "in mode shared nobody sees which rows of one file resemble each other, and near-copies are not counted",
+            "in mode shared no one sees which rows of one file resemble each other, and near-copies are not counted",
             f"a limit of {assessment.near_copies:g}",
             "write `near_copies: 1`, which all sign, or link in mode block_keyed",
         )

@@ -58,6 +58,8 @@ def with_policy(
                 "subtraction": 0.5,
             },
             "on_breach": "refuse",
+            # No one could count them there, and the specification must say so.
+            **({"near_copies": 1} if spec.mode == "shared" else {}),
         }
     )
     release = spec.release.model_copy(update={"assessment": "policy"})

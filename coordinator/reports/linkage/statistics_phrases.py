@@ -91,6 +91,10 @@ STAGES = {
     "draw": marked("draw"),
     "latent": marked("latent"),
     "seal": marked("seal"),
+    "compare": marked("compare"),
+    "chance": marked("chance"),
+    "permute": marked("permute"),
+    "open": marked("open"),
 }
 """Of a rehearsal, and of a run."""
 

@@ -40,11 +40,11 @@ _MODES = {
     ),
     "shared": (
         marked(
-            "Each record was sent once per blocking rule, cut into three random shares, of which Carole, the coordinator"
-            " and a steward each had two and could read nothing alone; no name, no date, no identifier and no key was"
-            " sent. They saw the sizes of blocks. Together they computed the comparison levels, and Carole saw how many"
-            " pairs have each pattern of them, in an order that nobody knows: no signature, no similarity, and not which"
-            " row agrees with which."
+            "Each record was sent once per blocking rule, cut into three random shares, of which Carole, the"
+            " coordinator and a steward each had two and could read nothing alone; no name, no date, no identifier and"
+            " no key was sent. They saw the sizes of blocks. Together they computed the comparison levels, and Carole"
+            " saw how many pairs have each pattern of them, in an order that no one knows: no signature, no similarity,"
+            " and not which row agrees with which."
         ),
         marked(
             "Any two of the three together could read what Carole has in mode block_keyed: it rests on their not"

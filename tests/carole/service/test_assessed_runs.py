@@ -317,6 +317,7 @@ DYING_WORKER = """\
 import os, signal, sys
 from tryst.carole.configuration import load_carole
 from tryst.carole.service import ending, worker
+from tryst.carole.service.own_service import OwnAddress, OwnService
 from tryst.carole.store import changes, runs
 from pathlib import Path
 
@@ -334,7 +335,8 @@ if where == "assessed":
     dies_after(ending, "assess")
 elif where == "committed":
     dies_after(runs.Runs, "finish")
-made = worker.Worker(load_carole(Path(sys.argv[2])), "dying", sys.argv[3])
+configuration = load_carole(Path(sys.argv[2]))
+made = worker.Worker(configuration, "dying", sys.argv[3], OwnService(configuration, OwnAddress()))
 lease = made._store.runs.take("dying")
 if where == "inside the transaction":
     dies_after(changes.Change, "apply")  # which taking the run has called too

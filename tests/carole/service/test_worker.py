@@ -128,8 +128,10 @@ def test_a_worker_that_dies_at_every_attempt_does_so_three_times(carole: Deploym
         "import os, sys\n"
         "from pathlib import Path\n"
         "from tryst.carole.configuration import load_carole\n"
+        "from tryst.carole.service.own_service import OwnAddress, OwnService\n"
         "from tryst.carole.service.worker import Worker\n"
-        "worker = Worker(load_carole(Path(sys.argv[2])), sys.argv[4], sys.argv[6])\n"
+        "configuration = load_carole(Path(sys.argv[2]))\n"
+        "worker = Worker(configuration, sys.argv[4], sys.argv[6], OwnService(configuration, OwnAddress()))\n"
         "if worker._store.runs.take(worker._owner):\n"
         "    os.kill(os.getpid(), 9)\n"
     )

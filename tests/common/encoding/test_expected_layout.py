@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -15,6 +17,7 @@ from tryst.common.encoding.expected_layout import bounded_counts, expected_layou
 from tryst.common.encoding.layout import SAMPLES, Layout
 from tryst.common.encoding.padding import rows_of_rules
 from tryst.common.encoding.records import Encoded, encode_records, encode_rows
+from tryst.common.encoding.shared_in_memory import shared_in_memory
 from tryst.common.keys.derivation import Seed
 from tryst.common.keys.noise import NoiseKey
 from tryst.common.parties import Side
@@ -148,3 +151,24 @@ def test_a_file_of_another_size_has_rows_in_proportion(n: int, records: int, see
             assert signatures * n >= own.distinct[rule, name] * records or signatures == grown.rows[rule]
     total = expected_layout(grown, spec, Side.BOB).total_bytes
     assert total <= expected_layout(bounded_counts(records, spec), spec, Side.BOB).total_bytes
+
+
+def test_in_mode_shared_it_is_the_layout_of_the_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "INTERVAL_ROWS", 30)
+    spec = load_specification(
+        heading("expected", "shared")
+        + "fields:\n  - {name: surname, kind: name, bits: 128}\n  - {name: born, kind: date, date: {order: ymd}}\n"
+        f"  - {{name: sex, kind: category}}\nblocking:\n{''.join(f'  - {rule}{chr(10)}' for rule in RULES)}"
+        "retention: {uploads_days: 1, results_days: 1, maps_days: 1}\n"
+    )
+    columns = {
+        "surname": pl.Series([("meyer", "schulz", None)[n % 3] for n in range(100)]),
+        "born": pl.Series([f"19{n % 80:02}0101" for n in range(100)]),
+        "sex": pl.Series([("f", "m")[n % 2] for n in range(100)]),
+    }
+    made = shared_in_memory(encode_records(columns, spec, SEED, 1, noise=NOISE), spec, Side.ALICE)
+    sent = (*made.contributions[0].sets, made.contributions[0].sample_layout)
+    found = expected_layout(file_counts(columns, spec), spec, Side.ALICE)
+    # Rows are evenly spread over the intervals of a rule in the estimate alone.
+    assert [replace(part, rows=0) for part in found.sets] == [replace(part, rows=0) for part in sent]
+    assert found.total_bytes == sum(part.total_bytes for part in sent)

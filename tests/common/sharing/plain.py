@@ -24,3 +24,12 @@ def value_of(held: Sequence[Shared]) -> NDArray[np.uint64]:
     for i in range(3):
         np.testing.assert_array_equal(held[i][1], held[(i + 1) % 3][0])
     return np.asarray(held[0][0] ^ held[1][0] ^ held[2][0])
+
+
+PLAIN_ONES = np.full((1, 1), np.uint64(0xFFFFFFFFFFFFFFFF))
+"""Ones of circuits on plain words, whose first axis is 1."""
+
+
+def plain_all_of(requests: list[tuple[Shared, Shared]]) -> list[Shared]:
+    """`and` of each pair of plain words: a circuit that runs on it defines what shares are computed of."""
+    return [x & y for x, y in requests]

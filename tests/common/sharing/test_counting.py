@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.common.sharing.plain import shares_of, value_of
+from tests.common.sharing.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
 from tryst.carole.comparison.thresholds import disagreement_limits, levels_by_disagreement
 from tryst.common.sharing.bit_slices import difference_slices, rows_of, slices_of
-from tryst.common.sharing.circuits import PLAIN_ONES, all_ones, lockstep, plain_all_of
+from tryst.common.sharing.circuits import all_ones, lockstep
 from tryst.common.sharing.counting import adder_plan, at_most, counted, less_than
 from tryst.common.sharing.local_session import local_parties, together
 

@@ -64,7 +64,7 @@ def computation(party: LocalParty) -> tuple[Shared, np.ndarray | None]:
     """Two rounds of gates, a check, and an output that one party gets."""
     party.stage = STAGE
     x, y = (held[party.own] for held in HELD)
-    z = party.both(party.both(x, y), x ^ y)
+    z = party.all_of([(party.all_of([(x, y)])[0], x ^ y)])[0]
     party.check(STAGE)
     opened = party.opened_to(ComputeParty.CAROLE, z, "output")
     party.check(STAGE)
@@ -201,7 +201,7 @@ def test_gates_are_checked_in_between_where_they_would_be_too_many(monkeypatch: 
     def run(party: LocalParty) -> int:
         x, y = (held[party.own] for held in HELD)
         for _ in range(7):
-            party.both(x, y)
+            party.all_of([(x, y)])[0]
         return len(party.openings)
 
     assert min(together(local_parties(), run)) > 0

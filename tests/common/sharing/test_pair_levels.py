@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.common.sharing.plain import shares_of, value_of
+from tests.common.sharing.plain import PLAIN_ONES, plain_all_of, shares_of, value_of
 from tryst.carole.comparison.crosswise import CrosswiseComparison, crosswise_bounds
 from tryst.carole.comparison.thresholds import disagreement_limits
 from tryst.common.encoding.signature_sets import FieldSignatures
-from tryst.common.sharing.circuits import PLAIN_ONES, plain_all_of
 from tryst.common.sharing.local_session import local_parties, together
 from tryst.common.sharing.output_bits import ComparedField, Exchange, Opened, OutputBits, PairComparison
 from tryst.common.sharing.output_slices import output_slices
@@ -37,7 +36,9 @@ FIELDS = (
 COMPARISON = PairComparison(
     WORDS, FIELDS, (Exchange(0, 1, CROSSWISE),), RULES, "second", ComparedField("extra", BITS, LIMITS)
 )
-SAMPLES = PairComparison(RowWords(WORDS.fields), tuple(replace(each, content="shared") for each in FIELDS[:2]))
+SAMPLES = PairComparison(
+    RowWords(WORDS.fields), tuple(replace(each, content="shared") for each in FIELDS[:2]), COMPARISON.exchanges
+)
 
 
 def rows(rng: np.random.Generator, n: int, values: np.ndarray) -> np.ndarray:
@@ -109,7 +110,7 @@ def one_pair(a: np.ndarray, b: np.ndarray, comparison: PairComparison):  # type:
             found = min(number(f, g, each.limits), number(g, f, each.limits))
             if far(f, g) + far(g, f) >= far(f, f) + far(g, g):
                 found = 0
-            if found > 0:
+            if found > 0 and comparison.rule is not None:
                 level[each.first] = level[each.second] = -1
         exchange.append(found)
     checked = -1

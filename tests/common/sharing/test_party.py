@@ -20,7 +20,7 @@ def test_both_is_and() -> None:
     x, y = words(3, 7), words(3, 7)
     held = shares_of(x), shares_of(y)
     parties = local_parties()
-    results = together(parties, lambda party: party.both(held[0][party.own], held[1][party.own]))
+    results = together(parties, lambda party: party.all_of([(held[0][party.own], held[1][party.own])])[0])
     np.testing.assert_array_equal(value_of(results), x & y)
 
 
@@ -89,7 +89,7 @@ def test_right_gates_pass_the_check_whatever_their_number() -> None:
 
     def run(party):  # type: ignore[no-untyped-def]
         for n in (1, 3, 70_001):
-            z = party.both(held[0][party.own][:, :n], held[1][party.own][:, :n])
+            z = party.all_of([(held[0][party.own][:, :n], held[1][party.own][:, :n])])[0]
         party.check("gates")
         return party.opened(z, "z")
 

@@ -55,7 +55,7 @@ def test_who_computes_is_approved_by_all_and_sealed_to() -> None:
         ("compute: {third: a}", r"compute\.third"),
         ("resolution: {by: carole, max_records: 9}", r"resolution\.by: in mode shared the linkage unit knows no row"),
         ("links: {assignment: clusters}", r"links\.assignment: mode shared compares no rows of one file"),
-        (VARIABLES + ASSESSMENT, r"assessment\.near_copies: in mode shared nobody sees .* got a limit of 0\.002"),
+        (VARIABLES + ASSESSMENT, r"assessment\.near_copies: in mode shared no one sees .* got a limit of 0\.002"),
     ],
 )
 def test_what_it_refuses_and_why(section: str, reason: str) -> None:
@@ -65,7 +65,7 @@ def test_what_it_refuses_and_why(section: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["open", "trusted", "block_keyed"])
-def test_nobody_computes_in_another_mode(mode: str) -> None:
+def test_no_one_computes_in_another_mode(mode: str) -> None:
     text = TEXT.replace("mode: shared", f"mode: {mode}").replace(", split: sex", "")
     with pytest.raises(TrystErrors, match=r"compute: three parties compute together in mode shared only"):
         load_specification(f"{text}compute: {{steward: university}}\n")
@@ -94,7 +94,7 @@ def test_nobody_computes_in_another_mode(mode: str) -> None:
         (
             "kind: name}",
             "kind: name, value_frequencies: true}",
-            r"value_frequencies.*nobody sees which values are equal",
+            r"value_frequencies.*no one sees which values are equal",
         ),
         ("kind: name}", "kind: name, comparator: jaro}", r"comparator.*mode trusted only"),
         ("kind: name}", "kind: name, salt: {field: born, part: year}}", r"salt.*mode shared salts every field"),

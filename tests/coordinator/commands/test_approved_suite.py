@@ -65,3 +65,24 @@ def test_the_check_of_a_specification_tells_the_suite_and_names_who_lacks_a_key(
     for name in ("alice", "bob", "carole", "coordinator"):
         assert f"the sealing key of {name} is of the default suite" in printed
     assert "the sealing key of steward" not in printed
+
+
+SHARED = """
+blocking: [{name: born, keys: [{field: born}]}]
+cryptography: approved
+"""
+
+
+def test_in_mode_shared_the_steward_who_computes_needs_one_too_and_both_must_be_members(tmp_path: Path) -> None:
+    root, path = tmp_path / "parties", tmp_path / "linkage.yaml"
+    run("init", str(root), "--address", "127.0.0.1:7443")
+    members = str(root / "alice" / "members.yaml")
+    path.write_text(SPECIFICATION.replace("mode: open", "mode: shared") + SHARED)
+    printed = run("spec", "check", str(path), "--members", members)
+    assert "the sealing key of steward is of the default suite" in printed
+    assert "has no" not in printed
+    compute = "compute: {coordinator: steward, steward: university}\n"
+    path.write_text(SPECIFICATION.replace("mode: open", "mode: shared") + SHARED + compute)
+    printed = run("spec", "check", str(path), "--members", members)
+    assert "compute.coordinator: the membership list has no coordinator of the name steward" in printed
+    assert "compute.steward: the membership list has no steward of the name university" in printed

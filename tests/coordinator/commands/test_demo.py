@@ -8,6 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.specification import load_specification
 from tryst.coordinator.commands import demo
 from tryst.coordinator.draft import specification_draft
 from tryst.coordinator.rehearsal import output_folder
@@ -54,3 +56,25 @@ def test_with_variables_nothing_is_drafted(tmp_path: Path, monkeypatch: pytest.M
     printed, _ = shown(tmp_path, monkeypatch, "--variables")
     assert "measured" not in printed
     assert "little to compare" in printed
+
+
+def test_in_mode_shared_it_names_who_computes_and_what_the_policy_cannot_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed, text = shown(tmp_path, monkeypatch, "--mode", "shared")
+    assert "shared mode" in printed
+    assert "ANY TWO OF THE THREE TOGETHER" in printed
+    assert load_specification(text).mode == "shared"
+    assert "compute: {coordinator: coordinator, steward: steward}" in text
+    assert "near_copies: 1" in text
+
+
+@pytest.mark.parametrize("options", [("--mode", "trusted"), ("--mode", "shared", "--variables")])
+def test_other_modes_are_refused(options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_folder, "rehearse_into", lambda *_, **__: None)
+    app = typer.Typer()
+    app.command()(demo.command)
+    ran = CliRunner().invoke(app, ["--out", str(tmp_path), "--people", "300", *options])
+    assert isinstance(ran.exception, TrystError)
+    assert ran.exception.code is ErrorCode.PARAMETER
+    assert not (tmp_path / "linkage.yaml").exists()

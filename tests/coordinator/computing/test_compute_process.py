@@ -39,7 +39,7 @@ from tryst.protos.linkage.v1 import computation_pb2, project_pb2
 SPEC = load_specification(TEXT)
 RUN = "a" * 32
 LEASE = Lease(RUN, SPEC.project, "worker", 1)
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 def offer(parties: Provisioned, text: str = TEXT, epoch: int = 1) -> computation_pb2.NextComputationResponse:

@@ -27,7 +27,7 @@ from tryst.common.specification import (
 from tryst.common.specification.model.defaults import Mode
 from tryst.coordinator.demonstration.people import TRUTH, two_files
 from tryst.coordinator.draft.blocking_rules import count_pairs
-from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft
+from tryst.coordinator.draft.specification_draft import ALL_PAIRS, draft, drafted_mode
 from tryst.coordinator.truth_columns import Truth
 
 N = 400
@@ -289,6 +289,22 @@ def test_a_draft_of_mode_block_keyed_has_rules_and_says_what_the_mode_is() -> No
     assert draft(alice, bob, "test", False, None)[0].mode == "open"
     with pytest.raises(TrystError, match="needs blocking rules"):
         draft(alice, bob, "test", block=False, mode="block_keyed")
+
+
+def test_a_draft_of_mode_shared_is_that_of_mode_block_keyed_and_names_who_computes() -> None:
+    alice, bob = people(1), people(2)
+    spec, comments, _ = draft(alice, bob, "test", mode="shared")
+    assert spec.mode == "shared"
+    separate = draft(alice, bob, "test", mode="block_keyed")[0]
+    assert (spec.fields, spec.blocking) == (separate.fields, separate.blocking)
+    text = dump_specification(spec, comments)
+    assert "compute: {coordinator: coordinator, steward: steward}" in text
+    assert load_specification(text) == spec
+    assert "compute" not in draft(alice, bob, "test", mode="block_keyed")[1]
+    with pytest.raises(TrystError, match="mode shared needs blocking rules"):
+        draft(alice, bob, "test", block=False, mode="shared")
+    with pytest.raises(TrystError, match="a draft is of mode open, block_keyed or shared, got trusted"):
+        drafted_mode("trusted", "mode")
 
 
 def test_no_block_is_made_of_the_beginnings_of_names_alone_where_blocks_hide_them() -> None:

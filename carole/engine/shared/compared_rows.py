@@ -1,0 +1,174 @@
+"""The levels of all pairs of a run of mode shared, in an order that no party knows, and what Carole reads of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.engine.memory import MemoryBudget
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.run_context import packing_of
+from tryst.carole.engine.sample_groups import pairs_of_groups
+from tryst.carole.engine.shared.candidate_rows import CandidateRows, Contributions, row_words, rows_of_unit
+from tryst.carole.engine.shared.comparisons import comparison_of
+from tryst.carole.engine.shared.opened_levels import OpenedRun, lacking_fields, opened_pairs
+from tryst.carole.engine.shared.openings import CHANCE, LEVELS, VALUES_OF_ROWS, VALUES_OF_SAMPLES
+from tryst.carole.engine.shared.set_rows import SetRows, shared_names, values_there
+from tryst.common.encoding.samples import GROUPS
+from tryst.common.progress import Progress, StageProgress
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.gates import Shared
+from tryst.common.sharing.output_bits import Opened, OutputBits
+from tryst.common.sharing.pair_levels import compare_pairs, presence_of_rows
+from tryst.common.sharing.party import Party
+from tryst.common.sharing.permutation import permuted
+
+PERMUTED_COPIES = 3
+"""Copies of all pairs' words that are there while they are permuted, with their tags."""
+
+READ_PAIRS = 1 << 20
+"""Opened pairs that Carole reads at a time."""
+
+
+@dataclass(frozen=True)
+class ComparedRows:
+    """The pairs of a run in an order that no party knows.
+
+    Attributes
+    ----------
+    rows
+        This party's shares of each pair's row numbers, shape (2, n_pairs).
+    check
+        Those of its agreement in the check field, shape (2, n_pairs, 1); None without one.
+    opened
+        At Carole what was opened to her.
+    """
+
+    rows: Shared = dataclass_field(repr=False)
+    check: Shared | None = dataclass_field(repr=False)
+    opened: OpenedRun | None
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all rules."""
+        return int(self.rows.shape[1])
+
+
+def compared_rows(
+    party: Party,
+    contributions: Contributions,
+    candidates: CandidateRows,
+    plan: LinkagePlan,
+    budget: MemoryBudget,
+    progress: Progress,
+) -> ComparedRows:
+    """Compare, permute and open.
+
+    Raises
+    ------
+    TrystError
+        As `job.lead`.
+    """
+    names = tuple(field.name for field in plan.fields)
+    readers = SetRows(contributions[0], names), SetRows(contributions[1], names)
+    a, b = contributions
+    rule = plan.rules[0].name
+    bits = comparison_of(plan, a.sets[a.sets_of(rule)[0]], b.sets[b.sets_of(rule)[0]], rule).output
+    chance_bits = comparison_of(plan, a.sample_layout, b.sample_layout, None).output
+    pairs = _pairs(party, readers, contributions, candidates, plan, bits, budget, progress)
+    random = _random_pairs(party, contributions, plan, lambda done: progress("chance", done))
+    of_samples = [
+        presence_of_rows(part.sample, part.sample_words, shared_names(part.sample_layout, names))
+        for part in contributions
+    ]
+    of_rows = [reader.presence() for reader in readers]
+    progress("permute", 0.0)
+    pairs = _permuted(party, pairs)
+    progress("permute", 0.5)
+    random, *values = (_permuted(party, each) for each in (random, *of_samples, *of_rows))
+    progress("open", 0.0)
+    party.stage = "open"
+    words = bits.words
+    levels = party.opened_to(ComputeParty.CAROLE, np.ascontiguousarray(pairs[:, :, :words]), LEVELS)
+    chance = party.opened_to(ComputeParty.CAROLE, random, CHANCE)
+    there = [
+        party.opened_to(ComputeParty.CAROLE, each, what)
+        for each, what in zip(values, (VALUES_OF_SAMPLES,) * 2 + (VALUES_OF_ROWS,) * 2, strict=True)
+    ]
+    party.check("open")
+    read = None
+    if levels is not None and chance is not None:
+        layouts = [part.sample_layout for part in contributions] + [reader.layout for reader in readers]
+        values_a, values_b, rows_a, rows_b = (
+            values_there(each, own, names) for each, own in zip(there, layouts, strict=True) if each is not None
+        )
+        found = opened_pairs(_read(levels, bits), len(levels), plan, packing_of(plan))
+        lacking = lacking_fields(rows_a), lacking_fields(rows_b)
+        read = OpenedRun(found, chance_bits.read(chance), (values_a, values_b), lacking)
+    progress("open", 1.0)
+    check = np.ascontiguousarray(pairs[:, :, words:-1]) if plan.check_field is not None else None
+    return ComparedRows(np.ascontiguousarray(pairs[:, :, -1]), check, read)
+
+
+def _pairs(
+    party: Party,
+    readers: tuple[SetRows, SetRows],
+    contributions: Contributions,
+    candidates: CandidateRows,
+    plan: LinkagePlan,
+    bits: OutputBits,
+    budget: MemoryBudget,
+    progress: Progress,
+) -> Shared:
+    """Levels, agreement in the check field and row numbers of all candidate pairs: shape (2, n_pairs, words)."""
+    width = bits.total_words + 1
+    n = candidates.n_pairs
+    budget.take(PERMUTED_COPIES * 2 * 8 * n * (width + 1), "the shares of all pairs' levels", "block more finely")
+    pairs = np.empty((2, n, width), dtype=np.uint64)
+    a, b = contributions
+    at = 0
+    for unit in candidates.units:
+        shard = unit.shard
+        rows_a, digests_a = readers[0].of(shard.set_a)
+        rows_b, digests_b = readers[1].of(shard.set_b)
+        pair_a, pair_b = rows_of_unit(unit, digests_a, digests_b)
+        rule = plan.rules[shard.rule].name
+        size = len(pair_a)
+
+        def done(fraction: float, before: int = at, size: int = size) -> None:
+            progress("compare", (before + fraction * size) / n)
+
+        stretch = pairs[:, at : at + size]
+        stretch[:, :, :-1] = compare_pairs(
+            party, rows_a, rows_b, pair_a.astype(np.int64), pair_b.astype(np.int64),
+            comparison_of(plan, a.sets[shard.set_a], b.sets[shard.set_b], rule), f"compare, rule {rule}", done,
+        )  # fmt: skip
+        numbers = row_words(pair_a + a.starts[shard.set_a], pair_b + b.starts[shard.set_b])
+        stretch[:, :, -1] = party.public(numbers)
+        at += size
+    return pairs
+
+
+def _random_pairs(party: Party, contributions: Contributions, plan: LinkagePlan, progress: StageProgress) -> Shared:
+    """Levels of the pairs of the samples' rows that are in one group, and their agreement in the check field."""
+    a, b = contributions
+    rows_a, rows_b = a.sample, b.sample
+    pair_a, pair_b = pairs_of_groups(rows_a.shape[1], rows_b.shape[1], GROUPS)
+    comparison = comparison_of(plan, a.sample_layout, b.sample_layout, None)
+    return compare_pairs(
+        party, rows_a, rows_b, pair_a.astype(np.int64), pair_b.astype(np.int64), comparison, "chance", progress
+    )
+
+
+def _permuted(party: Party, rows: Shared) -> Shared:
+    return permuted(party, np.ascontiguousarray(rows), "permute") if rows.shape[1] else rows
+
+
+def _read(levels: NDArray[np.uint64], bits: OutputBits) -> list[tuple[int, Opened]]:
+    """Opened pairs some at a time, without the check field, each part with its first place."""
+    levels_alone = replace(bits, has_check=False)
+    starts = range(0, len(levels), READ_PAIRS)
+    return [(begin, levels_alone.read(levels[begin : begin + READ_PAIRS])) for begin in starts]

@@ -1,0 +1,151 @@
+"""The files of mode shared as input of a run: what was opened of their pairs, and nothing of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tryst.carole.blocking.block_size_cap import Skew
+from tryst.carole.comparison.counting import Counts, PatternCounter, merged
+from tryst.carole.engine.blocks_by_size import BlocksBySize
+from tryst.carole.engine.plan import LinkagePlan
+from tryst.carole.engine.run_context import RunContext
+from tryst.carole.engine.run_warnings import without_key_warnings
+from tryst.carole.engine.shared.opened_agreement import OpenedAgreement
+from tryst.carole.engine.shared.opened_levels import OpenedRun
+from tryst.carole.engine.stream import PART_PAIRS, KeptPairs, PairStream, table_of
+from tryst.carole.engine.unlinkable import FieldsPresent
+from tryst.common.documents.result_warning import ResultWarning
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.progress import StageProgress
+
+OPENED_BYTES = 52
+"""Memory of an opened pair: its vector, rules and place, and shares of its row numbers and of its agreement."""
+
+Name = Callable[[NDArray[np.int64]], NDArray[np.int8] | None]
+"""Names pairs by their places, in ascending order, to the other parties; gives their agreement in the check field."""
+
+
+@dataclass(frozen=True)
+class FileSizes:
+    """What Carole knows of a file: its records, rows of all rules, and rows of the rule with the largest number."""
+
+    records: int
+    rows: int
+    largest_rule: int
+
+
+class SharedFiles:
+    """The `LinkageInput` of mode shared.
+
+    Parameters
+    ----------
+    sizes
+        Of Alice's and Bob's file.
+    blocks
+    opened
+        What was opened to Carole.
+    name
+        Called with the places of the pairs that are kept.
+    """
+
+    within: bool = False
+    sides: tuple[str, ...] = ("Alice", "Bob")
+
+    def __init__(self, sizes: tuple[FileSizes, FileSizes], blocks: BlocksBySize, opened: OpenedRun, name: Name) -> None:
+        self.sizes, self.blocks, self.opened, self.name = sizes, blocks, opened, name
+        self.n_records = sizes[0].records, sizes[1].records
+
+    def check(self, plan: LinkagePlan) -> None:
+        """Raise PARAMETER for a plan that needs values counted across a file, or has no rules."""
+        if not plan.rules or any(field.value_frequencies for field in plan.fields):
+            raise TrystError(
+                ErrorCode.PARAMETER,
+                "mode shared compares inside blocks, and counts no values",
+                where="blocking, fields.value_frequencies",
+                got="no blocking rule, or value_frequencies",
+                remedy="add a rule and remove value_frequencies, or link in mode open",
+            )
+
+    def pairs(self, context: RunContext, progress: StageProgress) -> SharedPairs:
+        """The pairs that were opened; MEMORY where they do not fit."""
+        context.budget.take(OPENED_BYTES * len(self.opened.pairs.code), "the opened pairs", "block more finely")
+        progress(1.0)
+        return SharedPairs(self, context)
+
+    def warnings(self) -> Iterator[ResultWarning]:
+        """Records that may have no row under any rule: it is not known which rules' rows are one record."""
+        for side, part in zip(self.sides, self.sizes, strict=True):
+            yield from without_key_warnings(side, part.records, part.largest_rule)
+
+
+class SharedPairs:
+    """The `ComparedPairs` of mode shared.
+
+    Parameters
+    ----------
+    files : SharedFiles
+    context : RunContext
+
+    Attributes
+    ----------
+    n_rows
+        Rows of A and of B, of all rules.
+    skews
+        None: blocks that are too large are refused.
+    blocked
+        What is known of the blocks.
+    by_chance
+        How random pairs of records agree.
+    """
+
+    skews: tuple[Skew, ...] = ()
+
+    def __init__(self, files: SharedFiles, context: RunContext) -> None:
+        self._files, self._context = files, context
+        self._pairs = files.opened.pairs
+        a, b = files.sizes
+        self.n_rows = a.rows, b.rows
+        self.blocked = files.blocks
+        self.by_chance = OpenedAgreement(files.opened, files.n_records, context.plan, context.packing)
+
+    def count(self, progress: StageProgress) -> Counts:
+        """Count the comparison vectors of all pairs that count.
+
+        Raises
+        ------
+        TrystError
+            MEMORY if there are more distinct vectors than memory allows.
+        """
+        n = len(self._pairs.code)
+        maximum = self._context.max_patterns(n)
+        table = PatternCounter(maximum)
+        if not table.add(self._pairs.code, self._pairs.mask, np.ones(1, dtype=np.int64), n):
+            raise PairStream.too_many_patterns(maximum)
+        progress(1.0)
+        return merged([table])
+
+    def keep(
+        self, code: NDArray[np.int64], mask: NDArray[np.uint32], pattern: NDArray[np.int64], progress: StageProgress
+    ) -> KeptPairs:
+        """The pairs that have one of some vectors, by their places: in `row_a` and in `row_b`. They are named."""
+        selected, pairs = table_of(code, mask, pattern), self._pairs
+        position, found = np.empty(PART_PAIRS, dtype=np.int32), np.empty(PART_PAIRS, dtype=np.int32)
+        places, patterns = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)]
+        for begin in range(0, len(pairs.code), PART_PAIRS):
+            here = slice(begin, begin + PART_PAIRS)
+            n = selected.find(pairs.code[here], pairs.mask[here], len(pairs.code[here]), position, found)
+            places.append(pairs.place[begin + position[:n].astype(np.int64)])
+            patterns.append(found[:n].copy())
+            progress(0.5 * begin / len(pairs.code))
+        place = np.concatenate(places)
+        agrees = self._files.name(place)
+        progress(1.0)
+        return KeptPairs(place.astype(np.int32), place.astype(np.int32), np.concatenate(patterns), agrees)
+
+    def record_facts(self) -> tuple[tuple[FieldsPresent, FieldsPresent], tuple[int, int]]:
+        """Of A and of B: which fields records lack. That records equal another no party can see."""
+        return self._files.opened.lacking, (0, 0)
