@@ -19,7 +19,7 @@ CEREMONY = "is a step of the ceremony between people, who read its words"
 WITHOUT_JSON = {
     r"demo|rehearse|join|spec draft|analyst fetch": WRITES,
     r"((alice|bob) )?console|carole (serve|scheduler|worker)|(alice|bob) serve": SERVES,
-    r"compute": "runs until it is stopped; --ready-file is JSON, and the runs that it takes part in show their progress",
+    r"compute": "runs until it is stopped; --ready-file is JSON, its lines are for who watches it",
     r"init|carole (init|cluster-keys)|(alice|bob) (seed new|attach)|risk attribution protect": MAKES,
     r"party (?!status|check).*": CEREMONY,
     r"spec (similar|known|schema)|steward log|audit (show|export)|keyvars export .*": LINES,
