@@ -73,11 +73,11 @@ class OrderedService(ComputeService):
     def _program(self, config: Path, ready: Path) -> tuple[str, ...]:
         return "-m", "tests.e2e.compute_program", str(config), str(ready), str(self._orders)
 
-    def order(self, kind: str, stage: str) -> None:
-        """What it does in the next session; one that it has stopped in goes on."""
+    def order(self, kind: str, stage: str, place: int = 0) -> None:
+        """What it does in the next session, with which message of a stage; one that it has stopped in goes on."""
         self._number += 1
         written = self._orders.with_suffix(".new")
-        written.write_text(json.dumps({"number": self._number, "kind": kind, "stage": stage}))
+        written.write_text(json.dumps({"number": self._number, "kind": kind, "stage": stage, "place": place}))
         written.replace(self._orders)
 
     def has_stopped(self) -> bool:

@@ -33,18 +33,20 @@ def orders_of(path: Path) -> dict[str, Any]:
 
 
 class Deviating:
-    """A channel of which one message is wrong: the first of a stage that is as long as a word of shares or longer.
+    """A channel of which one message is wrong: of a stage's messages that are as long as a word of shares or longer.
 
     Parameters
     ----------
     channel
         Sends all others.
     kind : {"stop", "flip", "replay", "cut"}
-        One bit is flipped; a former message of the link is sent in its place; its last byte is left out; or none.
+        One bit is flipped; the message before it to the same party is sent again; its last byte is left out; or none.
+    place
+        Which one, from 0.
     """
 
-    def __init__(self, channel: RelayedChannel, kind: str) -> None:
-        self._channel, self._kind = channel, kind
+    def __init__(self, channel: RelayedChannel, kind: str, place: int) -> None:
+        self._channel, self._kind, self._left = channel, kind, place
         self.due = False
         self.former: dict[ComputeParty, bytes] = {}
 
@@ -56,6 +58,8 @@ class Deviating:
         sent, before = bytes(content), self.former.get(to, b"")
         self.former[to] = sent
         if self.due and len(sent) >= 8:
+            self._left -= 1
+        if self.due and self._left < 0:
             self.due = False
             if self._kind == FLIP:
                 sent = sent[:3] + bytes([sent[3] ^ 16]) + sent[4:]
@@ -71,7 +75,7 @@ def main(config: Path, ready: Path, orders: Path) -> None:
 
     def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, progress: Progress) -> None:
         order = orders_of(orders)
-        channel = Deviating(joined.channel, order.get("kind", STOP))
+        channel = Deviating(joined.channel, order.get("kind", STOP), order.get("place", 0))
         reached: list[str] = []
 
         def obey(stage: str, fraction: float) -> None:

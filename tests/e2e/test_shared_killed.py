@@ -1,171 +1,70 @@
 """Mode shared where a party is killed, whoever it is and wherever a run is: the links are those of a run left alone.
 
-The two compute processes stop at a stage (`compute_program`); so each party is killed in the very stage, not near it.
+The two compute processes stop at a stage; so each party is killed in the very stage, not near it.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
-from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
 
-from tests.e2e.compute_processes import OrderedService
 from tests.e2e.compute_program import STOP
-from tests.e2e.deployment import BOBS_NAMES, SECONDS, STATE, Deployment
-from tryst.common.parties import Side
-from tryst.coordinator.client.run_progress import COMPUTED, RESOLVE, follow_run
-from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
-from tryst.coordinator.rehearsal.processes import ServiceProcess
-from tryst.protos.linkage.v1 import project_pb2
+from tests.e2e.computing_site import Site, right_links
+from tryst.carole.projects.operations import MAX_ATTEMPTS
+from tryst.coordinator.client.run_progress import COMPUTED, RESOLVE
 
 pytestmark = pytest.mark.slow
 
-N, COMMON = 24, 14
 WAITS = "resolving"
-PROJECTS = tuple(f"killed-{stage}" for stage in (*COMPUTED, WAITS))
-
-
-def text(project: str) -> str:
-    """A specification of few bits: what is tested here is not the quality of links."""
-    return f"""\
-version: 1
-project: {project}
-mode: shared
-custodians: {{alice: {{identifier: record_id}}, bob: {{identifier: patient}}}}
-fields:
-  - {{name: surname, kind: name, columns: {{alice: surname, bob: family_name}}, bits: 64}}
-  - {{name: born, kind: date, columns: {{alice: date_of_birth, bob: date_of_birth}}, date: {{order: ymd}}, bits: 64}}
-  - {{name: phone, kind: code, bits: 64}}
-blocking: [{{name: sex, keys: [{{field: sex}}]}}]
-retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
-release: {{alice: pairs, bob: links, coordinator: statistics}}
-""".replace("blocking", "  - {name: sex, kind: category, bits: 64}\nblocking")
-
-
-def files() -> dict[Side, pl.DataFrame]:
-    """Few people, so that a computation takes seconds, and without errors, so that each run finds the same."""
-    ours, theirs = two_files(N, N, COMMON, 0.0, np.random.default_rng(5))
-    return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
-
-
-class Site:
-    """All services of a deployment, which are killed and started again."""
-
-    def __init__(self, root: Path) -> None:
-        self.made = Deployment(root, map(text, PROJECTS), files())
-        (self.carole,) = self.made.processes("carole")
-        self.computing = {party: OrderedService(self.made, party) for party in ("coordinator", "steward")}
-        for service in self.computing.values():
-            service.start()
-        for side in Side:
-            self.made.start(side)
-
-    def close(self) -> None:
-        for service in self.computing.values():
-            service.kill()
-        self.made.close()
-
-    def begun(self, project: str) -> str:
-        """A run of a new project."""
-        self.made.create(text(project))
-        self.made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-        return self.made.coordinator.start(project).run
-
-    def order(self, kind: str, stage: str) -> None:
-        """To both compute processes."""
-        for service in self.computing.values():
-            service.order(kind, stage)
-
-    def come_to(self, project: str, stage: str) -> None:
-        """Wait until all three parties are in a stage, where two of them have stopped."""
-        made = self.made
-
-        def there() -> bool:
-            run = made.status(project).run
-            assert run.state in (project_pb2.RUN_STATE_QUEUED, project_pb2.RUN_STATE_RUNNING), run
-            return all(each.has_stopped() for each in self.computing.values()) and run.stage == stage
-
-        made.eventually(there, lambda: f"{made.status(project)}")
-
-    def kill(self, party: str) -> None:
-        """As ``kill -9`` does."""
-        if party in self.computing:
-            self.computing[party].kill()
-        elif party == "worker":
-            os.kill(worker_of(self.carole), signal.SIGKILL)
-        else:
-            os.kill(self.carole.pid, signal.SIGKILL)  # the worker ends with it
-
-    def start_again(self, party: str) -> None:
-        """What was killed; a worker is started by Carole's service."""
-        if party in self.computing:
-            self.computing[party].begin()
-        elif party == "carole":
-            (self.carole,) = self.made.processes("carole")
-
-    def links(self, project: str, run: str) -> set[tuple[str, str]]:
-        """Follow a run to its end; the linked identifiers of both files."""
-        made = self.made
-        assert follow_run(made.coordinator, project, run).state == project_pb2.RUN_STATE_DONE
-        made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
-        alice, bob = (pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side)
-        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
-        assert joined.height == alice.height == bob.height
-        return set(joined.select("identifier", "identifier_bob").rows())
-
-
-def worker_of(carole: ServiceProcess) -> int:
-    """The process of Carole's worker, the one child of her service."""
-    children = [
-        child
-        for task in Path(f"/proc/{carole.pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
-    (worker,) = children
-    return int(worker)
+ENDS = "ended"
+PROJECTS = tuple(f"killed-{stage}" for stage in (*COMPUTED, WAITS, ENDS))
+PARTIES = ("coordinator", "steward", "worker", "carole")
+"""All who compute: Carole's worker, and her service, whose end is her worker's too."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    made = Site(tmp_path_factory.mktemp("killed"))
+    made = Site(tmp_path_factory.mktemp("killed"), PROJECTS)
     try:
         yield made
     finally:
         made.close()
 
 
-@pytest.fixture(scope="module")
-def right() -> set[tuple[str, str]]:
-    """The links of a run that is left alone: with such files, the truth (`test_who_resolves_is_killed`)."""
-    alice, bob = files()[Side.ALICE], files()[Side.BOB].rename({BOBS_NAMES[IDENTIFIER]: "bobs"})
-    return set(alice.join(bob, on=TRUTH).select(IDENTIFIER, "bobs").rows())
-
-
-def test_all_are_killed_while_a_run_waits_to_be_resolved(site: Site, right: set[tuple[str, str]]) -> None:
+def test_all_are_killed_while_a_run_waits_to_be_resolved(site: Site) -> None:
     """The computation of this run is left alone."""
     project = f"killed-{WAITS}"
     run = site.begun(project)
     site.made.eventually(lambda: site.made.status(project).run.stage == RESOLVE, lambda: f"{site.made.status(project)}")
-    for party in ("coordinator", "steward", "worker", "carole"):
+    for party in PARTIES:
         site.kill(party)
         site.start_again(party)
-    assert site.links(project, run) == right
+    assert site.links(project, run) == right_links()
 
 
 @pytest.mark.parametrize("stage", COMPUTED)
-def test_each_party_is_killed_in_a_stage(site: Site, right: set[tuple[str, str]], stage: str) -> None:
+def test_each_party_is_killed_in_a_stage(site: Site, stage: str) -> None:
     project = f"killed-{stage}"
     site.order(STOP, stage)
     run = site.begun(project)
-    for party in ("coordinator", "steward", "worker", "carole"):
+    for party in PARTIES:
         site.come_to(project, stage)
         site.kill(party)
         # Those that live leave the session, and stop in the next one.
         site.order(STOP, stage if party != "carole" else "")
         site.start_again(party)
-    assert site.links(project, run) == right
+    assert site.links(project, run) == right_links()
+
+
+def test_carole_ends_in_order_in_a_session(site: Site) -> None:
+    """As often as it may be: no attempt of the run's is used up."""
+    project = f"killed-{ENDS}"
+    site.order(STOP, "chance")
+    run = site.begun(project)
+    for place in range(MAX_ATTEMPTS):
+        site.come_to(project, "chance")
+        site.carole.stop()
+        site.order(STOP, "chance" if place < MAX_ATTEMPTS - 1 else "")
+        site.start_again("carole")
+    assert site.links(project, run) == right_links()
