@@ -115,9 +115,14 @@ class ComputationCalls:
         self._call(self._stub.EndComputation, computation_pb2.EndComputationRequest(session=self._session))
 
     def give_up(self, error: TrystError) -> None:
-        """End the session for all; what the others read of a failure of this party's own is its kind alone."""
+        """End the session for all; what the others read of a failure of this party's own is its kind alone.
+
+        Of a deviation they read all, also whom this party suspects.
+        """
         shown = for_others(error)
         text = f"{shown.where}: {shown.what}" if shown.where else shown.what
+        if shown.code is ErrorCode.DEVIATION and shown.got:
+            text = f"{text}, got {shown.got}"
         request = computation_pb2.EndComputationRequest(
             session=self._session, code=int(error.code), what=text[:MAX_TEXT]
         )

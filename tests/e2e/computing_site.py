@@ -21,7 +21,7 @@ from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
 from tryst.coordinator.rehearsal.processes import ServiceProcess
 from tryst.protos.linkage.v1 import project_pb2
 
-N, COMMON = 24, 14
+N, COMMON = 12, 8
 
 Links = set[tuple[str, str]]
 """Linked identifiers, Alice's and Bob's."""
