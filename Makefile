@@ -128,6 +128,11 @@ audit: .venv-audit
 	$(PYTHON) -m venv $@
 	$@/bin/python -m pip --disable-pip-version-check --quiet install splink==5.0.0 recordlinkage==0.16
 
+# For `python -m benchmarks shared`: a GB of packages, of which SPU has wheels for Python 3.11 and older ones alone.
+.venv-spu:
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip --disable-pip-version-check --quiet install spu==0.9.5 || (rm -rf $@; false)
+
 .venv-clkhash:
 	$(PYTHON) -m venv $@
 	$@/bin/python -m pip --disable-pip-version-check --quiet install clkhash==0.18.3

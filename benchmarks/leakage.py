@@ -29,6 +29,7 @@ from benchmarks import _leakage_open as whole
 from benchmarks import _leakage_register as registers
 from benchmarks import _leakage_results as answers
 from benchmarks import _leakage_samples as sampled
+from benchmarks import _leakage_shared as shares
 from benchmarks._leakage_study import HEAD, Line, Study
 
 PAGE = DOCS / "leakage.md"
@@ -38,6 +39,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
     "birthday": ("Block-keyed by date of birth", blocks.by_birthday),
     "register": ("Rows recognised by a register: blocks of a date of birth", registers.by_birthday),
     "large": ("Rows recognised by a register: blocks as in a file of 600,000", registers.by_some_days),
+    "shared": ("Mode shared: what each party sees", shares.shared),
     "samples": ("Samples for u", sampled.samples),
     "rules": ("The other drafted rules, each by itself", blocks.default_rules),
     "together": ("The drafted rules together", blocks.together),
@@ -53,6 +55,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Study], Iterator[Line]]]] = {
 _LONGEST = (
     "large",
     "register",
+    "shared",
     "samples",
     "rules",
     "birthday",
@@ -158,10 +161,11 @@ def page(people: int, seed: int, spent: str, judged: str, done: dict[str, Done])
             " Figures of blocks are of a sample of blocks of every size, weighted by the records in such blocks; ± is"
             " one standard error of the recovery above guessing. Of a register, *records* are the rows for which the"
             " right person is named, *attainable* those of people in it, and the figures are of one or two thousand"
-            " rows. Of mode block_keyed with `latent` figures are means over five pairs of files, and ± one standard"
-            " error over these. The specification is what `tryst spec draft` proposes"
-            " for these people, or made from it. Options of open mode are measured as the gate measures them: the worst"
-            " of its attacks, on the 1,500 commonest values; what they cost in links is printed by"
+            " rows. Of mode shared *by guessing* is a name drawn from the register for every row, and what block sizes"
+            " alone give anyone is a line of its own. Of mode block_keyed with `latent` figures are means over five"
+            " pairs of files, and ± one standard error over these. The specification is what `tryst spec draft`"
+            " proposes for these people, or made from it. Options of open mode are measured as the gate measures them:"
+            " the worst of its attacks, on the 1,500 commonest values; what they cost in links is printed by"
             " `python -m benchmarks hardening`. What follows from it all stands in [threat-model.md](threat-model.md).",
             "",
             judged,

@@ -1,0 +1,270 @@
+"""Mode shared: processor time and bytes of comparing signatures on shares, beside SecretFlow SPU on the same work.
+
+Every row of a group of 32 is compared with all 32 of the other file, in 8 fields, with the 7 limits of `em8`. All make
+the same levels of the same random signatures, which are compared with the plain ones. The three parties are threads of
+one process with messages in memory, so what is measured is the computation; a third of the process's time is a party's.
+
+* `tryst`: what a project runs (`tryst.common.sharing`), with missing values, and every gate checked.
+* `tryst, unchecked`: the same circuits without the check of gates: what a semi-honest protocol would cost.
+* `arithmetic`: shares mod 2^16 of every bit, as once proposed for this mode; nothing is checked.
+* `SPU`: ABY3 of SecretFlow SPU in three forms (see `_shared_spu`); nothing is checked, no value missing.
+
+Peers that take long get the first `--peer-groups` of the groups: their time is proportional to the pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import REPOSITORY
+from benchmarks._shared_arithmetic import RingParties, levels
+from tryst.carole.comparison.thresholds import disagreement_limits
+from tryst.common.sharing.arithmetic import Arithmetic
+from tryst.common.sharing.bit_slices import rows_of
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.gate_check import GATE_WORDS
+from tryst.common.sharing.local_session import LocalChannel, local_parties, together
+from tryst.common.sharing.output_bits import ComparedField, PairComparison
+from tryst.common.sharing.output_slices import output_slices
+from tryst.common.sharing.pair_levels import BATCH_WORDS, compare_pairs
+from tryst.common.sharing.party import Party
+from tryst.common.sharing.row_words import WORD_BITS, RowWords
+from tryst.common.sharing.sliced_pairs import SlicedPairs
+from tryst.common.sharing.streams import KEY_BYTES
+from tryst.common.specification.model.defaults import LEVELS
+
+ROWS = 32
+"""Rows of a group in either file."""
+
+FIELDS = 8
+ROUNDS = 3
+"""Runs of all but SPU, whose times are long; the middle one counts."""
+
+FORMS = ("circuit", "matmul", "popcount")
+PEER = Path(__file__).with_name("_shared_spu.py")
+PEER_PYTHON = REPOSITORY / ".venv-spu" / "bin" / "python"
+HOW = """SPU 0.9.5 brings jax and a numpy of its own, so it gets an environment of its own, for Python 3.11:
+  make .venv-spu"""
+HEAD = (
+    "| bits | what | checked | pairs x fields | microseconds of the processor | bytes sent |\n|---|---|---|---|---|---|"
+)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Signatures of two files, and what is to come out.
+
+    Attributes
+    ----------
+    alice, bob : ndarray of uint64, shape (fields, groups, ROWS, words)
+        Signatures.
+    limits : ndarray of int16
+        Most disagreeing bits of each level but the lowest.
+    """
+
+    alice: NDArray[np.uint64]
+    bob: NDArray[np.uint64]
+    limits: NDArray[np.int16]
+
+    @classmethod
+    def random(cls, bits: int, groups: int, rng: np.random.Generator) -> Work:
+        """Pairs of every similarity: row k of either file differs in a share of the bits that is drawn for it."""
+        shape = (FIELDS, groups, ROWS, bits)
+        alice = rng.integers(0, 2, shape, dtype=np.uint8)
+        bob = alice ^ (rng.random(shape, dtype=np.float32) < rng.random((*shape[:3], 1), dtype=np.float32) / 2)
+        limits = disagreement_limits(bits, LEVELS["em8"])
+        one, other = (np.packbits(each, axis=-1, bitorder="little").view(np.uint64) for each in (alice, bob))
+        return cls(one, other, limits)
+
+    @property
+    def bits(self) -> int:
+        """Of a signature."""
+        return 64 * self.alice.shape[3]
+
+    @property
+    def groups(self) -> int:
+        """Groups of rows."""
+        return self.alice.shape[1]
+
+    def first(self, groups: int) -> Work:
+        """Some of the groups."""
+        return Work(self.alice[:, :groups], self.bob[:, :groups], self.limits)
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of each pair, numbered through the groups."""
+        row_a = np.arange(self.groups * ROWS).repeat(ROWS)
+        return row_a, row_a // ROWS * ROWS + np.tile(np.arange(ROWS), self.groups * ROWS)
+
+    def plain(self) -> NDArray[np.int8]:
+        """The levels, shape (fields, groups * ROWS * ROWS)."""
+        apart = self.alice[:, :, :, None, :] ^ self.bob[:, :, None, :, :]
+        disagreeing = np.bitwise_count(apart).sum(axis=-1, dtype=np.int64).reshape(len(self.alice), -1)
+        found: NDArray[np.int8] = (disagreeing[..., None] <= self.limits).sum(axis=-1).astype(np.int8)
+        return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a comparison cost.
+
+    Attributes
+    ----------
+    seconds
+        Of the processor, of all three parties together.
+    sent
+        Bytes that each party sent, their mean.
+    levels
+        Of all pairs, shape (fields, pairs).
+    more
+        Whatever else it reports.
+    """
+
+    seconds: float
+    sent: float
+    levels: NDArray[np.int8]
+    more: Mapping[str, Any]
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, compare the levels, and print the table; 1 if any level is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks shared", description=__doc__)
+    parser.add_argument("--bits", default="256,512,1024", help="lengths of the signatures, with commas between")
+    parser.add_argument("--groups", type=int, default=32, help="groups of 32 x 32 pairs")
+    parser.add_argument("--peer-groups", type=int, default=4, help="of these, for peers that take long")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spu-python", type=Path, default=PEER_PYTHON, help="interpreter that has spu")
+    options = parser.parse_args(arguments)
+    if not options.spu_python.exists():
+        print(f"spu is not installed; Tryst and the arithmetic alternative alone are measured.\n{HOW}\n")
+    own(Work.random(64, 1, np.random.default_rng(0)), checked=True)  # compiles
+    wrong, environment = 0, ""
+    print(HEAD)
+    for bits in (int(each) for each in options.bits.split(",")):
+        work = Work.random(bits, options.groups, np.random.default_rng([options.seed, bits]))
+        for what, checked, part, found in measured(work, options.peer_groups, options.spu_python):
+            n = found.levels.size
+            wrong += int((found.levels != part.plain()).sum())
+            cost = f"{1e6 * found.seconds / 3 / n:.2f}" if found.seconds else ""
+            print(f"| {bits} | {what} | {checked} | {n:,} | {cost} | {found.sent / n:.1f} |", flush=True)
+            if "installed" in found.more:
+                environment = (
+                    f"SPU {found.more['version']}: {found.more['packages']} packages, {found.more['installed']:,} MiB"
+                )
+    print(f"\n{wrong} levels are not those of the plain signatures. {environment}")
+    return int(wrong > 0)
+
+
+def measured(work: Work, peer_groups: int, python: Path) -> Iterator[tuple[str, str, Work, Measured]]:
+    """Each computation: its name, whether it is checked, the work it got and what it cost."""
+    yield "tryst", "each gate", work, _median(lambda: own(work, checked=True))
+    yield "tryst, unchecked", "no", work, _median(lambda: own(work, checked=False))
+    yield "arithmetic", "no", work, _median(lambda: arithmetic(work))
+    if python.exists():
+        for form in FORMS:
+            part = work if form == "circuit" else work.first(peer_groups)
+            yield f"SPU, {form}", "no", part, spu(part, form, python)
+
+
+def _median(run: Callable[[], Measured]) -> Measured:
+    """The middle of `ROUNDS` runs by their time."""
+    return sorted((run() for _ in range(ROUNDS)), key=lambda found: found.seconds)[ROUNDS // 2]
+
+
+def own(work: Work, *, checked: bool) -> Measured:
+    """Tryst's three parties, as in a project; or their circuits alone, whose gates no party checks."""
+    names = tuple((f"field {place}", work.bits) for place in range(len(work.alice)))
+    words = RowWords(names)
+    rng = np.random.default_rng(work.groups)
+    rows = [_shares(each, words, rng) for each in (work.alice, work.bob)]
+    limits = tuple(work.limits.tolist())
+    comparison = PairComparison(words, tuple(ComparedField(name, bits, limits) for name, bits in names))
+    row_a, row_b = work.pairs()
+    channels: list[LocalChannel] = []
+
+    def kept(channel: LocalChannel) -> LocalChannel:
+        channels.append(channel)
+        return channel
+
+    parties = local_parties(b"benchmark", kept)
+    unchecked = [Arithmetic(own, (_key(own), _key(own.next)), channels[own]) for own in ComputeParty]
+
+    def compare(party: Party) -> NDArray[np.uint64]:
+        one, other = rows[0][party.own], rows[1][party.own]
+        if checked:
+            return compare_pairs(party, one, other, row_a, row_b, comparison, "benchmark")
+        arithmetic = unchecked[party.own]
+        ones = arithmetic.public(np.array([~np.uint64(0)]))
+        size = WORD_BITS * max(1, min(BATCH_WORDS, GATE_WORDS // comparison.gates))
+        found = []
+        for start in range(0, len(row_a), size):
+            pairs = SlicedPairs(one, other, row_a[start : start + size], row_b[start : start + size], words)
+            found.append(rows_of(output_slices(pairs, comparison, ones, arithmetic.products), pairs.n))
+        return np.concatenate(found, axis=1)
+
+    used = time.process_time()
+    one, two, _ = together(parties, compare)
+    seconds = time.process_time() - used
+    opened = comparison.output.read(one[0] ^ one[1] ^ two[1])
+    sent = sum(party.sent_bytes + unchecked[party.own].sent for party in parties) / 3
+    return Measured(seconds, sent, opened.level.T, {})
+
+
+def _key(share: ComputeParty) -> bytes:
+    return bytes([share]) * KEY_BYTES
+
+
+def _shares(
+    signatures: NDArray[np.uint64], words: RowWords, rng: np.random.Generator
+) -> dict[ComputeParty, NDArray[np.uint64]]:
+    """Rows with all values present, cut into shares: what each party holds."""
+    rows = signatures.transpose(1, 2, 0, 3).reshape(-1, len(signatures) * signatures.shape[3])
+    plain = np.concatenate([np.full((len(rows), 1), (1 << len(signatures)) - 1, dtype=np.uint64), rows], axis=1)
+    drawn = rng.integers(0, 1 << 64, (2, *plain.shape), dtype=np.uint64)
+    each = [drawn[0], drawn[1], plain ^ drawn[0] ^ drawn[1]]
+    return {party: np.stack([each[party], each[party.next]]) for party in ComputeParty}
+
+
+def arithmetic(work: Work) -> Measured:
+    """Shares mod 2^16 and adders on shared bits."""
+    parties = RingParties(np.random.default_rng(work.groups))
+    row_a, row_b = work.pairs()
+    width = work.alice.shape[3]
+    used = time.process_time()
+    found = [
+        levels(parties, one.reshape(-1, width), other.reshape(-1, width), row_a, row_b, work.limits)
+        for one, other in zip(work.alice, work.bob, strict=True)
+    ]
+    return Measured(time.process_time() - used, parties.sent, np.stack(found), {})
+
+
+def spu(work: Work, form: str, python: Path) -> Measured:
+    """SecretFlow SPU in a process of its own, all fields at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, made = Path(folder) / "signatures.npz", Path(folder) / "levels.npy"
+        alice, bob = (each.reshape(-1, *each.shape[2:]) for each in (work.alice, work.bob))
+        np.savez(given, alice=alice, bob=bob, limits=work.limits, bits=work.bits)
+        command = [str(python), str(PEER), str(given), form, str(made)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise SystemExit(f"SPU failed ({ran.returncode}):\n{ran.stderr[-2000:]}")
+        found = np.load(made).reshape(len(work.alice), -1).astype(np.int8)
+    sent = [int(each) for each in re.findall(r"Link details: total send bytes (\d+)", ran.stdout)]
+    more = json.loads(ran.stdout.splitlines()[-1])
+    return Measured(more["cpu"], sum(sent) / 3, found, more)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
