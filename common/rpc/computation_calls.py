@@ -81,8 +81,8 @@ class ComputationCalls:
         response = self._call(self._stub.ReceiveMessage, request, CHUNK_SECONDS)
         return (response.parts, response.data) if response.parts else None
 
-    def chunks_of_set(self, side: Side, number: int, total_bytes: int, wanted_bytes: int) -> Iterator[bytes]:
-        """Those chunks of one set of a contribution that have its first `wanted_bytes`.
+    def chunks_of_set(self, side: Side, number: int, total_bytes: int, requested_bytes: int) -> Iterator[bytes]:
+        """Those chunks of one set of a contribution that have its first `requested_bytes`.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class ComputationCalls:
         TrystError
             UPLOAD_CORRUPT if a chunk has another length than by the layout.
         """
-        for index in range(chunk_count(wanted_bytes)):
+        for index in range(chunk_count(requested_bytes)):
             request = computation_pb2.FetchSetRequest(
                 session=self._session, side=side_to_wire(side), set=number, index=index
             )
