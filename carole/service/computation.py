@@ -287,7 +287,7 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
             ErrorCode.DEVIATION,
             words,
             where=f"computation, as {party.title} found",
-            remedy="find out with its operators which of the two did not keep to the protocol, before another run",
+            remedy="find out with the others whose program or machine was changed, before another run",
         )
     if request.code == ErrorCode.UNAVAILABLE:
         return lost(f"{party.title} has left it")

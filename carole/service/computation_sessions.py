@@ -148,6 +148,11 @@ class Session:
         self.changed.set()
         self.changed = asyncio.Event()
 
+    def excuse(self, seconds: float) -> None:
+        """Carole has herself answered no one for so long: no party was away meanwhile."""
+        for party in self._until:
+            self._until[party] += seconds
+
     def absent(self) -> ComputeParty | None:
         """A party that has joined and is away for too long."""
         late = (party for party in self.joined - self.done if self._until[party] < _now())
@@ -238,7 +243,9 @@ class Sessions:
             if (party := session.absent()) is not None:
                 log.warning("computation broken", project=session.project, run=session.run, absent=party.title)
                 session.end(lost(f"{party.title} does not answer any more"))
+            before = _now()
             await asyncio.sleep(pause)
+            session.excuse(_now() - before - pause)
         await asyncio.sleep(KEPT_SECONDS)
         del self._by_number[session.number]
 

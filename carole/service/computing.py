@@ -145,8 +145,8 @@ def own_contribution(store: Store, spec: Specification, reader: Reader, side: Si
     custodian = reader.members.in_role(side.role).identity
     header = open_header(reader.key, custodian, about, found.sealed_seeds[ComputeParty.CAROLE])
 
-    def read(number: int) -> memoryview:
+    def read(number: int, size: int) -> memoryview:
         stored = there.reference(number)
-        return stored.payload.read(stored.start, stored.start + stored.layout.total_bytes)
+        return stored.payload.read(stored.start, stored.start + size)
 
     return PartyContribution(ComputeParty.CAROLE, header, found.layout, read)

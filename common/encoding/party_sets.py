@@ -26,7 +26,8 @@ from tryst.common.sharing.row_words import RowWords
 Shared = NDArray[np.uint64]
 """A party's two shares, s_i and s_(i+1), along the first axis."""
 
-Read = Callable[[int], bytes | bytearray | memoryview]
+Read = Callable[[int, int], bytes | bytearray | memoryview]
+"""Gives the first bytes of a set's payload: of which set, and how many."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class PartyContribution:
     layout
         The sizes that the custodian has signed; checked here.
     read
-        Gives the payload of a set by its number. The newest one is kept until another is read.
+        Gives a set's digests alone, or all of it: Carole asks for no more than digests. The newest payload is kept
+        until another is read.
 
     Attributes
     ----------
@@ -145,7 +147,8 @@ class PartyContribution:
         digests are there again.
         """
         part = self._layout.sets[number]
-        payload, size = self._payload(number), 8 * part.rows * len(part.blocks)
+        size = part.total_bytes - part.sealed_bytes
+        payload = self._payload(number, size)
         digests = np.frombuffer(payload[:size], dtype="<u8").astype(np.uint64)
         if part.blocks:
             check_shared_digests(digests, part.rule, part.interval)
@@ -179,19 +182,19 @@ class PartyContribution:
         if share != ComputeParty.STEWARD:
             add_share(words, secret, share, number)
             return
-        part, digests = self._layout.sets[number], self.digests(number)
-        sealed = self._payload(number)[8 * len(digests) :]
+        part = self._layout.sets[number]
+        sealed = self._payload(number, part.total_bytes)[part.total_bytes - part.sealed_bytes :]
+        digests = self.digests(number)
         associated = self._header.upload.associated(part, number, digests)
         words[:] = open_words(sealed, secret, number, associated, where_of(part.rule)).reshape(words.shape)
 
-    def _payload(self, number: int) -> memoryview:
-        if self._newest is None or self._newest[0] != number:
-            part = self._layout.sets[number]
-            payload = memoryview(self._read(number)).cast("B")
-            # Carole opens nothing: to her the digests may come alone.
-            alone = self._own is ComputeParty.CAROLE and payload.nbytes == part.total_bytes - part.sealed_bytes
-            if payload.nbytes != part.total_bytes and not alone:
-                what = f"the payload of a set must have the {part.total_bytes} bytes of its layout"
+    def _payload(self, number: int, size: int) -> memoryview:
+        """A set's payload, or at least so much of it."""
+        if self._newest is None or self._newest[0] != number or self._newest[1].nbytes < size:
+            payload = memoryview(self._read(number, size)).cast("B")
+            if payload.nbytes != size:
+                part = self._layout.sets[number]
+                what = f"a set must have the {size} bytes of its layout"
                 raise corrupt(what, where_of(part.rule), f"{payload.nbytes} bytes")
             self._newest = number, payload
         return self._newest[1]

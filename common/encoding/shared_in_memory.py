@@ -61,7 +61,9 @@ def shared_in_memory(encoded: Encoded, spec: Specification, side: Side) -> Share
     payloads = [b"".join(sent_bytes(part)) for part in sent]
     layout = Layout(tuple(part.layout for part in sent), encoded.records)
     carole, coordinator, steward = (
-        PartyContribution(party, ShareHeader(about, fresh.of(party)), layout, payloads.__getitem__)
+        PartyContribution(
+            party, ShareHeader(about, fresh.of(party)), layout, lambda number, size: payloads[number][:size]
+        )
         for party in ComputeParty
     )
     return SharedEncoded(

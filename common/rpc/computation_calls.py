@@ -11,7 +11,7 @@ from tryst.common.parties import Side
 from tryst.common.rpc.client import CHUNK_SECONDS, CONTROL_SECONDS, Connection
 from tryst.common.rpc.status import for_others
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.wire.chunks import chunk_count
+from tryst.common.wire.chunks import chunk_count, chunk_size
 from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
 from tryst.common.wire.sides import side_to_wire
 from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
@@ -81,39 +81,48 @@ class ComputationCalls:
         response = self._call(self._stub.ReceiveMessage, request, CHUNK_SECONDS)
         return (response.parts, response.data) if response.parts else None
 
-    def chunks_of_set(self, side: Side, number: int, total_bytes: int) -> Iterator[bytes]:
-        """The payload of one set of a contribution, of which the layout gives the length.
+    def chunks_of_set(self, side: Side, number: int, total_bytes: int, requested_bytes: int) -> Iterator[bytes]:
+        """Those chunks of one set of a contribution that have its first `requested_bytes`.
+
+        Parameters
+        ----------
+        total_bytes
+            Of the set, by the layout.
 
         Raises
         ------
         TrystError
-            UPLOAD_CORRUPT if it has another.
+            UPLOAD_CORRUPT if a chunk has another length than by the layout.
         """
-        left = total_bytes
-        for index in range(chunk_count(total_bytes)):
+        for index in range(chunk_count(requested_bytes)):
             request = computation_pb2.FetchSetRequest(
                 session=self._session, side=side_to_wire(side), set=number, index=index
             )
             data = self._call(self._stub.FetchSet, request, CHUNK_SECONDS).data
-            left -= len(data)
+            expected = chunk_size(index, total_bytes)
+            if len(data) != expected:
+                raise TrystError(
+                    ErrorCode.UPLOAD_CORRUPT,
+                    f"chunk {index} of set {number} has {expected} bytes by the layout",
+                    where=f"contribution of {side}",
+                    got=f"{len(data)} bytes",
+                    remedy="try again; if the error persists, report it to Carole's operator",
+                )
             yield data
-        if left:
-            raise TrystError(
-                ErrorCode.UPLOAD_CORRUPT,
-                f"set {number} has {total_bytes} bytes by the layout",
-                where=f"contribution of {side}",
-                got=f"{total_bytes - left} bytes",
-                remedy="try again; if the error persists, report it to Carole's operator",
-            )
 
     def finish(self) -> None:
         """This party has done its part."""
         self._call(self._stub.EndComputation, computation_pb2.EndComputationRequest(session=self._session))
 
     def give_up(self, error: TrystError) -> None:
-        """End the session for all; what the others read of a failure of this party's own is its kind alone."""
+        """End the session for all; what the others read of a failure of this party's own is its kind alone.
+
+        Of a deviation they read all, also whom this party suspects.
+        """
         shown = for_others(error)
         text = f"{shown.where}: {shown.what}" if shown.where else shown.what
+        if shown.code is ErrorCode.DEVIATION and shown.got:
+            text = f"{text}, got {shown.got}"
         request = computation_pb2.EndComputationRequest(
             session=self._session, code=int(error.code), what=text[:MAX_TEXT]
         )

@@ -57,7 +57,8 @@ def fetched_contribution(
     header = open_header(key, custodian, about, manifest.sealed_seeds[own])
     sets = manifest.layout.sets
 
-    def read(number: int) -> bytes:
-        return b"".join(calls.chunks_of_set(manifest.side, number, sets[number].total_bytes))
+    def read(number: int, size: int) -> bytes:
+        chunks = calls.chunks_of_set(manifest.side, number, sets[number].total_bytes, size)
+        return b"".join(chunks)[:size]
 
     return PartyContribution(own, header, manifest.layout, read)

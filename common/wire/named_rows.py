@@ -214,7 +214,11 @@ def _opened(
     key: SealingKey, party: ComputeParty, identity: PublicIdentity, context: NamedRowsContext, part: bytes
 ) -> tuple[bytes, bytes]:
     """A party's share, and the digest that it gives of the next one's."""
-    content = b"".join(open_sealed(key, context.sealing, [part]))
+    try:
+        content = b"".join(open_sealed(key, context.sealing, [part]))
+    except TrystError as error:
+        what = f"{party.title}'s part of the row numbers cannot be read: {error.what}"
+        raise TrystError(error.code, what, where=error.where, got=error.got, remedy=error.remedy) from None
     signed = len(_PART) + SIGNATURE_BYTES
     start = signed + _DIGEST_BYTES
     if not content.startswith(_PART) or len(content) < start or (len(content) - start) % 4:

@@ -10,7 +10,7 @@ from tryst.common.documents.linkage_document import LinkageDocument
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.custodian_conditions import condition_lines
-from tryst.coordinator.client.terminal import console
+from tryst.coordinator.client.terminal import ABSENT, console
 from tryst.protos.linkage.v1 import project_pb2
 
 RESOLVE = "resolve"
@@ -44,9 +44,6 @@ STAGE_WORDS = {
     "seal": "seal each custodian's share",
 }
 """What is done in each stage of a run, in words."""
-
-ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
-"""For whom a run of mode shared waits before it is computed."""
 
 COMPUTED = ("agree", "compare", "chance", "permute", "open", "name")
 """What the three compute parties do together."""

@@ -41,6 +41,9 @@ STATE_WORDS = {
     project_pb2.PROJECT_STATE_ERASED: "erased",
 }
 
+ABSENT = {"await-parties": "Coordinator and steward", "await-coordinator": "Coordinator", "await-steward": "Steward"}
+"""For whom a run of mode shared waits before it is computed."""
+
 
 _BORDERS: dict[Mode, str] = {
     "open": "yellow",
@@ -181,6 +184,8 @@ def _run(status: project_pb2.ProjectStatus) -> str:
             return f"failed: {run.error}"
         case project_pb2.RUN_STATE_RESOLVING:
             return f"waits: {'tryst project watch' if run.stage == 'resolve' else 'handles of the custodians'}"
+        case project_pb2.RUN_STATE_RUNNING if run.stage in ABSENT:
+            return f"waits for `tryst compute`: {ABSENT[run.stage]}"
         case project_pb2.RUN_STATE_RUNNING:
             return f"{run.stage} {run.fraction:.0%}"
         case _:

@@ -36,6 +36,7 @@ from tryst.carole.engine.shared.stage_seconds import StageSeconds
 from tryst.common.parties import Side
 from tryst.common.progress import Progress
 from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.deviation import deviation
 from tryst.common.sharing.party import Party
 
 RowPart = Callable[[Side, NDArray[np.uint32], NDArray[np.uint32]], bytes]
@@ -93,7 +94,8 @@ class Led:
     def name(self, places: NDArray[np.int64]) -> NDArray[np.int8] | None:
         """Name pairs to the other parties, once; their agreement in the check field, where there is one.
 
-        Afterwards `parts` has the three parties' parts of the rows' numbers.
+        Afterwards `parts` has the three parties' parts of the rows' numbers. DEVIATION if one of them cannot be such a
+        part.
 
         Parameters
         ----------
@@ -106,7 +108,7 @@ class Led:
         agrees = _agreement(self._party, self._compared, places)
         own = _own_parts(self._compared, places, self._own)
         received = {
-            party: [self._party.channel.receive(party) for _ in Side]
+            party: [self._part(party, len(own[n])) for n, _ in enumerate(Side)]
             for party in (ComputeParty.COORDINATOR, ComputeParty.STEWARD)
         }
         self.parts = {
@@ -115,6 +117,14 @@ class Led:
         }
         self._progress("name", 1.0)
         return agrees
+
+    def _part(self, party: ComputeParty, size: int) -> bytes:
+        """A part that another party has sealed to a custodian, who alone can read it: it is as long as Carole's."""
+        part = self._party.channel.receive(party)
+        if len(part) != size:
+            what = f"a part of the rows' numbers has {len(part)} bytes instead of {size}"
+            raise deviation("name", what, (ComputeParty.CAROLE, party), (party,))
+        return part
 
 
 def lead(party: Party, contributions: Contributions, terms: Terms, own: RowPart, progress: Progress) -> Led:

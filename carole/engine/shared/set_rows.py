@@ -31,8 +31,8 @@ class SetRows:
         """Shares of a set's rows, and the digests of their blocks; the set before it is given up."""
         if self._newest is None or self._newest[0] != number:
             self._newest = None
-            digests = self._part.digests(number)
-            self._newest = number, self._part.rows(number), digests
+            rows = self._part.rows(number)
+            self._newest = number, rows, self._part.digests(number)
         rows, digests = self._newest[1:]
         if number in self._largest and number not in self._present:
             self._present[number] = presence_of_rows(

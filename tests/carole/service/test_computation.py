@@ -19,7 +19,7 @@ import pytest
 
 from tests.carole.computing import announced, calls_of, take_part, together
 from tests.carole.deployment import Deployment
-from tryst.carole.service.computation_sessions import Absence, Session
+from tryst.carole.service.computation_sessions import Absence, Session, Sessions
 from tryst.carole.service.message_relay import CAPACITY_BYTES, PART_OVERHEAD_BYTES, Link, MessagePart
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role
@@ -308,6 +308,26 @@ def test_a_session_ends_without_a_party_that_is_away(carole: Deployment) -> None
         take_part(carole, CAROLE, session, waiting)
     assert caught.value.code is ErrorCode.UNAVAILABLE
     assert session.held_bytes == 0
+
+
+def test_no_party_is_away_while_carole_herself_stands_still() -> None:
+    """On a machine that is busy or was suspended."""
+
+    async def stand_still() -> None:
+        sessions = Sessions(Absence(1.0, 0.4))
+        names = ("carole", "coordinator", "steward")
+        session = Session("project", "run", b"s" * 16, names, {}, sessions.absence)
+        sessions.add(session)
+        await asyncio.sleep(0)
+        time.sleep(1.5)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert session.ended is None
+        while session.ended is None:
+            await session.changed.wait()
+        sessions.close()
+
+    asyncio.run(asyncio.wait_for(stand_still(), SECONDS))
 
 
 def test_empty_parts_take_room_too(carole: Deployment) -> None:

@@ -39,8 +39,9 @@ def contributions(world: Any, side: Side) -> list[PartyContribution]:
     payload = b"".join(upload.chunks[index] for index in sorted(upload.chunks))
     ends = np.cumsum([part.total_bytes for part in manifest.layout.sets]).tolist()
 
-    def read(number: int) -> bytes:
-        return payload[ends[number] - manifest.layout.sets[number].total_bytes : ends[number]]
+    def read(number: int, size: int) -> bytes:
+        start = ends[number] - manifest.layout.sets[number].total_bytes
+        return payload[start : start + size]
 
     made = []
     for party, member in zip(ComputeParty, compute_members(parties.members, SPEC), strict=True):

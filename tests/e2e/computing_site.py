@@ -1,0 +1,146 @@
+"""A deployment of mode shared with few records, whose services are killed and started again, and its compute processes.
+
+The two compute processes take orders: they stop at a stage, or deviate in it (`compute_program`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tests.e2e.compute_processes import OrderedService
+from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment
+from tryst.common.parties import Side
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH, two_files
+from tryst.coordinator.rehearsal.processes import ServiceProcess
+from tryst.protos.linkage.v1 import project_pb2
+
+N, COMMON = 12, 8
+
+Links = set[tuple[str, str]]
+"""Linked identifiers, Alice's and Bob's."""
+
+
+def text(project: str) -> str:
+    """A specification of few bits: what is tested here is not the quality of links."""
+    return f"""\
+version: 1
+project: {project}
+mode: shared
+custodians: {{alice: {{identifier: record_id}}, bob: {{identifier: patient}}}}
+fields:
+  - {{name: surname, kind: name, columns: {{alice: surname, bob: family_name}}, bits: 64}}
+  - {{name: born, kind: date, columns: {{alice: date_of_birth, bob: date_of_birth}}, date: {{order: ymd}}, bits: 64}}
+  - {{name: phone, kind: code, bits: 64}}
+blocking: [{{name: sex, keys: [{{field: sex}}]}}]
+retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
+release: {{alice: pairs, bob: links, coordinator: statistics}}
+""".replace("blocking", "  - {name: sex, kind: category, bits: 64}\nblocking")
+
+
+def files() -> dict[Side, pl.DataFrame]:
+    """Few people, so that a computation takes seconds, and without errors, so that each run finds the same."""
+    ours, theirs = two_files(N, N, COMMON, 0.0, np.random.default_rng(5))
+    return {Side.ALICE: ours, Side.BOB: theirs.rename(BOBS_NAMES)}
+
+
+def right_links() -> Links:
+    """The truth, which a run finds with such files where it is left alone."""
+    alice, bob = files()[Side.ALICE], files()[Side.BOB].rename({BOBS_NAMES[IDENTIFIER]: "bobs"})
+    return set(alice.join(bob, on=TRUTH).select(IDENTIFIER, "bobs").rows())
+
+
+class Site:
+    """All services of a deployment.
+
+    Parameters
+    ----------
+    root
+        An empty folder.
+    projects
+        Names of all projects that are created.
+    """
+
+    def __init__(self, root: Path, projects: Iterable[str]) -> None:
+        self.made = Deployment(root, map(text, projects), files())
+        (self.carole,) = self.made.processes("carole")
+        self.computing = {party: OrderedService(self.made, party) for party in ("coordinator", "steward")}
+        for service in self.computing.values():
+            service.start()
+        for side in Side:
+            self.made.start(side)
+
+    def close(self) -> None:
+        """End all."""
+        for service in self.computing.values():
+            service.kill()
+        self.made.close()
+
+    def contributed(self, project: str) -> str:
+        """A new project, with both contributions; its name."""
+        self.made.create(text(project))
+        self.made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
+        return project
+
+    def begun(self, project: str) -> str:
+        """A run of a new project."""
+        return self.made.coordinator.start(self.contributed(project)).run
+
+    def order(self, kind: str, stage: str) -> None:
+        """To both compute processes."""
+        for service in self.computing.values():
+            service.order(kind, stage)
+
+    def come_to(self, project: str, stage: str) -> None:
+        """Wait until all three parties are in a stage, where two of them have stopped."""
+        made = self.made
+
+        def there() -> bool:
+            run = made.status(project).run
+            assert run.state in (project_pb2.RUN_STATE_QUEUED, project_pb2.RUN_STATE_RUNNING), run
+            return all(each.has_stopped() for each in self.computing.values()) and run.stage == stage
+
+        made.eventually(there, lambda: f"{made.status(project)}")
+
+    def kill(self, party: str) -> None:
+        """As ``kill -9`` does."""
+        if party in self.computing:
+            self.computing[party].kill()
+        elif party == "worker":
+            os.kill(worker_of(self.carole), signal.SIGKILL)
+        else:
+            os.kill(self.carole.pid, signal.SIGKILL)  # the worker ends with it
+
+    def start_again(self, party: str) -> None:
+        """What was killed; a worker is started by Carole's service."""
+        if party in self.computing:
+            self.computing[party].begin()
+        elif party == "carole":
+            (self.carole,) = self.made.processes("carole")
+
+    def links(self, project: str, run: str) -> Links:
+        """Follow a run to its end; the linked identifiers of both files."""
+        made = self.made
+        assert follow_run(made.coordinator, project, run).state == project_pb2.RUN_STATE_DONE
+        made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
+        alice, bob = (pl.read_parquet(Path(made.shown(side, project).results) / "links.parquet") for side in Side)
+        joined = alice.join(bob, on="link_id", suffix="_bob", validate="1:1")
+        assert joined.height == alice.height == bob.height
+        return set(joined.select("identifier", "identifier_bob").rows())
+
+
+def worker_of(carole: ServiceProcess) -> int:
+    """The process of Carole's worker, the one child of her service."""
+    children = [
+        child
+        for task in Path(f"/proc/{carole.pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    (worker,) = children
+    return int(worker)

@@ -1,0 +1,157 @@
+"""Mode shared where a party does not keep to the protocol, or is not there: a run ends or waits, and releases nothing.
+
+All through real processes: the steward's computes as it should but for one message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.e2e.compute_program import CUT, FLIP, REPLAY, STOP
+from tests.e2e.computing_site import Site, right_links
+from tests.e2e.deployment import STATE
+from tryst.common.command import app
+from tryst.common.errors import TrystError
+from tryst.common.parties import Side
+from tryst.common.sharing.compute_parties import ComputeParty
+from tryst.common.sharing.custodian_shares import PartySecrets, ShareSecrets
+from tryst.coordinator.client.run_progress import follow_run
+from tryst.coordinator.client.terminal import console
+from tryst.protos.linkage.v1 import project_pb2
+
+pytestmark = pytest.mark.slow
+
+PROJECT, UNFITTING = "deviating", "unfitting"
+PART_FOR_BOB = 3
+"""Which of the steward's messages in the stage name has its part of the row numbers for Bob."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(tmp_path_factory.mktemp("deviating"), (PROJECT, UNFITTING))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def project(site: Site) -> str:
+    """Contributed; runs of it fail."""
+    return site.contributed(PROJECT)
+
+
+def failed(site: Site, project: str) -> str:
+    """A run that fails; its error. Nothing is released, and log and audit have the error too."""
+    made = site.made
+    run = made.coordinator.start(project).run
+    with pytest.raises(TrystError, match="the run failed"):
+        follow_run(made.coordinator, project, run)
+    status = made.status(project)
+    assert (status.state, status.run.state) == (STATE.PROJECT_STATE_CONTRIBUTED, project_pb2.RUN_STATE_FAILED)
+    assert all(not made.shown(side, project).results for side in Side)
+    error = status.run.error
+    (line,) = (each for each in logged(site) if each.get("run") == run and each["event"] == "run failed")
+    assert (line["code"], line["error"]) == ("DEVIATION", error)
+    entries = [each["details"] for each in audited(site) if each["action"] == "fail-run"]
+    assert [each["error"] for each in entries if each["run"] == run] == [error]
+    assert not any(each["action"] in ("finish-run", "release") for each in audited(site) if each["project"] == project)
+    return error
+
+
+def logged(site: Site) -> list[dict[str, Any]]:
+    """Lines of Carole's log."""
+    return [json.loads(line) for line in site.carole.log.read_text().splitlines() if line.startswith("{")]
+
+
+def audited(site: Site) -> list[dict[str, Any]]:
+    """The audit log as Carole's operator sees it."""
+    shown = command("audit", "show", "--config", str(site.made.carole_yaml))
+    return [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+
+
+def command(*words: str) -> str:
+    """What a command prints."""
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind", "place"),
+    [
+        ("agree", FLIP, 0),
+        ("compare", FLIP, 0),
+        ("compare", REPLAY, 1),
+        ("compare", CUT, 0),
+        ("chance", FLIP, 0),
+        ("permute", FLIP, 0),
+        ("open", FLIP, 0),
+        ("name", FLIP, 0),
+        ("name", CUT, PART_FOR_BOB),
+    ],
+)
+def test_a_run_with_a_party_that_deviates_fails_with_stage_and_parties(
+    site: Site, project: str, stage: str, kind: str, place: int
+) -> None:
+    site.computing["steward"].order(kind, stage, place)
+    error = failed(site, project)
+    assert stage in error
+    assert "the steward" in error
+    site.made.eventually(lambda: "failed:" in site.computing["steward"].log.read_text())
+
+
+def test_a_part_that_is_none_of_his_stops_a_custodian_who_names_its_sender(site: Site, project: str) -> None:
+    """The steward sends for Bob what it has sealed to Alice. No one but Bob can see it; another run may be started."""
+    made = site.made
+    site.computing["steward"].order(REPLAY, "name", PART_FOR_BOB)
+    run = made.coordinator.start(project).run
+    assert "the steward's part of the row numbers" in made.blocking_error(Side.BOB, project)
+    status = made.status(project)
+    assert (status.run.run, status.run.state) == (run, project_pb2.RUN_STATE_RESOLVING)
+    assert all(not made.shown(side, project).results for side in Side)
+
+
+def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
+    site: Site, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "width", 400)
+    made, computing = site.made, site.computing
+    for service in computing.values():
+        service.kill()
+        service.order(STOP, "")
+    run = made.coordinator.start(project).run
+    for absent, title, then in (
+        ("await-parties", "Coordinator and steward", "steward"),
+        ("await-coordinator", "Coordinator", "coordinator"),
+    ):
+        made.eventually(lambda absent=absent: made.status(project).run.stage == absent)
+        shown = command("project", "status", project, "--config", str(made.coordinator_yaml))
+        assert f"waits for `tryst compute`: {title}" in shown
+        computing[then].begin()
+    assert site.links(project, run) == right_links()
+
+
+def test_secrets_that_do_not_fit_end_a_run_before_anything_is_computed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A custodian gives the coordinator another seed of a share than Carole has."""
+    honest, other = ShareSecrets.of, ShareSecrets.fresh()
+
+    def unfitting(given: ShareSecrets, party: ComputeParty) -> PartySecrets:
+        seed, _, key = given.by_share
+        two_faced = party is ComputeParty.COORDINATOR
+        return honest(ShareSecrets((seed, other.by_share[1], key)) if two_faced else given, party)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShareSecrets, "of", unfitting)
+        project = site.contributed(UNFITTING)
+    error = failed(site, project)
+    assert re.search("agree: specification, blocks and secrets of shares are not the same", error)
+    assert "the coordinator" in error
