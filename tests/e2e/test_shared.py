@@ -1,12 +1,9 @@
-"""Mode shared through real services: Carole, her worker and two compute processes; both custodians in this process.
-
-Every party that computes is killed in the middle of a run, one after the other, and the run ends with the right links.
-"""
+"""Mode shared through real services: Carole, her worker and two compute processes; both custodians in this process."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +11,14 @@ import polars as pl
 import pytest
 
 from tests.e2e.compute_processes import ComputeService
-from tests.e2e.deployment import BOBS_NAMES, STATE, Deployment, people
+from tests.e2e.deployment import BOBS_NAMES, Deployment, people
 from tryst.common.parties import Side
-from tryst.coordinator.client.run_progress import follow_run
 from tryst.coordinator.demonstration.people import IDENTIFIER, TRUTH
 from tryst.coordinator.demonstration.people.insured import KEY, trait_variables, with_traits
-from tryst.coordinator.rehearsal.processes import ServiceProcess
-from tryst.protos.linkage.v1 import project_pb2
 
 pytestmark = pytest.mark.slow
 
 N, COMMON = 120, 60
-
-Services = Mapping[str, ComputeService | ServiceProcess]
-
 
 ROLES = {"Age": "key", "SocioEcon": "key", KEY: "other", "RiskAversion": "sensitive"}
 VARIABLES = "\n".join(
@@ -47,7 +38,6 @@ assessment:
   on_breach: refuse
 release: {{assessment: policy, alice: links, bob: links, coordinator: statistics}}
 """
-GRANTED = "release: {alice: pairs, bob: links, coordinator: statistics}\n"
 
 
 def text(project: str, more: str) -> str:
@@ -70,7 +60,7 @@ retention: {{uploads_days: 7, results_days: 30, maps_days: 90}}
 {more}"""
 
 
-SPECIFICATIONS = {"assessed": text("assessed", ASSESSED), "killed": text("killed", GRANTED)}
+SPECIFICATION = text("assessed", ASSESSED)
 
 
 def files() -> dict[Side, pl.DataFrame]:
@@ -82,7 +72,7 @@ def files() -> dict[Side, pl.DataFrame]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = Deployment(tmp_path_factory.mktemp("shared"), SPECIFICATIONS.values(), files())
+    deployment = Deployment(tmp_path_factory.mktemp("shared"), [SPECIFICATION], files())
     try:
         yield deployment
     finally:
@@ -90,17 +80,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
 
 
 @pytest.fixture(scope="module")
-def services(made: Deployment) -> Iterator[Services]:
-    (carole,) = made.processes("carole")
-    computing = {party: ComputeService(made, party) for party in ("coordinator", "steward")}
+def linking(made: Deployment) -> Iterator[Deployment]:
+    """The deployment with all its services."""
+    made.processes("carole")
+    computing = [ComputeService(made, party) for party in ("coordinator", "steward")]
     try:
-        for service in computing.values():
+        for service in computing:
             service.start()
         for side in Side:
             made.start(side)
-        yield {"carole": carole, **computing}
+        yield made
     finally:
-        for service in computing.values():
+        for service in computing:
             service.kill()
 
 
@@ -118,8 +109,9 @@ def quality(made: Deployment, project: str) -> tuple[int, float]:
     return joined.height, 2 * right / (joined.height + COMMON)
 
 
-def test_links_come_out_of_padded_shares_and_are_assessed(made: Deployment, services: Services) -> None:
-    project, status = made.link(SPECIFICATIONS["assessed"])
+def test_links_come_out_of_padded_shares_and_are_assessed(linking: Deployment) -> None:
+    made = linking
+    project, status = made.link(SPECIFICATION)
     links, f1 = quality(made, project)
     assert f1 >= 0.9
     statistics = made.coordinator.statistics(project, status.run).plain()
@@ -127,31 +119,3 @@ def test_links_come_out_of_padded_shares_and_are_assessed(made: Deployment, serv
     assert statistics["linkage"]["pairs"] == N * N
     report = json.loads(made.coordinator.report(project, status.run).text)
     assert report["measures"]["sample_uniques"]["limit"] == 1
-
-
-def test_whoever_is_killed_the_run_ends_with_right_links(made: Deployment, services: Services) -> None:
-    project = made.create(SPECIFICATIONS["killed"])
-    made.wait_for(project, STATE.PROJECT_STATE_CONTRIBUTED)
-    run = made.coordinator.start(project).run
-
-    for party, at in (("coordinator", "compare"), ("steward", "chance"), ("carole", "chance")):
-        follow_until(made, project, run, at)
-        services[party].kill()
-        if party != "carole":
-            follow_until(made, project, run, f"await-{party}")
-            services[party].start()
-        else:
-            made.processes("carole")
-    finished = follow_run(made.coordinator, project, run)
-    assert finished.state == project_pb2.RUN_STATE_DONE
-    made.eventually(lambda: all(side.result_acknowledged for side in made.status(project).sides))
-    assert quality(made, project)[1] >= 0.9
-
-
-def follow_until(made: Deployment, project: str, run: str, stage: str) -> None:
-    """Wait until a run is in a stage; it must not end before."""
-    for status in made.coordinator.watch(project, run):
-        assert status.state in (project_pb2.RUN_STATE_QUEUED, project_pb2.RUN_STATE_RUNNING), status
-        if status.stage == stage:
-            return
-    raise AssertionError(f"the run has ended before the stage {stage}")
