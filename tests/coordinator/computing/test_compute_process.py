@@ -235,5 +235,7 @@ def test_what_carole_shows_is_verified(deployment: Deployment) -> None:
     assert refused(project="another") is ErrorCode.SPECIFICATION
     assert refused(specification=TEXT.replace("mode: shared", "mode: block_keyed")) is ErrorCode.SPECIFICATION
     assert refused(session=b"short") is ErrorCode.PARAMETER
+    for run in ("", RUN[:-1], "\x1b[2J" + RUN[4:]):
+        assert refused(run=run) is ErrorCode.PARAMETER
     for name in ("carole", "alice"):
         assert refused(name=name) is ErrorCode.NOT_ADMITTED
