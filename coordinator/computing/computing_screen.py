@@ -9,6 +9,9 @@ from tryst.common.errors import TrystError
 from tryst.common.rpc.relayed_channel import RelayedChannel
 from tryst.coordinator.computing.offered_session import OfferedSession
 
+DONE = "done in"
+"""Begins the line, after blanks, of a session that has ended well."""
+
 AGAIN_SECONDS = 15.0
 """How often a stage that goes on has a line of its own."""
 
@@ -51,7 +54,7 @@ class ComputingScreen:
 
     def ends(self, channel: RelayedChannel, seconds: float) -> None:
         """A session has ended well."""
-        self._write(f"  done in {seconds:.1f} s; {_sizes(channel)}. Carole goes on by herself.")
+        self._write(f"  {DONE} {seconds:.1f} s; {_sizes(channel)}. Carole goes on by herself.")
 
     def fails(self, error: TrystError, *, begins_again: bool) -> None:
         """A session has ended otherwise."""

@@ -154,8 +154,12 @@ class ServiceProcess:
             ticks += sum(int(each) for each in fields[11:15])  # user and system, its own and of children waited for
         return ticks / os.sysconf("SC_CLK_TCK")
 
+    def lines(self) -> list[str]:
+        """What it has printed and logged so far."""
+        return self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
+
     def _error(self, what: str) -> TrystError:
-        last = self.log.read_text(errors="replace").strip().splitlines()[-1:] if self.log.exists() else []
+        last = self.lines()[-1:]
         return TrystError(
             ErrorCode.UNAVAILABLE,
             f"the service {what}",

@@ -40,6 +40,7 @@ from tryst.coordinator.client.coordinator_client import Coordinator
 from tryst.coordinator.client.run_progress import bars, follow_run, pairs_compared
 from tryst.coordinator.client.steward_client import Steward
 from tryst.coordinator.client.verdict import verdict_lines
+from tryst.coordinator.computing.computing_screen import DONE
 from tryst.coordinator.rehearsal.narration import Narrator
 from tryst.coordinator.rehearsal.processes import COMPUTE, ServiceProcess, Services, make_store
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
@@ -247,6 +248,10 @@ class _Rehearsal:
             )
         self._narrator.step("link")
         run = follow_run(coordinator, project, coordinator.start(project).run, self._services.check)
+        for service in self._services.all:
+            if service.party in self._computing:
+                done = [line.strip() for line in service.lines() if line.strip().startswith(DONE)]
+                self._narrator.show(f"{service.party}: {done[-1] if done else 'computed'}")
         assessment = None if self._spec.assessment is None else self._judged(coordinator, made, run.run)
         statistics = coordinator.statistics(project, run.run)
         self._narrator.show(pairs_compared(statistics.linkage))
