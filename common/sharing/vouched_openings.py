@@ -140,7 +140,7 @@ class VouchedOpenings:
             for begin in range(0, len(words), MESSAGE_WORDS):
                 part = words[begin : begin + MESSAGE_WORDS]
                 part ^= self._received(len(part))
-            return words.reshape(x[0].shape)
+            return np.asarray(words.reshape(x[0].shape))
         return None
 
     def agree(self, other: ComputeParty, words: Words) -> None:
