@@ -105,7 +105,7 @@ class Duplicates(Part):
     """Records of one file that look like duplicates."""
 
     equal: Count
-    """Equal to another in every field."""
+    """Equal to another in every field; 0 in mode shared, where no one can count them."""
     same_partner: Count
     """Likely to be one person with another record's partner."""
 

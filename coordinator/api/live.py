@@ -114,8 +114,8 @@ class Client:
 
     Notes
     -----
-    A context manager: ``with tryst.Client("coordinator.yaml") as client:``. In mode block_keyed this process resolves
-    the records while it waits for a run (`wait`).
+    A context manager: ``with tryst.Client("coordinator.yaml") as client:``. In modes block_keyed and shared
+    this process resolves the records while it waits for a run (`wait`).
     """
 
     def __init__(self, config: Path | str = "coordinator.yaml") -> None:
@@ -201,8 +201,8 @@ class Client:
         Parameters
         ----------
         state
-            As `ProjectStatus.state` has it; None: until the run has ended. In mode block_keyed its records are
-            resolved here meanwhile.
+            As `ProjectStatus.state` has it; None: until the run has ended. In modes block_keyed and shared its
+            records are resolved here meanwhile.
         seconds
             Longest wait for a state.
 

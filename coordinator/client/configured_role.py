@@ -44,7 +44,7 @@ def configured_role(config: Path, what: str) -> Role:
             ErrorCode.NOT_ADMITTED,
             f"{what} is for coordinators and stewards",
             where=str(config),
-            got=f"the keys of a {role}",
+            got=f"keys with the role {role}",
             remedy="name the configuration of a coordinator or of a steward with --config",
         )
     return role

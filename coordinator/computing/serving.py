@@ -47,7 +47,7 @@ def serve(
     if with_parent:
         end_with_parent()
     sys.setswitchinterval(SWITCH_SECONDS)
-    role = configured_role(config, "computing")
+    role = configured_role(config, "`tryst compute`")
     with client(config, role, checked=False) as found:
 
         def ready() -> None:

@@ -19,6 +19,7 @@ CEREMONY = "is a step of the ceremony between people, who read its words"
 WITHOUT_JSON = {
     r"demo|rehearse|join|spec draft|analyst fetch": WRITES,
     r"((alice|bob) )?console|carole (serve|scheduler|worker)|(alice|bob) serve": SERVES,
+    r"compute": "runs until it is stopped; --ready-file is JSON, its lines are for who watches it",
     r"init|carole (init|cluster-keys)|(alice|bob) (seed new|attach)|risk attribution protect": MAKES,
     r"party (?!status|check).*": CEREMONY,
     r"spec (similar|known|schema)|steward log|audit (show|export)|keyvars export .*": LINES,
@@ -44,6 +45,7 @@ SENDS_NOT = {
     r"project (status|watch|results|report)|steward (list|report|log)|audit .*": "reads",
     r"carole (serve|scheduler|worker|check|health|backup|init|cluster-keys)|init": "makes what is new, or serves",
     r"analyst .*": "reads, and confirms what it has fetched",
+    r"compute": "computes what all have approved, and decides nothing",
     r"((alice|bob) )?console": "requests confirmation on its pages",
     r"party .*": "makes files that people send",
 }

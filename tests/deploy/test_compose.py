@@ -14,17 +14,26 @@ from tests.deploy.sites import CALLERS, DEPLOY, PARTIES
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 REMOTE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.remote.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+COMPUTING = ("coordinator", "steward")
 
 
 def test_one_service_per_party_from_the_partys_target() -> None:
-    assert set(SERVICES) == set(PARTIES)
-    for party, service in SERVICES.items():
+    assert set(SERVICES) == {*PARTIES, *(f"{party}-compute" for party in COMPUTING)}
+    for party in PARTIES:
+        service = SERVICES[party]
         assert service["build"] == {"context": "..", "dockerfile": "deploy/Dockerfile", "target": party}
         assert party in stages()
         assert service["image"] == f"tryst-{party}"
     # A command, not a service: it runs when it is called.
     assert SERVICES["coordinator"]["profiles"] == ["coordinator"]
     assert SERVICES["coordinator"]["restart"] == "no"
+
+
+@pytest.mark.parametrize("party", COMPUTING)
+def test_who_computes_is_the_party_in_all_but_that_it_stays(party: str) -> None:
+    changed = {"profiles": ["compute"], "restart": "unless-stopped", "mem_limit": 0, "command": ["tryst", "compute"]}
+    assert SERVICES[f"{party}-compute"] == SERVICES[party] | changed
+    assert REMOTE["services"][f"{party}-compute"] == REMOTE["services"][party]
 
 
 def test_only_carole_publishes_a_port_and_on_this_machine_by_default() -> None:
@@ -71,7 +80,7 @@ def test_a_container_may_write_to_its_volume_only(party: str) -> None:
 
 def test_elsewhere_changes_where_carole_is_and_nothing_else() -> None:
     assert set(REMOTE) == {"services", "networks"}
-    assert set(REMOTE["services"]) == set(CALLERS)
+    assert set(REMOTE["services"]) == {*CALLERS, *(f"{party}-compute" for party in COMPUTING)}
     for service in REMOTE["services"].values():
         ((name, address),) = (entry.split(":", 1) for entry in service["extra_hosts"])
         assert name == "carole"

@@ -119,9 +119,9 @@ def test_containers_units_and_deployments_in_the_commands_exist() -> None:
             if "docker compose" in line:
                 seen["compose"] += 1
                 assert any(word in compose for word in words), line
-            for unit in re.findall(r"[\w-]+\.service", line):
+            for unit in re.findall(r"[\w@-]+\.service", line):
                 seen["units"] += 1
-                assert unit in units, line
+                assert re.sub(r"@\w+", "@", unit) in units, line
             if target := re.search(r"--target (\S+)", line):
                 seen["targets"] += 1
                 assert target[1] in compose, line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from tests.deploy.dockerfile import copied, stages
 from tests.deploy.sites import DEPLOY, REPOSITORY
 
 SERVICES = ("alice", "bob", "carole")
+UNITS = (*SERVICES, "compute@")
 FOLDER = DEPLOY / "systemd"
 
 
@@ -31,9 +33,7 @@ def unit(party: str) -> dict[str, dict[str, list[str]]]:
 
 
 def test_one_unit_per_service() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*.service")) == sorted(
-        f"tryst-{party}.service" for party in SERVICES
-    )
+    assert sorted(path.name for path in FOLDER.glob("*.service")) == sorted(f"tryst-{name}.service" for name in UNITS)
 
 
 @pytest.mark.parametrize("party", SERVICES)
@@ -51,7 +51,31 @@ def test_starts_its_party_as_its_own_user(party: str) -> None:
     assert f"NUMBA_CACHE_DIR=/var/cache/tryst/{party}" in service["Environment"][0].split()
 
 
-@pytest.mark.parametrize("party", SERVICES)
+@pytest.mark.parametrize("party", ["coordinator", "steward"])
+def test_computes_for_its_party_as_the_user_of_its_commands(party: str) -> None:
+    found = {
+        key: [value.replace("%i", party) for value in values] for key, values in unit("compute@")["Service"].items()
+    }
+    (start,) = found["ExecStart"]
+    assert start == f"/opt/tryst/bin/python -u -m tryst compute --config /etc/tryst/{party}/{party}.yaml"
+    assert found["User"] == found["Group"] == [party]
+    assert f"useradd --create-home {party}" in (DEPLOY / "README.md").read_text().replace("coordinator", party)
+    state = re.search(r"^state: /var/lib/(\S+)", (DEPLOY / party / f"{party}.yaml").read_text(), re.MULTILINE)
+    assert state is not None
+    assert found["StateDirectory"] == found["CacheDirectory"] == [state[1]]
+    assert f"NUMBA_CACHE_DIR=/var/cache/tryst/{party}" in found["Environment"][0].split()
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_two_units_differ_where_their_programs_do(name: str) -> None:
+    """Their confinement is one text, from where it begins to the limits."""
+    apart = "# Everything else is read-only", "# Keys are in memory"
+    texts = [(FOLDER / f"tryst-{each}.service").read_text() for each in (name, "compute@")]
+    first, second = (text[text.index(apart[0]) : text.index(apart[1])] for text in texts)
+    assert first == second
+
+
+@pytest.mark.parametrize("party", UNITS)
 def test_is_confined(party: str) -> None:
     service = unit(party)["Service"]
     for key, value in {
@@ -100,7 +124,7 @@ ANALYZE = shutil.which("systemd-analyze")
 @pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not on this machine")
 def test_systemd_understands_them(tmp_path: Path) -> None:
     copies = []
-    for party in SERVICES:
+    for party in UNITS:
         text = (FOLDER / f"tryst-{party}.service").read_text().replace("/opt/tryst/bin/python", sys.executable)
         copies.append(tmp_path / f"tryst-{party}.service")
         copies[-1].write_text(text)
@@ -116,7 +140,7 @@ EXPOSURE = 1.5
 """The most that `systemd-analyze security` may find, of 10; it calls up to 2 OK. What is left is the network."""
 
 
-@pytest.mark.parametrize("party", SERVICES)
+@pytest.mark.parametrize("party", UNITS)
 @pytest.mark.skipif(ANALYZE is None, reason="systemd-analyze is not on this machine")
 def test_exposure_is_low(party: str) -> None:
     threshold = [f"--threshold={int(EXPOSURE * 10)}", "--offline=true", "--no-pager"]

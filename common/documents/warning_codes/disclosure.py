@@ -41,10 +41,10 @@ COMBINED_OUTPUT = (
     WarningCode(
         code="codes_of_links_only",
         severity="note",
-        meaning="In mode block_keyed the assessment knows the codes of links only.",
-        text="In mode block_keyed Carole knows the codes of links only. Expected counts leave out the pairs that came"
-        " close to a link, among which at most {matches:.3g} matches are expected; and each link's probability is the"
-        " mean over at least {group} similar links, or over all where there are fewer.",
+        meaning="In modes block_keyed and shared the assessment knows the codes of links only.",
+        text="In this mode Carole knows the codes of links only. Expected counts leave out the pairs that came close to"
+        " a link, among which at most {matches:.3g} matches are expected; and each link's probability is the mean over"
+        " at least {group} similar links, or over all where there are fewer.",
     ),
     WarningCode(
         code="former_projects",

@@ -29,7 +29,7 @@ VALUES = (
     WarningCode(
         code="joint_withheld",
         severity="warning",
-        meaning="In mode block_keyed the joint distribution was of few links, and neither released nor assessed.",
+        meaning="In modes block_keyed and shared the joint distribution was of few links: not released, not assessed.",
         text="The joint distribution is withheld: links are of fewer than {fewest:.0f} records of a file, and it would"
         " show their codes.",
         remedy="Link larger files, or release no joint distribution.",

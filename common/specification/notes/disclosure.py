@@ -210,8 +210,11 @@ def _variables(spec: Specification) -> Iterator[str]:
         for side in Side:
             field = keyed[side].get(variable.column_of(side)) if variable.held_by(side) else None
             if field is not None:
+                # In mode shared no one sees which row lacks a value.
                 joined = (
-                    ", and a missing value shows in both: where few records lack it, that joins them" if apart else ""
+                    ", and a missing value shows in both: where few records lack it, that joins them"
+                    if spec.mode == "block_keyed"
+                    else ""
                 )
                 yield (
                     f"Variable {variable.name} reads the same column of {side} as field {field}: its value is sent as a"
@@ -222,9 +225,10 @@ def _variables(spec: Specification) -> Iterator[str]:
 def _codes_apart(spec: Specification) -> Iterator[str]:
     """What codes reveal in modes block_keyed and shared, and what they do not."""
     joined = spec.resolution.joined and spec.assessment is not None
+    rows = "shares" if spec.mode == "shared" else "signatures"
     yield (
         f"In mode {spec.mode} the codes come as a list of their own, a row for every record in another order: nothing"
-        f" {'but the fall-back ' if joined else ''}shows which signatures a row of codes belongs to."
+        f" {'but the fall-back ' if joined else ''}shows which {rows} a row of codes belongs to."
     )
     if spec.assessment is None and spec.latent is None:
         yield (

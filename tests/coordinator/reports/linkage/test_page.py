@@ -332,6 +332,11 @@ def test_thresholds_duplicates_and_the_unlinkable_are_shown(documents: dict[str,
         "The course of the estimation",
     ):
         assert phrase in text.replace("\N{NO-BREAK SPACE}", " "), phrase
+    documents["run"]["mode"] = "shared"
+    blind = Page(html_of(documents)).text
+    assert "Alice: 31 match a record of the other file that another one matches too." in blind
+    assert "no one can count in mode shared" in blind
+    assert "equal another of the same file" not in blind
     documents["linkage"] |= {"assignment": "greedy", "false_link_rate": 0.01}
     changed = Page(html_of(documents)).text
     assert "one to one, the most probable pair first" in changed
