@@ -66,11 +66,12 @@ class Link:
         self._held: deque[MessagePart] = deque()
         self._awaited, self._confirmed = (0, 0), (0, 0)
         self._changed: set[asyncio.Future[None]] = set()
+        self._calls = 0
         self.held_bytes = 0
         """What waits."""
 
     async def put(self, given: MessagePart, seconds: float) -> bool:
-        """Take a part, or have taken it before; False if there was no room for so long.
+        """Take a part, or have taken it before; False if there was no room for so long, or a later call has come.
 
         Raises
         ------
@@ -80,6 +81,10 @@ class Link:
         if not 0 <= given.part < given.parts <= MAX_PARTS:
             raise self._refusal(f"part {given.part} of {given.parts}")
         end = asyncio.get_running_loop().time() + seconds
+        # A call that waits holds its part; a sender, who sends one after the other, needs one of them.
+        self._calls += 1
+        call = self._calls
+        self.wake()
         while True:
             self._check()
             if given.place < self._awaited:
@@ -88,7 +93,7 @@ class Link:
                 raise self._refusal(f"part {given.part} of message {given.number}")
             if not self._held or self.held_bytes + given.size <= self._capacity:
                 break
-            if not await self._wait(end):
+            if call != self._calls or not await self._wait(end):
                 return False
         self._held.append(given)
         self.held_bytes += given.size

@@ -20,6 +20,7 @@ def fetched_contribution(
     calls: ComputationCalls,
     given: computation_pb2.ComputationInput,
     spec: Specification,
+    epoch: int,
     members: Members,
     own: ComputeParty,
     name: str,
@@ -31,27 +32,30 @@ def fetched_contribution(
     ----------
     given
         What Carole has shown of it.
+    spec, epoch
+        That all have approved.
     own, name, key
         This party, its name in the membership list, and its sealing key.
 
     Raises
     ------
     TrystError
-        ENCODING_MISMATCH for one of another project or specification; as `manifest_from_wire`, `open_header` and
+        ENCODING_MISMATCH for one of another project, encoding or epoch; as `manifest_from_wire`, `open_header` and
         `PartyContribution`. By its reading: as the calls.
     """
     manifest = manifest_from_wire(given.manifest, MAX_BYTES, MAX_ROWS)
     encoding = encoding_digest(spec)
-    if (manifest.project, manifest.encoding_digest) != (spec.project, encoding):
+    # A contribution of an epoch that is over is Carole's to erase, and the custodian's signature is still on it.
+    if (manifest.project, manifest.encoding_digest, manifest.epoch) != (spec.project, encoding, epoch):
         raise TrystError(
             ErrorCode.ENCODING_MISMATCH,
-            "a contribution must be of the project and the encoding that all have approved",
+            "a contribution must be of the project, the encoding and the epoch that all have approved",
             where=f"contribution of {manifest.side}",
-            got="one of another project or encoding",
+            got=f"one of epoch {manifest.epoch} for epoch {epoch}, or of another project or encoding",
             remedy="ask Carole's operator",
         )
     about = HeaderAbout(
-        spec.project, manifest.side, encoding, manifest.epoch, given.upload, manifest.layout, name, own, spec.suite
+        spec.project, manifest.side, encoding, epoch, given.upload, manifest.layout, name, own, spec.suite
     )
     custodian = members.in_role(manifest.side.role).identity
     header = open_header(key, custodian, about, manifest.sealed_seeds[own])

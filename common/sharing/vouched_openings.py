@@ -12,6 +12,9 @@ from tryst.common.sharing.deviation import deviation
 from tryst.common.sharing.gates import Shared, Words
 from tryst.common.sharing.link_tags import TAG_BYTES, LinkTag, equal
 
+MESSAGE_WORDS = 1 << 21
+"""Of one message of an opening at most: lists of pairs may have more bytes than a message."""
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -119,7 +122,7 @@ class VouchedOpenings:
         self.record.append(Opening(what, None, x[0].size))
         self._agreed.with_next.add(x[0])
         arithmetic.send(own.previous, x[1])
-        missing = self._received(x)
+        missing = self._received(x[0].size).reshape(x[0].shape)
         return np.asarray(x[0] ^ x[1] ^ missing)
 
     def to_one(self, to: ComputeParty, x: Shared, what: str) -> Words | None:
@@ -127,11 +130,17 @@ class VouchedOpenings:
         own = self._arithmetic.own
         self.record.append(Opening(what, to, x[0].size))
         if own == to.next:
-            self._arithmetic.send(to, x[1])
+            words = x[1].reshape(-1)
+            for begin in range(0, len(words), MESSAGE_WORDS):
+                self._arithmetic.send(to, words[begin : begin + MESSAGE_WORDS])
         elif own == to.previous:
             self._agreed.with_next.add(x[0])
         else:
-            return np.asarray(x[0] ^ x[1] ^ self._received(x))
+            words = (x[0] ^ x[1]).reshape(-1)
+            for begin in range(0, len(words), MESSAGE_WORDS):
+                part = words[begin : begin + MESSAGE_WORDS]
+                part ^= self._received(len(part))
+            return np.asarray(words.reshape(x[0].shape))
         return None
 
     def agree(self, other: ComputeParty, words: Words) -> None:
@@ -143,7 +152,7 @@ class VouchedOpenings:
         """Both holders of each share that was opened vouch for it; raises DEVIATION as `AgreedWords.check`."""
         self._agreed.check(fault)
 
-    def _received(self, x: Shared) -> Words:
-        missing = self._arithmetic.receive(self._arithmetic.own.next, x[0].size).reshape(x[0].shape)
+    def _received(self, n: int) -> Words:
+        missing = self._arithmetic.receive(self._arithmetic.own.next, n)
         self._agreed.with_previous.add(missing)
         return missing

@@ -48,6 +48,8 @@ class Client:
         The membership list in the folder.
     memory, log
         What the party has seen of the log, and what reads on.
+    trust
+        Looks at the folder meanwhile: has the newest list.
     """
 
     connection: Connection
@@ -57,6 +59,7 @@ class Client:
     members: Members
     memory: FileMemory
     log: LogReader
+    trust: Trust
 
     @property
     def name(self) -> str:
@@ -122,7 +125,7 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
         connection_of(
             address, settings.keys, role, share_request_ids=share, members=members, dry_run=dry_run
         ) as connection,
-        _renewed(connection, settings.keys, role, pin),
+        _renewed(connection, settings.keys, role, pin) as trust,
     ):
         identity = open_identity(settings.identity, folder.identity)
         linker = members.in_role(Role.LINKER).identity
@@ -130,11 +133,11 @@ def client(config: Path, role: Role, *, checked: bool = True, dry_run: bool = Fa
         log = LogReader(connection, identity, linker, memory, f"tryst {COMMANDS[role]} accept-restore")
         if checked:
             log.check()
-        yield Client(connection, identity, folder, linker, members, memory, log)
+        yield Client(connection, identity, folder, linker, members, memory, log, trust)
 
 
 @contextmanager
-def _renewed(connection: Connection, keys: Path, role: Role, pin: ListPin) -> Iterator[None]:
+def _renewed(connection: Connection, keys: Path, role: Role, pin: ListPin) -> Iterator[Trust]:
     """Meanwhile calls show the newest certificate in the folder: a command may last longer than a certificate."""
     trust = Trust(keys, role, only=(), pin=pin)
 
@@ -148,7 +151,7 @@ def _renewed(connection: Connection, keys: Path, role: Role, pin: ListPin) -> It
     looking = Periodic("certificate", LOOK_SECONDS, look)
     looking.start()
     try:
-        yield
+        yield trust
     finally:
         looking.stop()
 

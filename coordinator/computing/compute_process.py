@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.sealing_key import SealingKey
@@ -54,7 +55,6 @@ class ComputeProcess:
     ) -> None:
         self._ready = ready
         self._found, self._role, self._job, self._screen = found, role, job, screen
-        self._key = SealingKey.load(found.folder.sealing)
         self._process = secrets.token_bytes(PROCESS_BYTES)
         self._stub = found.connection.stub(computation_pb2_grpc.ComputationStub)
 
@@ -105,7 +105,8 @@ class ComputeProcess:
         return response if response.project else None
 
     def _compute(self, offer: computation_pb2.NextComputationResponse) -> None:
-        found, began = self._found, time.monotonic()
+        # The process may last for months: a member's key that was replaced meanwhile signs nothing any more.
+        found, began = replace(self._found, members=self._found.trust.members), time.monotonic()
         calls = ComputationCalls(found.connection, offer.session, self._process)
         try:
             found.log.check()
@@ -115,8 +116,8 @@ class ComputeProcess:
             raise
         self._screen.begins(session)
         calls.attend((), 0)
-        members, identity = session.members, found.identity
-        with joined_session(calls, session.own, session.terms, members, identity, self._key) as joined:
+        members, identity, key = session.members, found.identity, SealingKey.load(found.folder.sealing)
+        with joined_session(calls, session.own, session.terms, members, identity, key) as joined:
             self._job(
                 joined, session, found, lambda stage, fraction: self._screen.progress(joined.channel, stage, fraction)
             )

@@ -6,6 +6,7 @@ signed, as the membership list of this party knows them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from tryst.common.sharing.handshake import SESSION_BYTES, SessionTerms
 from tryst.common.specification import Specification, load_specification, specification_digest
 from tryst.protos.linkage.v1 import computation_pb2, project_pb2
 
+_RUN = re.compile("[0-9a-f]{32}")
+
 
 @dataclass(frozen=True)
 class OfferedSession:
@@ -31,6 +34,8 @@ class OfferedSession:
         Which party this member is in it.
     members
         The three, by number of the party.
+    epoch
+        That the approvals are for.
     inputs
         The contributions' layouts and headers, not verified yet.
     """
@@ -39,6 +44,7 @@ class OfferedSession:
     terms: SessionTerms
     spec: Specification
     members: Sequence[Member]
+    epoch: int
     inputs: Sequence[computation_pb2.ComputationInput]
 
 
@@ -48,14 +54,17 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
     Raises
     ------
     TrystError
-        SPECIFICATION for a text that is none, or not of mode shared or of this project; SIGNATURE if a custodian or
-        every coordinator has not signed it; NOT_ADMITTED if it does not name this member, or as `compute_members`.
+        SPECIFICATION for a text that is none, or not of mode shared or of this project; PARAMETER for a session or run
+        that has no such name; SIGNATURE if a custodian or every coordinator has not signed it; NOT_ADMITTED if it does
+        not name this member, or as `compute_members`.
     """
     spec = load_specification(offer.specification, f"specification of {offer.project[:64]!r}")
     if spec.project != offer.project or spec.mode != "shared":
         raise _refusal(offer, ErrorCode.SPECIFICATION, "its specification must be the project's, and of mode shared")
     if len(offer.session) != SESSION_BYTES:
         raise _refusal(offer, ErrorCode.PARAMETER, f"a session's number has {SESSION_BYTES} bytes")
+    if not _RUN.fullmatch(offer.run):
+        raise _refusal(offer, ErrorCode.PARAMETER, "a run's name has 32 hexadecimal digits")
     digest = specification_digest(spec)
     _require_approved(offer, members, digest)
     three = compute_members(members, spec)
@@ -64,7 +73,7 @@ def verified(offer: computation_pb2.NextComputationResponse, members: Members, n
         raise _refusal(offer, ErrorCode.NOT_ADMITTED, f"the specification does not name {name} under `compute`")
     names = (three[0].name, three[1].name, three[2].name)
     terms = SessionTerms(spec.project, offer.run, offer.session, digest, names, spec.suite)
-    return OfferedSession(own[0], terms, spec, three, tuple(offer.inputs))
+    return OfferedSession(own[0], terms, spec, three, offer.epoch, tuple(offer.inputs))
 
 
 def _require_approved(offer: computation_pb2.NextComputationResponse, members: Members, digest: bytes) -> None:

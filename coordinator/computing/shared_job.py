@@ -31,7 +31,9 @@ def take_part(joined: JoinedSession, offered: OfferedSession, member: Client, pr
     key = SealingKey.load(member.folder.sealing)
     progress("agree", 0.0)
     contributions = [
-        fetched_contribution(joined.calls, given, offered.spec, member.members, offered.own, member.name, key)
+        fetched_contribution(
+            joined.calls, given, offered.spec, offered.epoch, member.members, offered.own, member.name, key
+        )
         for given in offered.inputs
     ]
     by_side = {each.upload.side: each for each in contributions}

@@ -343,6 +343,21 @@ def test_empty_parts_take_room_too(carole: Deployment) -> None:
     assert run_in_loop(fill()) == CAPACITY_BYTES // PART_OVERHEAD_BYTES
 
 
+def test_one_call_waits_for_room_and_not_all_that_a_member_may_make(carole: Deployment) -> None:
+    """Each that waits holds its part: 64 calls of 2 MiB would be eight times what may wait on a link."""
+    link = announced(carole).links[STEWARD, CAROLE]
+
+    async def crowd() -> list[bool]:
+        assert await link.put(MessagePart(0, 0, 1, bytes(CAPACITY_BYTES)), 0.0)
+        calls = [asyncio.ensure_future(link.put(MessagePart(1, 0, 1, b"next"), SECONDS)) for _ in range(8)]
+        former = await asyncio.gather(*calls[:-1])
+        assert not calls[-1].done()
+        await link.take(1, 0, 0.0)
+        return [*former, await calls[-1]]
+
+    assert run_in_loop(crowd()) == [False] * 7 + [True]
+
+
 def test_who_waits_has_an_answer_when_carole_stops(parties: Provisioned, tmp_path: Path) -> None:
     made = Deployment(parties, tmp_path / "carole")
     application = made.start()

@@ -6,8 +6,8 @@ import pytest
 from tests.common.sharing.plain import shares_of, value_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.sharing.compute_parties import ComputeParty
-from tryst.common.sharing.local_session import local_parties, together
-from tryst.common.sharing.vouched_openings import Opening
+from tryst.common.sharing.local_session import LocalChannel, local_parties, together
+from tryst.common.sharing.vouched_openings import MESSAGE_WORDS, Opening
 
 RNG = np.random.default_rng(5)
 
@@ -61,6 +61,40 @@ def test_what_is_opened_and_to_whom() -> None:
             Opening("everything", None, 8),
             Opening("something", ComputeParty.STEWARD, 8),
         ]
+
+
+def test_a_long_list_is_opened_by_several_messages_and_a_wrong_word_of_the_last_is_found() -> None:
+    """Of one message at most so much is taken: a party could else have another hold what it likes."""
+    x = words(MESSAGE_WORDS // 2 + 1, 2)
+    held = shares_of(x)
+    wrong = held[0].copy()
+    wrong[1, -1, -1] ^= np.uint64(1)
+    lengths: list[int] = []
+
+    class Noting:
+        def __init__(self, channel: LocalChannel) -> None:
+            self._channel, self.own = channel, channel.own
+
+        def send(self, to: ComputeParty, content: bytes | bytearray | memoryview) -> None:
+            lengths.append(len(content))
+            self._channel.send(to, content)
+
+        def receive(self, sender: ComputeParty) -> bytes:
+            return self._channel.receive(sender)
+
+    def opened(shares):  # type: ignore[no-untyped-def]
+        def run(party):  # type: ignore[no-untyped-def]
+            value = party.opened_to(ComputeParty.STEWARD, shares[party.own], "something")
+            party.check("opening")
+            return value
+
+        return together(local_parties(wrapped=Noting), run)[ComputeParty.STEWARD]
+
+    np.testing.assert_array_equal(opened(held), x)
+    assert max(lengths) == 8 * MESSAGE_WORDS
+    with pytest.raises(TrystError) as caught:
+        opened((wrong, *held[1:]))
+    assert caught.value.code is ErrorCode.DEVIATION
 
 
 def test_a_coin_is_the_same_for_all_and_another_each_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,14 +27,23 @@ from tryst.carole.service.own_service import OwnAddress, OwnService
 from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.epochs import approval_parts
+from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.parties import Role
+from tryst.common.pki.folders import PartyFolder
+from tryst.common.pki.members import Members
 from tryst.common.pki.provisioning import Provisioned
 from tryst.common.pki.reader import Reader
+from tryst.common.rpc.computation_calls import ComputationCalls
 from tryst.common.rpc.joined_session import JoinedSession
+from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.specification import load_specification, specification_digest
 from tryst.coordinator.client.client_configuration import template
+from tryst.coordinator.client.connection import client
+from tryst.coordinator.computing.compute_process import ComputeProcess
+from tryst.coordinator.computing.computing_screen import ComputingScreen
 from tryst.coordinator.computing.offered_session import verified
 from tryst.coordinator.computing.serving import serve
 from tryst.protos.linkage.v1 import computation_pb2, project_pb2
@@ -202,6 +214,38 @@ def test_a_deviation_ends_it_for_all_with_the_link(
         assert "Carole" in str(error)
 
 
+def test_a_running_process_takes_the_newest_membership_list(
+    deployment: Deployment, computing: Computing, tmp_path: Path
+) -> None:
+    """Who has replaced a stolen identity is not bound by what the thief approves."""
+    config, keys = tmp_path / "steward.yaml", tmp_path / "keys"
+    shutil.copytree(deployment.parties.parties["steward"].path, keys)
+    config.write_text(template(deployment.address, keys=str(keys), state=str(tmp_path)))
+    other = Identity(IdentityKey.create()).public
+    newest = Members(
+        replace(each, identity=other) if each.name == "alice" else each for each in deployment.parties.members
+    )
+
+    def offering() -> None:
+        with computing.service.connect() as connection:
+            calls = ComputationCalls(connection, b"n" * 16)
+            calls.open(SPEC.project, RUN)
+            with suppress(TrystError):
+                calls.attend((ComputeParty.CAROLE,))
+            calls.give_up(TrystError(ErrorCode.INTERNAL, "the steward has joined"))
+
+    with client(config, Role.STEWARD, checked=False) as found, ThreadPoolExecutor(1) as pool:
+        process = ComputeProcess(found, Role.STEWARD, take_part, ComputingScreen(lambda _: None))
+        PartyFolder(keys).members.write_text(newest.dump())
+        while found.trust.members.digest == deployment.parties.members.digest:
+            time.sleep(0.05)
+        offered = pool.submit(offering)
+        with pytest.raises(TrystError, match="not signed by: custodian-a") as caught:
+            process.serve(once=True)
+        offered.result(SECONDS)
+    assert caught.value.code is ErrorCode.SIGNATURE
+
+
 def test_what_carole_shows_is_verified(deployment: Deployment) -> None:
     members = deployment.parties.members
     good = offer(deployment.parties)
@@ -235,5 +279,7 @@ def test_what_carole_shows_is_verified(deployment: Deployment) -> None:
     assert refused(project="another") is ErrorCode.SPECIFICATION
     assert refused(specification=TEXT.replace("mode: shared", "mode: block_keyed")) is ErrorCode.SPECIFICATION
     assert refused(session=b"short") is ErrorCode.PARAMETER
+    for run in ("", RUN[:-1], "\x1b[2J" + RUN[4:]):
+        assert refused(run=run) is ErrorCode.PARAMETER
     for name in ("carole", "alice"):
         assert refused(name=name) is ErrorCode.NOT_ADMITTED
