@@ -33,11 +33,11 @@ class Subcommand(NamedTuple):
 SUBCOMMANDS = {
     "demo": Subcommand(
         "tryst.coordinator.commands.demo",
-        "See a whole linkage on invented people: three services, every step explained, two reports at the end.",
+        "See a whole linkage on invented people: real services, every step explained, two reports at the end.",
     ),
     "rehearse": Subcommand(
         "tryst.coordinator.commands.rehearse",
-        "Try a specification out: three real services on this machine, throw-away keys, your files.",
+        "Try a specification out: real services on this machine, throw-away keys, your files.",
     ),
     "init": Subcommand(
         "tryst.coordinator.commands.initialise",

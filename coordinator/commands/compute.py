@@ -25,7 +25,9 @@ def command(
     ready_file: Annotated[
         Path | None, typer.Option(help="Write this file, JSON with the member, once Carole has answered.")
     ] = None,
-    with_parent: Annotated[bool, typer.Option(OPTION, hidden=True)] = False,
+    with_parent: Annotated[
+        bool, typer.Option(OPTION, help="End in order when standard input ends.", hidden=True)
+    ] = False,
 ) -> None:
     """Compute for a coordinator or a steward in mode shared: wait for Carole's runs, and take part in each.
 

@@ -29,10 +29,10 @@ STANDS = """\
 import os, signal, sys
 from tryst.carole.service import worker
 real = worker.carry_out
-def carry_out(store, lease, *arguments):
+def carry_out(store, lease, *arguments, **named):
     if lease.project == "slow":
         os.kill(os.getpid(), signal.SIGSTOP)
-    return real(store, lease, *arguments)
+    return real(store, lease, *arguments, **named)
 worker.carry_out = carry_out
 sys.exit(worker.main(sys.argv[1:]))
 """

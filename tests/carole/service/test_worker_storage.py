@@ -32,12 +32,12 @@ import os, signal, sys
 from pathlib import Path
 from tryst.carole.service import worker
 real = worker.carry_out
-def carry_out(*arguments):
+def carry_out(*arguments, **named):
     marker = Path(sys.argv[0]).with_name("stopped")
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGSTOP)
-    return real(*arguments)
+    return real(*arguments, **named)
 worker.carry_out = carry_out
 sys.exit(worker.main(sys.argv[1:]))
 """
