@@ -110,12 +110,11 @@ def quality(made: Deployment, project: str) -> tuple[int, float]:
 
 
 def test_links_come_out_of_padded_shares_and_are_assessed(linking: Deployment) -> None:
-    made = linking
-    project, status = made.link(SPECIFICATION)
-    links, f1 = quality(made, project)
+    project, status = linking.link(SPECIFICATION)
+    links, f1 = quality(linking, project)
     assert f1 >= 0.9
-    statistics = made.coordinator.statistics(project, status.run).plain()
+    statistics = linking.coordinator.statistics(project, status.run).plain()
     assert statistics["linkage"]["links"] == links
     assert statistics["linkage"]["pairs"] == N * N
-    report = json.loads(made.coordinator.report(project, status.run).text)
+    report = json.loads(linking.coordinator.report(project, status.run).text)
     assert report["measures"]["sample_uniques"]["limit"] == 1

@@ -277,7 +277,7 @@ def waiting(joined: JoinedSession) -> None:
     [
         (TrystError(ErrorCode.DEVIATION, "tags differ", where="compare"), ErrorCode.DEVIATION, "compare: tags differ"),
         (TrystError(ErrorCode.UPLOAD_CORRUPT, "set 3 is cut"), ErrorCode.WRONG_STATE, "the steward.*: set 3 is cut"),
-        (TrystError(ErrorCode.MEMORY, "at /home/stefan"), ErrorCode.WRONG_STATE, "the steward.*memory does not suffi"),
+        (TrystError(ErrorCode.MEMORY, "at /srv/steward"), ErrorCode.WRONG_STATE, "the steward.*memory does not suffi"),
         (ZeroDivisionError("of 17"), ErrorCode.WRONG_STATE, "the steward cannot go on: something unforeseen"),
         (TrystError(ErrorCode.UNAVAILABLE, "stopped"), ErrorCode.UNAVAILABLE, "the steward has left it"),
     ],
