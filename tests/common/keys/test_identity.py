@@ -160,6 +160,7 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "seed agreement: offer",
         "seed agreement: confirmation",
         "give-handles",
+        "give-row-shares",
         "resolve-run",
         "decide-release",
         "audit-checkpoint",
@@ -174,7 +175,6 @@ def test_the_purposes_of_signatures_are_what_they_were() -> None:
         "send-variables",
         "compute-session",
         "share-rows",
-        "give-row-shares",
         "readiness",
     ]
     signed = IDENTITY.sign(SigningPurpose.APPROVAL, b"x")
