@@ -46,9 +46,16 @@ _STAGES = {
 """The stage of a run that waits, by who is absent."""
 
 WAIT_MS = 1000
+GIVE_WAY_SECONDS = 10.0
+"""How long an absent party is waited for before a run of another project may have the worker."""
+
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
 
 Result = TypeVar("Result")
+
+
+class GaveWayError(Exception):
+    """The run waits for another party in the queue: the worker may take another one."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +68,13 @@ class Computing:
         Her own.
     identity
         Signs her handshakes.
+    give_way
+        As `Runs.give_way`.
     """
 
     service: OwnService
     identity: Identity
+    give_way: Callable[[Lease], bool]
 
     def computed(
         self,
@@ -81,6 +91,8 @@ class Computing:
         TrystError
             DEVIATION, with the stage and the two parties between whom it was found; WRONG_STATE with the words of a
             party that cannot go on; NOT_ADMITTED as `compute_members`; errors of the job.
+        GaveWayError
+            If a party was away, and the run was queued again for others to be worked on.
         """
         sys.setswitchinterval(SWITCH_SECONDS)
         pause = _FIRST_PAUSE_SECONDS
@@ -106,26 +118,30 @@ class Computing:
         number = secrets.token_bytes(SESSION_BYTES)
         terms = SessionTerms(lease.project, lease.run, number, specification_digest(spec), names, spec.suite)
         with self.service.connect() as connection:
-            calls = _opened(connection, terms, progress)
+            calls = self._opened(connection, lease, terms, progress)
             log.info("computation begun", project=lease.project, coordinator=names[1], steward=names[2])
             with joined_session(calls, ComputeParty.CAROLE, terms, members, self.identity, reader.key) as session:
                 yield session
             log.info("computation ended", project=lease.project, sent=session.channel.sent_bytes)
 
-
-def _opened(connection: Connection, terms: SessionTerms, progress: Progress) -> ComputationCalls:
-    """Announce the session, and wait until both others have joined; the run's progress says for whom."""
-    calls = ComputationCalls(connection, terms.session)
-    calls.open(terms.project, terms.run)
-    present = frozenset({ComputeParty.CAROLE})
-    try:
-        while absent := frozenset(ComputeParty) - present:
-            progress(_STAGES[absent], len(present) / len(ComputeParty))
-            present = calls.attend(present, WAIT_MS)
-    except BaseException:
-        calls.give_up(TrystError(ErrorCode.UNAVAILABLE, "the run was taken from the worker"))
-        raise
-    return calls
+    def _opened(
+        self, connection: Connection, lease: Lease, terms: SessionTerms, progress: Progress
+    ) -> ComputationCalls:
+        """Announce the session, and wait until both others have joined; the run's progress says for whom."""
+        calls = ComputationCalls(connection, terms.session)
+        calls.open(terms.project, terms.run)
+        present = frozenset({ComputeParty.CAROLE})
+        ahead = time.monotonic() + GIVE_WAY_SECONDS
+        try:
+            while absent := frozenset(ComputeParty) - present:
+                progress(_STAGES[absent], len(present) / len(ComputeParty))
+                present = calls.attend(present, WAIT_MS)
+                if len(present) < len(ComputeParty) and time.monotonic() > ahead and self.give_way(lease):
+                    raise GaveWayError
+        except BaseException:
+            calls.give_up(TrystError(ErrorCode.UNAVAILABLE, "the run was taken from the worker"))
+            raise
+        return calls
 
 
 def own_contribution(store: Store, spec: Specification, reader: Reader, side: Side) -> PartyContribution:

@@ -2,9 +2,10 @@
 
 It takes runs from the database by lease, one at a time, and erases what is due in between. There are as many workers as
 `limits.workers`; a project has one active run at most, so that none ever has two of them, and runs are taken in the
-order in which they were requested. It reads its input from the database and writes its results there; it calls no
-service but Carole's own, where a run of mode shared is computed with two other parties. It ends when its parent does:
-the parent holds the other end of its standard input, which closes with the parent, and writes the service's address.
+order in which they were requested, but for those that gave way. It reads its input from the database and writes its
+results there; it calls no service but Carole's own, where a run of mode shared is computed with two other parties. It
+ends when its parent does: the parent holds the other end of its standard input, which closes with the parent, and
+writes the service's address.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tryst.carole.cluster.engine_section import DaskEngine, EngineConfiguration
 from tryst.carole.configuration import CaroleConfiguration, load_carole
 from tryst.carole.engine.resources import Resources
 from tryst.carole.engine.unit_pool import UnitPools
-from tryst.carole.service.computing import Computing
+from tryst.carole.service.computing import Computing, GaveWayError
 from tryst.carole.service.linking import carry_out
 from tryst.carole.service.own_service import OwnAddress, OwnService
 from tryst.carole.service.stages import Stages
@@ -126,7 +127,7 @@ class Worker:
         self._pin = pin
         self._folder, self._members = folder, configuration.members or folder.members
         limits = configuration.limits
-        self._computing = Computing(service, identity)
+        self._computing = Computing(service, identity, self._store.runs.give_way)
         self._resources = Resources(limits.worker_bytes, limits.worker_threads, _units(configuration.engine))
         self._owner = owner
         self._label_projects = configuration.observability.label_projects
@@ -179,6 +180,8 @@ class Worker:
                 )
         except LostRunError:
             log.warning("run lost", project=lease.project)
+        except GaveWayError:
+            log.info("run gave way", project=lease.project)
         except TrystError as error:
             if passes(error.code):
                 raise

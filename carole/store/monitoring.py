@@ -20,7 +20,8 @@ from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.releases import counts_due
 from tryst.carole.store.retention import results_due, uploads_due
-from tryst.carole.store.runs import LEASE_MS, STAGE
+from tryst.carole.store.run_queue import LEASE_MS
+from tryst.carole.store.runs import STAGE
 from tryst.carole.store.tables import (
     audit_checkpoints,
     audit_witnesses,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, not_, select, update
 
 from tryst.carole.projects import JoinedBy, PolicyDecision, Project, ReleaseSignature, Run, RunState, State, operations
 from tryst.carole.projects.operations import Interruption
@@ -24,13 +24,11 @@ from tryst.carole.store.database import Database
 from tryst.carole.store.encrypted_payloads import Clock
 from tryst.carole.store.releases import of_custodians
 from tryst.carole.store.results import Results
+from tryst.carole.store.run_queue import LEASE_MS, PAUSE_MS, free, gave_way, waiting
 from tryst.carole.store.tables import projects, run_figures, runs
 from tryst.carole.store.view import not_found, read_project, run_of
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Side
-
-LEASE_MS = 60_000
-"""How long a worker may be silent before its run is taken again."""
 
 STAGE = "stage "
 """Begins the name of a figure that is a stage's seconds."""
@@ -98,26 +96,19 @@ class Runs:
         """Take the oldest run that is queued, or whose worker has been silent for too long; None if there is none.
 
         A run that its worker has left is first queued again, or failed when its attempts are used up. Runs of projects
-        that wait for the acceptance of a restored log are left.
+        that wait for the acceptance of a restored log are left. One that gave way is behind all others for `PAUSE_MS`.
         """
         while True:
             now = self._clock()
-            left = or_(runs.c.lease_until.is_(None), runs.c.lease_until < now)
-            free = or_(runs.c.state == int(RunState.QUEUED), and_(runs.c.state == int(RunState.RUNNING), left))
             with self._database.read() as connection:
-                waiting = (
-                    select(projects.c.name, runs.c.run)
-                    .join(projects)
-                    .where(runs.c.active == 1, free)
-                    .order_by(runs.c.created_at, runs.c.run)
-                )
-                queued = connection.execute(waiting).all()
+                in_order = waiting(now).order_by(gave_way(now), runs.c.created_at, runs.c.run)
+                queued = connection.execute(in_order).all()
                 found = next((row for row in queued if _may_be_taken(connection, row.name)), None)
             if found is None:
                 return None
             with self._changes.of(found.name) as change:
                 # Another worker may have taken it before the lock.
-                still = select(runs.c.run).where(runs.c.run == found.run, runs.c.active == 1, free)
+                still = select(runs.c.run).where(runs.c.run == found.run, runs.c.active == 1, free(now))
                 if change.connection.execute(still).first() is None:
                     continue
                 run = _run(change.project, found.run)
@@ -139,6 +130,25 @@ class Runs:
                 .values(stage=stage[:32], fraction=fraction, lease_until=self._clock() + LEASE_MS)
             )
             return done.rowcount == 1
+
+    def give_way(self, lease: Lease) -> bool:
+        """Queue a run that waits for another party behind the runs that a worker could go on with; False if none waits.
+
+        Raises
+        ------
+        TrystError
+            WRONG_STATE if the run is no longer this worker's.
+        """
+        now = self._clock()
+        with self._database.read() as connection:
+            others = connection.execute(waiting(now).where(not_(gave_way(now)))).all()
+            if not any(_may_be_taken(connection, row.name) for row in others):
+                return False
+        with self._own(lease) as change:
+            change.apply(operations.requeue_run(change.project, lease.run, Interruption.GAVE_WAY))
+            paused = update(runs).where(runs.c.run == lease.run).values(lease_until=now + PAUSE_MS)
+            change.connection.execute(paused)
+        return True
 
     def request_row_handles(
         self, lease: Lease, pairs: int, contents: Mapping[str, Iterable[bytes]], by: JoinedBy

@@ -184,7 +184,7 @@ def _run(status: project_pb2.ProjectStatus) -> str:
             return f"failed: {run.error}"
         case project_pb2.RUN_STATE_RESOLVING:
             return f"waits: {'tryst project watch' if run.stage == 'resolve' else 'handles of the custodians'}"
-        case project_pb2.RUN_STATE_RUNNING if run.stage in ABSENT:
+        case project_pb2.RUN_STATE_RUNNING | project_pb2.RUN_STATE_QUEUED if run.stage in ABSENT:
             return f"waits for `tryst compute`: {ABSENT[run.stage]}"
         case project_pb2.RUN_STATE_RUNNING:
             return f"{run.stage} {run.fraction:.0%}"

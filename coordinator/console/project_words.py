@@ -88,7 +88,7 @@ def run_words(run: project_pb2.RunStatus) -> dict[str, Any] | None:
         words = gettext("It has ended.") if run.links_withheld else ended.format(links=written(run.links, ",d"))
     elif run.state == R.RUN_STATE_FAILED:
         words = gettext("It failed: {error}").format(error=run.error)
-    elif run.state == R.RUN_STATE_QUEUED:
+    elif run.state == R.RUN_STATE_QUEUED and not run.stage:
         words = gettext("It waits in Carole's queue.")
     elif run.stage:
         words = named(gettext(DOERS[run.stage]) if run.stage in DOERS else CAROLE, stage_words(run.stage))

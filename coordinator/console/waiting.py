@@ -105,7 +105,7 @@ def _contributed(status: project_pb2.ProjectStatus) -> Iterator[Wait]:
         yield Wait(owner_of(status), gettext("start a run"))
     elif run.state == R.RUN_STATE_FAILED:
         yield Wait(owner_of(status), gettext("start another run, once the cause of the failure is removed"))
-    elif run.state == R.RUN_STATE_QUEUED:
+    elif run.state == R.RUN_STATE_QUEUED and not run.stage:
         yield Wait(CAROLE, gettext("begin the run, which is in her queue"))
     elif run.state == R.RUN_STATE_RESOLVING and run.stage == RESOLVE:
         yield Wait(owner_of(status), gettext("resolve the records of the run"))

@@ -14,6 +14,8 @@ from tryst.common.encoding.signature_sets import FieldSignatures, SignatureSet, 
 from tryst.common.parties import Role, Side
 from tryst.common.wire.chunks import Chunk, chunk_slices, root_digest
 
+PROJECT = "trial"
+
 
 class Contribution:
     """A contribution of random signatures, cut into chunks as a custodian would."""
@@ -34,18 +36,17 @@ class Contribution:
         self.digests = [hashlib.sha256(chunk).digest() for chunk in self.chunks]
         self.root = root_digest(self.digests)
 
-    def put(self, store: Store, side: Side, upload: str, *indices: int) -> None:
+    def put(self, store: Store, side: Side, upload: str, *indices: int, project: str = PROJECT) -> None:
         for index in indices or range(len(self.chunks)):
-            store.uploads.put(PROJECT, side, upload, self.chunk(index))
+            store.uploads.put(project, side, upload, self.chunk(index))
 
     def chunk(self, index: int) -> Chunk:
         return Chunk(index, len(self.chunks), self.root, self.digests[index], self.chunks[index])
 
-    def commit(self, store: Store, side: Side, upload: str) -> None:
-        store.uploads.commit(PROJECT, side, str(side), upload, len(self.chunks), len(self.payload), self.root)
+    def commit(self, store: Store, side: Side, upload: str, project: str = PROJECT) -> None:
+        store.uploads.commit(project, side, str(side), upload, len(self.chunks), len(self.payload), self.root)
 
 
-PROJECT = "trial"
 DIGEST = b"\1" * 32
 NEW = NewProject(
     PROJECT,
@@ -71,12 +72,13 @@ def keyed(store: Store, new: NewProject | None = None) -> None:
 
 def contributed(store: Store, contributions: dict[Side, Contribution], new: NewProject | None = None) -> None:
     """Bring a new project to CONTRIBUTED."""
+    new = NEW if new is None else new
     keyed(store, new)
     for side, given in contributions.items():
         upload = UPLOADS[side]
-        store.uploads.begin(PROJECT, side, str(side), upload, given.layout)
-        given.put(store, side, upload)
-        given.commit(store, side, upload)
+        store.uploads.begin(new.name, side, str(side), upload, given.layout)
+        given.put(store, side, upload, project=new.name)
+        given.commit(store, side, upload, new.name)
 
 
 UPLOADS = {Side.ALICE: "a" * 32, Side.BOB: "b" * 32}

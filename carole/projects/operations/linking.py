@@ -26,9 +26,11 @@ class Interruption(StrEnum):
     STOPPED = "worker stopped"
     RESTARTED = "service restarted"
     STORAGE_FAILED = "storage failed"
+    GAVE_WAY = "gave way"
+    """It waited for another party, and let a run of another project be worked on meanwhile."""
 
 
-_NO_ATTEMPT = (Interruption.STOPPED, Interruption.STORAGE_FAILED)
+_NO_ATTEMPT = (Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.GAVE_WAY)
 """Causes that are no failure of the run."""
 
 
@@ -96,8 +98,9 @@ def take_run(project: Project, name: str) -> Outcome:
 def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
     """Queue a run again whose worker has left it, or fail it when its attempts are used up.
 
-    An attempt that ended because the worker was stopped, or because the database or a disk failed, does not count: only
-    failures that the run itself may have caused use up attempts.
+    An attempt that ended because the worker was stopped, because the database or a disk failed, or because the run gave
+    way does not count: only failures that the run itself may have caused use up attempts. A run that gave way keeps its
+    stage, which names for whom it waits.
 
     Raises
     ------
@@ -109,7 +112,8 @@ def requeue_run(project: Project, name: str, cause: Interruption) -> Outcome:
         return fail_run(project, name, f"the worker died {run.attempt} times during this run; see Carole's log")
     row = permit(project, SYSTEM, Action.REQUEUE_RUN)
     attempts = run.attempt - (cause in _NO_ATTEMPT)
-    queued = replace(run, state=RunState.QUEUED, attempt=attempts, stage="", fraction=0.0)
+    stage = run.stage if cause is Interruption.GAVE_WAY else ""
+    queued = replace(run, state=RunState.QUEUED, attempt=attempts, stage=stage, fraction=0.0)
     details: dict[str, Detail] = {"run": name, "attempt": run.attempt, "cause": str(cause)}
     return move(row, with_run(project, queued), SYSTEM, details)
 

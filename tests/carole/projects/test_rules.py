@@ -237,7 +237,7 @@ class AnyOrder(RuleBasedStateMachine):
             return
         after = outcome.project.run(f"run-{name}")
         assert after is not None
-        free = cause in (Interruption.STOPPED, Interruption.STORAGE_FAILED)
+        free = cause in (Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.GAVE_WAY)
         spent = before.attempt >= MAX_ATTEMPTS and not free
         assert outcome.entries[0].action is (Action.FAIL_RUN if spent else Action.REQUEUE_RUN)
         assert after.state is (RunState.FAILED if spent else RunState.QUEUED)
@@ -611,7 +611,7 @@ def test_a_run_that_its_worker_has_left_is_queued_again_while_attempts_are_left(
         (entry,) = outcome.entries
         assert entry.actor == SYSTEM
         project = outcome.project
-        counted = cause not in (Interruption.STOPPED, Interruption.STORAGE_FAILED)
+        counted = cause not in (Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.GAVE_WAY)
         run = project.run("run")
         assert run is not None
         if counted and attempt == MAX_ATTEMPTS:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.carole.store.conftest import Clock, pass_days
-from tests.carole.trial import PROJECT, UPLOADS, Contribution, contributed
+from tests.carole.trial import NEW, PROJECT, UPLOADS, Contribution, contributed
 from tryst.carole.projects import Approval, Policy, RunState, State, operations
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Interruption
 from tryst.carole.projects.transitions import Action
 from tryst.carole.store import Store
-from tryst.carole.store.runs import LEASE_MS, Lease
+from tryst.carole.store.run_queue import LEASE_MS, PAUSE_MS
+from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import Role, Side
 from tryst.common.rpc.transfer import Content
@@ -126,13 +128,43 @@ def test_a_run_whose_worker_dies_again_and_again_is_given_up(ready: Store) -> No
     assert start(ready, "again", "d" * 32).state is RunState.QUEUED
 
 
-@pytest.mark.parametrize("cause", [Interruption.STOPPED, Interruption.STORAGE_FAILED])
+@pytest.mark.parametrize("cause", [Interruption.STOPPED, Interruption.STORAGE_FAILED, Interruption.GAVE_WAY])
 def test_what_is_no_failure_of_the_run_costs_no_attempt(ready: Store, cause: Interruption) -> None:
     start(ready)
     for number in range(2 * MAX_ATTEMPTS):
         assert take(ready, f"worker-{number}").attempt == 1
         ready.runs.abandon(f"worker-{number}", cause)
     assert ready.runs.get(PROJECT, RUN).state is RunState.QUEUED
+
+
+def test_a_run_that_waits_for_a_party_gives_way_to_others_only(
+    ready: Store, small: dict[Side, Contribution], clock: Clock
+) -> None:
+    start(ready)
+    lease = take(ready)
+    assert ready.runs.renew_lease(lease, "await-steward", 1 / 3)
+    assert not ready.runs.give_way(lease), "no other run waits"
+    assert ready.runs.get(PROJECT, RUN).state is RunState.RUNNING
+
+    contributed(ready, small, replace(NEW, name="another"))
+    ready.runs.start("another", "coordinator", "r", "d" * 32)
+    assert ready.runs.give_way(lease)
+    run = ready.runs.get(PROJECT, RUN)
+    assert (run.state, run.stage) == (RunState.QUEUED, "await-steward")
+    assert not ready.runs.renew_lease(lease, "compare", 0.5)
+    refused(ErrorCode.WRONG_STATE, lambda: ready.runs.give_way(lease))
+    assert ready.audit.entries(PROJECT)[-1].details["cause"] == "gave way"
+
+    other = take(ready)
+    assert other.project == "another", "though it was requested later"
+    assert not ready.runs.give_way(other), "to a run that gave way itself"
+    again = take(ready, "a second worker")
+    assert (again.run, again.attempt) == (RUN, 1), "where nothing else is to be done it is looked after at once"
+    assert ready.runs.renew_lease(again, "await-steward", 1 / 3)
+    ready.runs.abandon("worker", Interruption.STOPPED)
+    assert ready.runs.give_way(again)
+    clock.now += PAUSE_MS + 1
+    assert take(ready).run == RUN, "after a while it is in its place again"
 
 
 def test_after_a_restart_the_run_goes_on_at_once(

@@ -22,7 +22,7 @@ from tests.coordinator.computing.party_program import COINS, coins, take_part
 from tryst.carole.configuration import load_carole
 from tryst.carole.service.computation import Computation, ComputedRun
 from tryst.carole.service.computation_sessions import Absence
-from tryst.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing
+from tryst.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
 from tryst.carole.service.own_service import OwnAddress, OwnService
 from tryst.carole.store.runs import Lease
 from tryst.common.errors import ErrorCode, TrystError
@@ -144,7 +144,7 @@ def computing(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Comput
     address.hear(f"{deployment.address}\n".encode())
     identity = open_identity(None, deployment.parties.parties["carole"].identity)
     service = OwnService(load_carole(deployment.configuration), address)
-    return Computing(service, identity)
+    return Computing(service, identity, lambda _: False)
 
 
 def herself(deployment: Deployment) -> Reader:
@@ -186,6 +186,30 @@ def test_a_killed_party_is_awaited_and_the_computation_begins_again(
         assert process.end() == 128 + signal.SIGTERM
     assert any("Waiting for a computation" in line for line in coordinator.lines)
     assert any("coins:" in line for line in coordinator.lines)
+
+
+def test_a_run_whose_parties_are_away_gives_way(
+    deployment: Deployment, computing: Computing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tryst.carole.service.computing.GIVE_WAY_SECONDS", 0.1)
+    answers = [False, True]
+    leases = []
+
+    def give_way(lease: Lease) -> bool:
+        leases.append(lease)
+        return answers[len(leases) - 1]
+
+    computing = replace(computing, give_way=give_way)
+    stages = []
+    with pytest.raises(GaveWayError):
+        computing.computed(
+            *(LEASE, SPEC, herself(deployment)),
+            progress=lambda stage, _: stages.append(stage),
+            job=lambda _: pytest.fail("no one else is there"),
+        )
+    assert leases == [LEASE, LEASE]
+    assert set(stages) == {AWAIT_PARTIES}
+    assert not list(deployment.computation.sessions._living())
 
 
 def test_a_deviation_ends_it_for_all_with_the_link(
