@@ -8,34 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TypeVar
 
 import grpc
 
-from tryst.carole.projects import Project
 from tryst.carole.service.computation_sessions import Absence, Session, Sessions, lost
+from tryst.carole.service.computed_run import ComputedRun, computed_run, require_size
 from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.message_relay import MessagePart
-from tryst.carole.service.wire import approvals_to_wire
-from tryst.carole.store.stored_sets import StoredContribution, StoredSet
-from tryst.carole.store.uploads import SharesOfUpload
+from tryst.carole.store.stored_sets import StoredSet
 from tryst.common.encoding.layout import CODES, KNOWN
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.logging_setup import log
 from tryst.common.parties import Side
 from tryst.common.pki.compute_members import compute_members
 from tryst.common.rpc.event_loop import run_in_loop
-from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.sharing.compute_parties import ComputeParty
 from tryst.common.sharing.handshake import SESSION_BYTES
-from tryst.common.specification import Specification
 from tryst.common.wire.chunks import CHUNK_BYTES
 from tryst.common.wire.compute_parties import party_from_wire, party_to_wire
-from tryst.common.wire.manifest import Manifest, manifest_to_wire
 from tryst.common.wire.sides import side_from_wire
 from tryst.protos.linkage.v1 import computation_pb2, computation_pb2_grpc
 
@@ -47,25 +41,6 @@ PUT_SECONDS = 5.0
 _PROCESS_BYTES = 16
 
 Response = TypeVar("Response")
-
-
-@dataclass(frozen=True)
-class ComputedRun:
-    """What a session is opened for.
-
-    Attributes
-    ----------
-    spec
-        Names who takes part besides Carole.
-    offer
-        What the two read of it, but for the session.
-    contributions
-        Alice's and Bob's.
-    """
-
-    spec: Specification
-    offer: computation_pb2.NextComputationResponse
-    contributions: Mapping[Side, StoredContribution]
 
 
 class Computation(computation_pb2_grpc.ComputationServicer):
@@ -89,7 +64,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
     ) -> computation_pb2.OpenSessionResponse:
         """Announce a session of an active run."""
         name, run, number = project_name(request.project), known_id(request.run), _session(request.session)
-        run_in_loop(self._add(self._session_of(self._computed_run(name, run), number)))
+        run_in_loop(self._add(self._session_of(computed_run(self._service, name, run), number)))
         log.info("computation opened", project=name, run=run)
         return computation_pb2.OpenSessionResponse()
 
@@ -195,27 +170,6 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             session.end(error)
         return computation_pb2.EndComputationResponse()
 
-    def _computed_run(self, name: str, run: str) -> ComputedRun:
-        """A run that is computed now; WRONG_STATE if it is none."""
-        text, spec = self._service.specification(name)
-        project = self._service.store.projects.get(name)
-        active = project.active_run
-        if active is None or active.run != run or spec.mode != "shared":
-            raise TrystError(
-                ErrorCode.WRONG_STATE, "the run is not active, or not of mode shared", where=f"{name}, run {run}"
-            )
-        opened = {side: self._service.store.uploads.open(name, side) for side in Side}
-        inputs = [_input(project, side, self._service.store.uploads.shares(name, side)) for side in Side]
-        offer = computation_pb2.NextComputationResponse(
-            project=name,
-            specification=text,
-            run=run,
-            epoch=project.epoch,
-            approvals=approvals_to_wire(project),
-            inputs=inputs,
-        )
-        return ComputedRun(spec, offer, opened)
-
     def _session_of(self, found: ComputedRun, number: bytes) -> Callable[[], Session]:
         members = compute_members(self._trust.members, found.spec)
         names = (members[0].name, members[1].name, members[2].name)
@@ -224,7 +178,7 @@ class Computation(computation_pb2_grpc.ComputationServicer):
             offers[party] = offer = computation_pb2.NextComputationResponse()
             offer.CopyFrom(found.offer)
             offer.session = number
-            _require_size(offer)
+            require_size(offer)
         sessions, contributions = self.sessions, dict(found.contributions)
         project, run = found.offer.project, found.offer.run
         return lambda: Session(project, run, number, names, offers, sessions.absence, contributions, sessions.capacity)
@@ -297,29 +251,6 @@ def _given_up(party: ComputeParty, request: computation_pb2.EndComputationReques
         where="computation",
         remedy="start another run when this has been put right",
     )
-
-
-def _input(project: Project, side: Side, found: SharesOfUpload) -> computation_pb2.ComputationInput:
-    manifest = Manifest(
-        project.name,
-        side,
-        found.epoch,
-        project.encoding_digest,
-        project.reports[side].key_check_value,
-        found.layout,
-        found.sealed_seeds,
-    )
-    return computation_pb2.ComputationInput(upload=found.upload, manifest=manifest_to_wire(manifest))
-
-
-def _require_size(offer: computation_pb2.NextComputationResponse) -> None:
-    if offer.ByteSize() > MAX_MESSAGE_BYTES:
-        raise TrystError(
-            ErrorCode.UPLOAD_LIMIT,
-            "the specification and the layouts of both contributions must fit into a message",
-            where=offer.project,
-            got=f"{offer.ByteSize()} bytes for {MAX_MESSAGE_BYTES}",
-        )
 
 
 def _session(given: bytes) -> bytes:

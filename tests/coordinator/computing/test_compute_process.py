@@ -20,8 +20,8 @@ from tests.carole.deployment import Deployment
 from tests.common.specification.test_shared import TEXT
 from tests.coordinator.computing.party_program import COINS, coins, take_part
 from tryst.carole.configuration import load_carole
-from tryst.carole.service.computation import Computation, ComputedRun
 from tryst.carole.service.computation_sessions import Absence
+from tryst.carole.service.computed_run import ComputedRun
 from tryst.carole.service.computing import AWAIT_PARTIES, AWAIT_STEWARD, Computing, GaveWayError
 from tryst.carole.service.own_service import OwnAddress, OwnService
 from tryst.carole.store.runs import Lease
@@ -138,7 +138,7 @@ def start(configure: Callable[[str], Path]) -> Iterator[Callable[[str], Process]
 def computing(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Computing:
     """Carole's worker's part. Her store has no such run: sessions are opened for the one that is offered."""
     found = ComputedRun(SPEC, offer(deployment.parties), {})
-    monkeypatch.setattr(Computation, "_computed_run", lambda *_: found)
+    monkeypatch.setattr("tryst.carole.service.computation.computed_run", lambda *_: found)
     deployment.computation.sessions.absence = Absence(broken=0.3)
     address = OwnAddress()
     address.hear(f"{deployment.address}\n".encode())
