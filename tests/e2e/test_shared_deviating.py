@@ -28,13 +28,14 @@ from tryst.protos.linkage.v1 import project_pb2
 pytestmark = pytest.mark.slow
 
 PROJECT, UNFITTING = "deviating", "unfitting"
+WAITING = ("first", "second")
 PART_FOR_BOB = 3
 """Which of the steward's messages in the stage name has its part of the row numbers for Bob."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    made = Site(tmp_path_factory.mktemp("deviating"), (PROJECT, UNFITTING))
+    made = Site(tmp_path_factory.mktemp("deviating"), (PROJECT, UNFITTING, *WAITING))
     try:
         yield made
     finally:
@@ -136,6 +137,27 @@ def test_after_all_of_this_a_run_waits_for_who_is_away_and_links(
         assert f"waits for `tryst compute`: {title}" in shown
         computing[then].begin()
     assert site.links(project, run) == right_links()
+
+
+def test_of_two_runs_that_wait_neither_keeps_the_worker(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Carole has one worker. The first gives way to the second, and is computed after it without another attempt."""
+    monkeypatch.setattr(console, "width", 400)
+    made, computing = site.made, site.computing
+    first, second = map(site.contributed, WAITING)
+    for service in computing.values():
+        service.kill()
+    runs = {}
+    for name in (first, second):
+        runs[name] = made.coordinator.start(name).run
+        made.eventually(lambda name=name: made.status(name).run.stage == "await-parties")
+    assert made.status(first).run.state == project_pb2.RUN_STATE_QUEUED
+    shown = command("project", "status", first, "--config", str(made.coordinator_yaml))
+    assert "waits for `tryst compute`: Coordinator and steward" in shown
+    for service in computing.values():
+        service.begin()
+    for name in (second, first):
+        assert site.links(name, runs[name]) == right_links()
+        assert made.status(name).run.attempt == 1
 
 
 def test_secrets_that_do_not_fit_end_a_run_before_anything_is_computed(
