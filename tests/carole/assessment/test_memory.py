@@ -30,7 +30,7 @@ def policy_of(population: Built):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("traits", [SMALL, WIDE])
 def test_the_computed_memory_covers_what_is_allocated(traits) -> None:  # type: ignore[no-untyped-def]
-    population = built(traits, 800, (0.5, 0.5), np.random.default_rng(3), "correct_matches: 0.1")
+    population = built(traits, 2_500, (0.5, 0.5), np.random.default_rng(3), "correct_matches: 0.1")
     assess(population.combined, population.spec, RUN)  # compiled
     tracemalloc.start()
     found = assess(population.combined, population.spec, RUN)
