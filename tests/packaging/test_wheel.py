@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tryst.common.missing_module import installing
+
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
 DATA = (".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json", ".po", ".mo")
@@ -70,6 +72,10 @@ def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
         if file.suffix == ".py" or file.suffix in DATA
     }
     assert packed == ours | {"tryst/__init__.py", "tryst/__main__.py", "tryst/py.typed"}
+
+
+def test_a_remedy_names_the_wheel_by_its_file(wheel: Path) -> None:
+    assert f"pip install './{wheel.name}[postgres]'" in installing("postgres")
 
 
 @pytest.fixture(scope="module")
