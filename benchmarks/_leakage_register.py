@@ -41,8 +41,8 @@ is a strong one, hence that what it leaves elsewhere is not its own failure."""
 HARDENED: dict[str, float] = {"bits": 64, "randomised_response": 0.1}
 
 STATED = 0.05
-"""Required of `HARDENED`: of the people in a register of 10 or 40 %, less are recognised, at some four rows. The threat
-model and docs/hardening.md name it as what helps against such a register; of one of everybody they state no limit."""
+"""Required of `HARDENED`: of the people in a register of 10 or 40 %, less are recognised, at some four rows. It is the
+limit that docs/specification.md advises against such a register; of one of everybody it advises none."""
 
 OPTIONS: tuple[tuple[str, dict[str, float]], ...] = (
     ("as drafted", {}),
