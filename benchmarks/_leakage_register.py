@@ -36,7 +36,8 @@ now."""
 
 FOUND = {(1, 0.4): 0.11, (DAYS, 0.4): 0.19, (DAYS, 1.0): 0.98}
 """Required of the attack on `FOUND_ON`, by days and share: about what was found independently. It shows that the attack
-is a strong one, hence that what it leaves elsewhere is not its own failure."""
+is a strong one, hence that what it leaves elsewhere is not its own failure. One draw varies: of the people of seed 5 it
+recognises 10.8 % (standard error 1.1) where 11 % are required, of those of the page's seed 13.2 %."""
 
 HARDENED: dict[str, float] = {"bits": 64, "randomised_response": 0.1}
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from benchmarks import DOCS
 from benchmarks import _leakage_latent as valued
+from benchmarks import _leakage_register as registers
 from benchmarks._latent_views import insurers
 from benchmarks._leakage_blocks import under_rule
 from benchmarks._leakage_study import HEAD, Line, Study
-from benchmarks.leakage import SECTIONS, verdict
+from benchmarks.leakage import PAGE, SECTIONS, verdict
 
 
 @pytest.mark.parametrize(
@@ -63,3 +67,64 @@ def test_with_latent_a_colluding_custodian_reads_the_others_values_of_linked_rec
     alone, _ = figures["Alice's requested records alone with their codes"]
     assert 0 < alone < figures["links alone with the codes of both sides"][0] <= 1
     assert "latent" in SECTIONS
+
+
+def test_of_registers_the_attack_is_held_to_the_signatures_it_was_found_on() -> None:
+    """And the hardened ones to their limit; nothing is stated of those that are drafted, and nothing required."""
+    lines = list(registers.by_birthday(Study(1500, 1, "register")))
+    limited = {line.what.partition(": ")[0] for line in lines if line.above_chance is not None}
+    held = {line.what.partition(": ")[0] for line in lines if line.minimum is not None}
+    assert (held, limited) == ({"bits 1024, the positive control"}, {"bits 64, randomised_response 0.1"})
+    assert len([line for line in lines if line.what.startswith("as drafted: ")]) == 3
+
+
+def test_of_registers_shorter_signatures_give_away_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of a month, by a register of everybody."""
+    monkeypatch.setitem(registers.ATTACKED, 31, 400)
+    monkeypatch.setattr(registers, "OVERLAPS", (1.0,))
+    lines = list(registers._registers(Study(3000, 1, "large"), 31))
+    found = {line.what.partition(": ")[0]: line.records for line in lines}
+    assert list(found) == [how for how, _ in registers.OPTIONS]
+    assert found["bits 1024, the positive control"] > found["as drafted"] > found["bits 64"]
+    assert found["bits 64"] > found["bits 64, randomised_response 0.1"] > 0
+
+
+def test_the_figures_of_registers_are_those_of_the_page() -> None:
+    """README and the threat model state them; the benchmark writes the page."""
+    read = re.compile(
+        r"^\| (.+): blocks of (4\.2|19\.9) rows, register of (\d+)%: ([\d.]+)% of those known.*?\|  \| ([\d.]+)%"
+    )
+    found = {row.group(1, 2, 3): row.group(4, 5) for row in map(read.match, PAGE.read_text().splitlines()) if row}
+    assert {how for how, _, _ in found} == {how for how, _ in registers.OPTIONS}
+
+    def both(how: str, share: int, which: int = 0) -> tuple[str, str]:
+        small, large = (found[how, rows, str(share)][which] for rows in ("4.2", "19.9"))
+        return small, large
+
+    def whole(how: str, share: int, which: int = 0) -> list[int]:
+        return [round(float(figure)) for figure in both(how, share, which)]
+
+    readme, model = (
+        " ".join(path.read_text().split()) for path in (DOCS.parent / "README.md", DOCS / "threat-model.md")
+    )
+    (some, in_large), (all_, all_large) = whole("as drafted", 40), whole("as drafted", 100)
+    assert (
+        f"of 40 % of them {some} % of those she knows in blocks of 4 rows and {in_large} % in blocks of 20,"
+        f" with all of them {all_} % and {all_large} %"
+    ) in readme
+    rows, rows_large = whole("as drafted", 40, 1)
+    assert re.search(
+        rf"blocks of 4 rows: {rows} % \(±\d\) of the rows, {some} % of those known;"
+        rf" of 20 rows: {rows_large} % \(±\d\), {in_large} % of those known",
+        model,
+    )
+    hard = whole("bits 64, randomised_response 0.1", 100)
+    assert f"| of everybody | the same | {all_} %; {all_large} % | {hard[0]} %; {hard[1]} % |" in model
+    for how, words in {
+        "bits 1024, the positive control": "`bits: 1024`",
+        "as drafted": "as drafted, 256 or 128",
+        "bits 64": "`bits: 64`",
+        "bits 64, randomised_response 0.1": "`bits: 64, randomised_response: 0.1`",
+    }.items():
+        part, everybody = ("; ".join(f"{figure} %" for figure in both(how, share)) for share in (40, 100))
+        assert f"| {words} | {part} | {everybody} |" in model

@@ -21,6 +21,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.identity_key import IdentityKey
 from tryst.common.keys.vault import Vault
 from tryst.common.keys.wrapping import WrappingKeys
+from tryst.common.missing_module import installing
 from tryst.common.parties import Role, Side
 
 
@@ -148,6 +149,13 @@ def test_an_invalid_url_is_refused_without_showing_it(bad: str) -> None:
         Database(bad)
     assert caught.value.code is ErrorCode.CONFIGURATION
     assert "secretword" not in str(caught.value)
+
+
+def test_a_driver_that_is_missing_is_named_with_what_installs_it() -> None:
+    with pytest.raises(TrystError) as caught:
+        Database("postgresql+nodriver://host/name")
+    assert (caught.value.where, caught.value.got) == ("store.database", "postgresql+nodriver")
+    assert installing("postgres") in caught.value.remedy
 
 
 def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
