@@ -18,7 +18,7 @@ NAME = PROJECT["name"]
 ENDINGS = {".md", ".py", ".yaml", ".yml", ".j2", ".po", ".html", ".ipynb", ".toml", ".txt", ".sh", ".conf", ".service"}
 NAMED = {"Makefile", "Dockerfile"}
 HISTORY = {"CHANGELOG.md"}
-"""Says what was said at the time."""
+"""States what held at the time."""
 INSTALLER = re.compile(r"\b(?:pipx?3?|uv|conda|mamba|poetry|pdm)\b[^\n`;|&]*?\s(?:install|add)\s([^\n`;|&]*)")
 
 
@@ -76,7 +76,7 @@ def test_a_folder_and_a_wheel_are_not(text: str) -> None:
     assert not list(by_name(text.replace("{}", NAME), NAME))
 
 
-def test_nobody_is_told_to_install_by_the_name() -> None:
+def test_nothing_installs_by_the_name() -> None:
     texts = dict(read())
     assert len(texts) > 500
     assert {"README.md", "deploy/README.md", "common/missing_module.py", "docs/console.md", "Makefile"} <= texts.keys()
