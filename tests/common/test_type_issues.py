@@ -1,4 +1,4 @@
-"""A document with very many errors: the same issues as by the plain definition, at a cost that grows as the document."""
+"""A document with very many errors: the issues of the plain definition, in steps that grow as the document does."""
 
 from __future__ import annotations
 
