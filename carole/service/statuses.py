@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from tryst.carole.projects import Project
-from tryst.carole.projects.tasks import finished
+from tryst.carole.projects.tasks import is_over
 from tryst.carole.service.wire import status_to_wire
 from tryst.carole.store import Store
 from tryst.common.parties import Side
@@ -67,7 +67,7 @@ def told(store: Store, side: Side, since: custody_pb2.StatusPosition | None) -> 
     changed, newest = store.audit.changed(start, _MAX_CHANGED, latest=since is None)
     projects = store.projects.all()
     room = _Room(FORMER_BYTES if since is None else ANSWER_BYTES)
-    going_on = [project for project in projects if not finished(project, side)]
+    going_on = [project for project in projects if not is_over(project, side)]
     begin = "" if since is None else since.open
     at = next((place for place, project in enumerate(projects) if project.name == begin), -1)
     later = {project.name for project in projects[at + 1 :]}
