@@ -75,10 +75,11 @@ class Control:
             )
             return response
 
-        first, *others = every_page(request, "the custodian's projects")
-        for response in others:
-            first.projects.extend(response.projects)
-        return first
+        pages = every_page(request, "the custodian's projects")
+        status: operator_pb2.StatusResponse = next(pages)
+        for response in pages:
+            status.projects.extend(response.projects)
+        return status
 
     def only(self, project: str | None) -> str:
         """The named project, or the only one if none was named.

@@ -43,7 +43,7 @@ def test_erased_while_away_restarted_and_restored(
     alice = made.start(Side.ALICE)
     made.eventually(lambda: made.shown(Side.ALICE, "one").stage == "erased")
     assert secrets(state) == {"two"}
-    # While it runs: it has been told everything by then, or is being told.
+    # While it runs: it has been shown everything by then, or is being shown.
     names = {"one", "two", *OTHERS}
     made.eventually(lambda: set(listed(made)) == names)
     assert len(listed(made)) == len(names)
