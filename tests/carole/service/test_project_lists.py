@@ -173,7 +173,7 @@ def test_more_that_go_on_than_an_answer_has_place_for_take_turns(
     assert seen == set(many)
 
 
-def test_a_state_that_is_larger_than_an_answer_keeps_nobody_back(
+def test_a_state_that_is_larger_than_an_answer_keeps_no_other_back(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statuses, "ANSWER_BYTES", 1)
