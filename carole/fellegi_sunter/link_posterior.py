@@ -203,11 +203,12 @@ class LinkPosterior:
             if self.assignment not in (many, "none"):
                 meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
                 density += max(0, n - 1) / size
-        at_random = 1.0 - math.exp(-density)
+        # In logarithms: at some 37 pairs a record the chance to meet none at random is lost beside 1.
+        at_random = -math.expm1(-density)
         if at_random <= ACCIDENTS:
             return False
         met = int(meeting.sum())
-        gain = met * math.log(ACCIDENTS / at_random) + (n - met) * math.log((1 - ACCIDENTS) / (1 - at_random))
+        gain = met * (math.log(ACCIDENTS) - math.log(at_random)) + (n - met) * (math.log1p(-ACCIDENTS) + density)
         return gain >= NO_DOUBT
 
     def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
