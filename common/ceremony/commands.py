@@ -22,8 +22,8 @@ Digits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=DIGITS",
-        help="The 24 digits that the member of this name has itself read out, of each who is asked for: for use without"
-        " a terminal.",
+        help="NAME=DIGITS, the 24 digits that the member of this name has itself read out, of each whose digits would be "
+        "requested: for use without a terminal.",
     ),
 ]
 Data = Annotated[

@@ -65,8 +65,10 @@ def test_all_who_are_honest_have_one_list_as_long_as_one_custodian_is(custodian:
 
 def test_both_custodians_together_can_deceive_the_others() -> None:
     """What the table does not hold against, and the threat model says: nobody's records but theirs are in it."""
-    lists = {"carole": "false", "steward": "right"}
-    assert _refuse(lists) == set()
+    assert _refuse({"carole": "false", "steward": "right"}) == set()
+    # With the first alone the other custodian refuses; with the second no one is deceived.
+    assert _refuse({"bob": "right", "carole": "false", "steward": "right"}) == {"bob"}
+    assert _refuse({"alice": "right", "carole": "false", "steward": "right"}) == {"alice", "carole"}
 
 
 def test_who_reads_out_is_typed_and_nobody_waits_for_itself() -> None:
