@@ -22,7 +22,7 @@ Digits = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=DIGITS",
-        help="NAME=DIGITS, the 24 digits that the member of this name has itself read out, of each whose digits would be "
+        help="NAME=DIGITS, the 24 digits that the member of this name has itself read out, of each whose digits are "
         "requested: for use without a terminal.",
     ),
 ]

@@ -1,7 +1,7 @@
 """The digits that members read out to each other, to find whether they have received the same file.
 
 Each member has digits of its own, which follow from the whole file and its name: those of one's own screen, or those
-that one member has read out, are nobody else's. Who has to type the digits of three members has heard three.
+that one member has read out, are no one else's. Who has to type the digits of three members has heard three.
 
 Two files that one attacker makes, for two members between whom it stands, may be varied until their digits agree: by
 the birthday paradox that takes the square root of the number of strings. So the digits come from the file by a

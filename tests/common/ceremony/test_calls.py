@@ -64,14 +64,14 @@ def test_all_who_are_honest_have_one_list_as_long_as_one_custodian_is(custodian:
 
 
 def test_both_custodians_together_can_deceive_the_others() -> None:
-    """What the table does not hold against, and the threat model says: nobody's records but theirs are in it."""
+    """What the table does not hold against, and the threat model says: no records but theirs are in it."""
     assert _refuse({"carole": "false", "steward": "right"}) == set()
     # With the first alone the other custodian refuses; with the second no one is deceived.
     assert _refuse({"bob": "right", "carole": "false", "steward": "right"}) == {"bob"}
     assert _refuse({"alice": "right", "carole": "false", "steward": "right"}) == {"alice", "carole"}
 
 
-def test_who_reads_out_is_typed_and_nobody_waits_for_itself() -> None:
+def test_a_member_reads_out_to_those_who_type_its_digits() -> None:
     for name in NAMES:
         assert name not in _typed(name)
         assert {each.name for each in readers_of(MEMBERS, name)} == {who for who in NAMES if name in _typed(who)}

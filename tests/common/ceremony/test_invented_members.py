@@ -89,7 +89,7 @@ def test_the_coordinators_word_for_a_member_is_not_requested(machines: Machines)
 
 
 def test_digits_of_ones_own_screen_and_of_another_member_pass_for_no_one_elses(machines: Machines) -> None:
-    """Who is told that all digits are the same anyway cannot type those of another for the steward's."""
+    """Who believes that all digits are the same anyway cannot type those of another for the steward's."""
     membership = load_membership(machines.membership)
     bobs = membership.digits_of("bob")
     done = machines.join("alice", typed=f"{machines.membership}\n{bobs}\n{membership.digits_of('alice')}\n{bobs}\n")

@@ -34,7 +34,7 @@ def test_it_is_scrypt_of_the_digest_with_128_mebibytes() -> None:
 
 
 def test_each_member_has_digits_of_its_own() -> None:
-    """Those that one has read out, or of one's own screen, pass for nobody else's."""
+    """Those that one has read out, or of one's own screen, pass for no one else's."""
     names = ("alice", "bob", "carole", "coordinator", "steward", "steward2")
     assert len({authentication_string(bytes(32), name) for name in names}) == len(names)
     assert authentication_string(bytes(32), "alice") != authentication_string(bytes(31) + b"1", "alice")
