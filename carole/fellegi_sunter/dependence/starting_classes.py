@@ -16,18 +16,18 @@ at last that agrees on those fields as matches do.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, rel_entr
 
 from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
 from tryst.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
 from tryst.carole.fellegi_sunter.kernels import summed
+from tryst.carole.fellegi_sunter.link_posterior import NO_DOUBT
 from tryst.carole.fellegi_sunter.prior import EXPECTATION_WORTH
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)
@@ -123,7 +123,7 @@ class CountedPairs:
 
 
 def starting_classes(
-    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusive: Callable[[NDArray[np.bool_]], bool] = lambda _: False
+    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusiveness: Callable[[NDArray[np.bool_]], float] = lambda _: 0.0
 ) -> StartingClasses:
     """Fit the classes, with as many of kin as the evidence supports.
 
@@ -132,9 +132,8 @@ def starting_classes(
     pairs : CountedPairs
     max_kin : int
         At most so many, up to `MAX_KIN`.
-    exclusive : callable
-        Whether the pairs of some patterns exclude each other far less often than pairs at random: see
-        `LinkPosterior.is_exclusive`.
+    exclusiveness : callable
+        Log likelihood ratio of the pairs of some patterns excluding each other: see `LinkPosterior.exclusiveness`.
 
     Notes
     -----
@@ -162,7 +161,7 @@ def starting_classes(
         if tried.evidence > best.evidence and _personal_agreement(pairs, tried.levels[-1]) == 1:
             best = tried
     relative = tuple(value - evidence[0] for value in evidence)
-    return _labelled(pairs, best, relative, exclusive)
+    return _labelled(pairs, best, relative, exclusiveness)
 
 
 _Start = tuple[NDArray[np.float64], tuple["Role", ...]]
@@ -237,19 +236,22 @@ def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
 
 
 def _labelled(
-    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusive: Callable[[NDArray[np.bool_]], bool]
+    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusiveness: Callable[[NDArray[np.bool_]], float]
 ) -> StartingClasses:
     """Which classes are matches, and the weights that follow.
 
     Records with errors, or of people who moved, can be a class of their own. It is one of matches if it agrees on every
     field that distinguishes the persons of a household, where a class of kin is no better than chance; or if its pairs
-    share no records, where pairs at random would share many, unless it differs on most of those fields.
+    share no records, where pairs at random would share many, unless it differs on most of those fields. Where its pairs
+    share as many as at random, agreement on those fields counts only if strangers would not make so large a class: of a
+    name and a sex alone namesakes do.
     """
-    agreed = [_personal_agreement(pairs, one) for one in fit.levels]
     likeliest = _likeliest(pairs, fit)
-    same = np.array(
-        [c == 0 or share == 1 or (share >= HALF and exclusive(likeliest == c)) for c, share in enumerate(agreed)]
-    )
+    same = np.ones(len(fit.levels), dtype=np.bool_)
+    for c in range(1, len(same)):
+        agreed, apart = _personal_agreement(pairs, fit.levels[c]), exclusiveness(likeliest == c)
+        namesakes = apart <= -NO_DOUBT and fit.sizes[c] <= _alike_by_chance(pairs, fit.levels[c])
+        same[c] = (agreed == 1 and not namesakes) or (agreed >= HALF and apart >= NO_DOUBT)
     matches = float(fit.sizes[same].sum())
     rest = pairs.n_pairs - matches
     kin_sizes = fit.sizes[~same]
@@ -267,6 +269,12 @@ def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> flo
     top = pairs.valid.sum(axis=1) - 1
     belief, own = (table[personal, top[personal]] for table in (pairs.belief, levels))
     return float((own >= belief / 2).mean()) if len(personal) else HALF
+
+
+def _alike_by_chance(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+    """Strangers that are as alike in the personal fields as the pairs of a class, by Sanov's theorem."""
+    divergence = rel_entr(levels, pairs.u)[pairs.personal & (pairs.valid.sum(axis=1) > 1)].sum()
+    return float(pairs.n_pairs * np.exp(-divergence))
 
 
 def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
@@ -321,7 +329,7 @@ def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
         belief, own = float(pairs.belief[q, usual]), float(levels[q, usual])
         if valid.sum() > 1 and np.isfinite(worth) and own < belief:
             own = max(own, 1e-6)
-            total += belief * math.log(belief / own) + (1 - belief) * math.log((1 - belief) / (1 - own))
+            total += float(rel_entr(belief, own) + rel_entr(1 - belief, 1 - own))
     return total
 
 
