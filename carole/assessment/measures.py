@@ -11,7 +11,7 @@ from tryst.common.errors import ErrorCode, TrystError
 CONFIDENCE = 0.95
 """Confidence of every interval."""
 
-ROUNDING = 1e-9
+ROUNDING = 1e-10
 """By how much a measure may pass its limit: what rounding adds, and nobody would set a limit for."""
 
 
