@@ -89,7 +89,7 @@ def protect(
     whole = None if population is None else Population.of(original, population, request.missing_values)
     weights = None
     if request.weights is not None:
-        weights = numeric(frame, [request.weights], "--weights")[:, 0]
+        weights = numeric(frame, [request.weights], "--weights", request.missing_values)[:, 0]
         check_weights(weights, f"column {request.weights}", frame.height)
     progress("risk before", 0.0)
     plain = Setting(
@@ -116,7 +116,7 @@ def protect(
     of, chosen = min(best, key=lambda pair: (pair[1].loss, pair[1].share_suppressed))
     table, request = of.table, replace(request, methods=of.methods)
     progress("utility", 0.0)
-    numbers, more = changed_numbers(frame, request.methods, generator)
+    numbers, more = changed_numbers(frame, request.methods, generator, request.missing_values)
     published = _published(numbers, request, table, chosen)
     changes = [*(of.setting.perturbed.changes if of.setting.perturbed else ()), *_key_changes(table, chosen), *more]
     log = log_of(published, request, table, chosen, changes)
@@ -238,11 +238,12 @@ def _key_changes(table: KeyTable, chosen: Candidate) -> list[Change]:
     for q, h in enumerate(table.hierarchies):
         level, hidden = chosen.node[q], int(chosen.suppressed[:, q].sum())
         if level == h.height:
-            changes.append(Change(h.name, "left out", {}, len(table.codes)))
+            changes.append(Change(h.name, "left out", {}, int((table.codes[:, q] >= 0).sum())))
             continue
         if level:
             plain = np.array([a == b for a, b in zip(h.levels[0], h.levels[level], strict=True)])
-            moved = int((~plain[table.codes[table.codes[:, q] >= 0, q]]).sum())
+            shown = (table.codes[:, q] >= 0) & ~chosen.suppressed[:, q]
+            moved = int((~plain[table.codes[shown, q]]).sum())
             parameter = {"level": level, "of": h.height, "categories": len(h.labels[level])}
             changes.append(Change(h.name, "global recoding", parameter, moved))
         if hidden:
