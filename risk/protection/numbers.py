@@ -17,6 +17,7 @@ Numbers = NDArray[np.float64]
 
 _UNITS = 2.0**53  # of rounding: from there on a number holds no digits below its base
 
+
 def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]]:
     """Numbers replaced by the means of groups of at least `k` records near each other (MDAV).
 
