@@ -166,9 +166,7 @@ def calibrated_of(table: KeyTable, setting: Setting, candidate: Candidate) -> Ca
     if candidate.calibrated is not None:
         return candidate.calibrated
     node, suppressed = candidate.node, candidate.suppressed
-    return calibrated(
-        table, node, suppressed, setting.fraction, setting.weights, setting.unchanged(node, suppressed)
-    )
+    return calibrated(table, node, suppressed, setting.fraction, setting.weights, setting.unchanged(node, suppressed))
 
 
 def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:
