@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tryst.risk.protection.judgement import judgement_words
+from tryst.risk.protection.policy_decision import decision_words
 
 _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the counts, since the policy has k"}
 
@@ -34,13 +34,13 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
             ("population_uniques", "records that fit one person only"),
         ):
             yield f"{words:36s} {before['exact'][name]:>10.4g} {after['exact'][name]:>12.4g}"
-    judgement = report["judgement"]
-    for row in judgement["limits"]:
-        yield f"{row['limit']} {row['value']:g}, judged by {_JUDGES[judgement['by']]}:"
+    decision = report["policy_decision"]
+    for row in decision["limits"]:
+        yield f"{row['limit']} {row['value']:g}, judged by {_JUDGES[decision['by']]}:"
         yield f"{'  by the counts alone':36s} {row['before']['counts']:>10.4g} {row['after']['counts']:>12.4g}"
         ends = [_end(row[when]) for when in ("before", "after")]
         yield f"{'  upper end':36s} {ends[0]:>10s} {ends[1]:>12s}"
-    for words in judgement_words(judgement):
+    for words in decision_words(decision):
         yield f"warning: {words}"
     lost, whole = (sum(row[n] for row in report["lost"]) for n in ("bits", "of"))
     yield (f"lost {lost:.3g} of {whole:.3g} bits a record; {log['reached']['suppressed']:.3%} of key values suppressed")

@@ -31,9 +31,9 @@ def log_of(
     table: KeyTable,
     chosen: Candidate,
     changes: Sequence[Change],
-    judgement: Mapping[str, Any],
+    decision: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The log of a file that is published, with what judged it (`judgement_of`) but for the file before."""
+    """The log of a file that is published, with what judged it (`policy_decision`) but for the file before."""
     codebook = {}
     for name in (n for n in request.keys if n in frame.columns):
         column = text_of(frame[name], request.missing_values)
@@ -57,10 +57,10 @@ def log_of(
             "record_risk": chosen.risk.record_risk,
             "suppressed": chosen.share_suppressed,
         },
-        "judged": {
-            "by": judgement["by"],
-            "limits": [{"limit": row["limit"], **row["after"]} for row in judgement["limits"]],
-            "why": judgement["why"].get("after", ""),
+        "policy_decision": {
+            "by": decision["by"],
+            "limits": [{"limit": row["limit"], **row["after"]} for row in decision["limits"]],
+            "why": decision["why"].get("after", ""),
         },
         "changes": [asdict(c) for c in changes],
         "codebook": codebook,

@@ -107,8 +107,8 @@ def _stricter_steps(setting: Setting, n: int) -> list[_Step]:
     limits = [own for own in (policy.max_correct_matches, policy.max_record_risk) if own]
     steps = []
     if setting.by_file_alone:
-        most = policy.max_correct_matches
-        start = float(expected_reciprocal_of_sampled(needed, setting.fraction)) if most is None else most
+        limit = policy.max_correct_matches
+        start = float(expected_reciprocal_of_sampled(needed, setting.fraction)) if limit is None else limit
         for halved in range(1, _HALVED + 1):
             aim = replace(policy, max_correct_matches=start / 2**halved)
             steps += [(aim, needed, share) for share in SHARES]

@@ -55,13 +55,13 @@ def microaggregate(numbers: Numbers, k: int) -> tuple[Numbers, NDArray[np.int64]
     .. [1] Domingo-Ferrer and Torra, Ordinal, continuous and heterogeneous k-anonymity through microaggregation, 2005.
     """
     there = ~np.isnan(numbers)
-    most = int(there.sum(axis=0).max(initial=0))
-    if not 2 <= k <= most:
+    maximum = int(there.sum(axis=0).max(initial=0))
+    if not 2 <= k <= maximum:
         raise TrystError(
             ErrorCode.PARAMETER,
             "groups have at least 2 records and at most all that have a number",
             where="--microaggregate",
-            got=f"{k} of {most} records with the number that most records have",
+            got=f"{k} of {maximum} records with the number that most records have",
         )
     standard = numbers / _scales(numbers)
     groups = _grouped(standard, there, k)
@@ -209,35 +209,30 @@ def add_noise(numbers: Numbers, share: float, generator: np.random.Generator) ->
     own = numbers[:, able]
     rows = np.flatnonzero(there[:, able].any(axis=1))
     own = own[rows]
-    covariance = _covariance(own)
-    drawn = generator.multivariate_normal(np.zeros(own.shape[1]), share * covariance, len(own), method="eigh")
-    mean = np.nanmean(own, axis=0)
-    made = mean + (own - mean + drawn) / np.sqrt(1.0 + share)
+    mean, deviation = np.nanmean(own, axis=0), np.nanstd(own, axis=0, ddof=1)
+    drawn = generator.multivariate_normal(np.zeros(own.shape[1]), _correlation(own), len(own), method="eigh")
+    made = mean + (own - mean + drawn * np.sqrt(share) * deviation) / np.sqrt(1.0 + share)
     found[np.ix_(rows, able)] = np.where(made == own, np.nan, made)
     return found
 
 
-def _covariance(numbers: Numbers) -> Numbers:
-    """Covariance from the records that have each pair of variables, made a covariance where it is none."""
-    if not np.isnan(numbers).any():
-        return np.atleast_2d(np.cov(numbers, rowvar=False))
+def _correlation(numbers: Numbers) -> Numbers:
+    """Correlations from the records that have both variables, made those of a normal law where they are of none."""
     width = numbers.shape[1]
     there = ~np.isnan(numbers)
-    correlation = np.eye(width)
-    deviation = np.array([column[own].std(ddof=1) for column, own in zip(numbers.T, there.T, strict=True)])
+    found = np.eye(width)
     for a in range(width):
         for b in range(a):
-            both = there[:, a] & there[:, b]
-            pair = numbers[both][:, [a, b]]
+            pair = numbers[np.ix_(there[:, a] & there[:, b], [a, b])]
             # Two records are on a line whatever the correlation is.
             if len(pair) > 2 and (np.ptp(pair, axis=0) > 0).all():
-                correlation[a, b] = correlation[b, a] = np.corrcoef(pair.T)[0, 1]
-    values, vectors = np.linalg.eigh(correlation)
+                found[a, b] = found[b, a] = np.asarray(np.corrcoef(pair.T))[0, 1]
+    values, vectors = np.linalg.eigh(found)
     if values[0] < 0:
         nearest = (vectors * np.maximum(values, 0.0)) @ vectors.T
         scale = np.sqrt(np.diag(nearest))
-        correlation = nearest / np.outer(scale, scale)
-    return np.asarray(correlation * np.outer(deviation, deviation))
+        found = nearest / np.outer(scale, scale)
+    return np.asarray(found)
 
 
 def round_to(numbers: Numbers, base: float, generator: np.random.Generator | None = None) -> Numbers:

@@ -19,13 +19,13 @@ from tryst.risk.protection.candidate import Candidate, Setting, calibrated_of, i
 from tryst.risk.protection.changes import Change, changed_numbers, numeric, strata_of
 from tryst.risk.protection.comparison import utility_of
 from tryst.risk.protection.information import information
-from tryst.risk.protection.judgement import UPPER_WORDS, judgement_of
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.log import log_of
 from tryst.risk.protection.methods import STRENGTHS, Methods
 from tryst.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
 from tryst.risk.protection.perturbed_keys import perturbed_keys
 from tryst.risk.protection.policy import Policy
+from tryst.risk.protection.policy_decision import UPPER_WORDS, policy_decision
 from tryst.risk.protection.population import Population
 from tryst.risk.protection.request import Request
 
@@ -122,13 +122,13 @@ def protect(
     calibrated = {"before": calibrated_of(original, plain, before), "after": calibrated_of(table, of.setting, chosen)}
     first = replace(before.risk, upper=calibrated["before"].upper)
     last = replace(chosen.risk, upper=calibrated["after"].upper)
-    judgement = judgement_of(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
-    log = log_of(published, request, table, chosen, changes, judgement)
+    decision = policy_decision(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
+    log = log_of(published, request, table, chosen, changes, decision)
     report = {
         "log": log,
         "before": asdict(first),
         "after": asdict(last),
-        "judgement": judgement,
+        "policy_decision": decision,
         "calibrated": {when: own.document for when, own in calibrated.items()},
         "lost": [
             {"key": name, "bits": bits, "of": whole, "suppressed": float(share)}

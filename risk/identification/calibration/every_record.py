@@ -68,14 +68,14 @@ def over_every_record(
     fraction = fractions_of_cells(file, weights)
     c = (1.0 - fraction) / fraction
     kept = np.bincount(file.of_record, right, len(sizes))
-    most = np.zeros(len(sizes))
-    np.maximum.at(most, file.of_record, right)
+    greatest = np.zeros(len(sizes))
+    np.maximum.at(greatest, file.of_record, right)
     rng = np.random.default_rng(seed)
     drawn = law.draws(_DRAWS, rng)
     every = np.arange(len(sizes))
     chance = np.zeros(len(sizes))
     chance[file.of_record] = found.of_records
-    order = np.argsort(-chance * most, kind="stable")[:_LOOKED_AT]
+    order = np.argsort(-chance * greatest, kind="stable")[:_LOOKED_AT]
     means, largest = np.empty(_DRAWS), np.empty((_DRAWS, len(order)))
     for i, parameters in enumerate(drawn):
         mu, a = law.law(every, parameters)
@@ -84,9 +84,9 @@ def over_every_record(
         means[i] = (kept / (sizes + outside)).sum() / file.n_records
         largest[i] = expected_reciprocal_with_company(sizes[order], mu[order], a[order], c[order], units[order])
     ends = (1.0 - found.level) / 2.0, (1.0 + found.level) / 2.0
-    mean, top = float((found.of_records * right).mean()), float((chance * most).max())
+    mean, top = float((found.of_records * right).mean()), float((chance * greatest).max())
     low, high = np.quantile(means, ends)
-    lows, highs = np.quantile(largest, ends, axis=0) * most[order]
+    lows, highs = np.quantile(largest, ends, axis=0) * greatest[order]
     return EveryRecord(
         Estimate(mean, min(mean, float(low)), max(mean, float(high))),
         Estimate(top, min(top, float(lows.max())), max(top, float(highs.max()))),

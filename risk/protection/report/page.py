@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tryst.risk.protection.policy_decision import decision_words
 from tryst.risk.protection.report.charts import frontier_chart, lost_chart
-from tryst.risk.protection.judgement import judgement_words
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
 
@@ -79,8 +79,8 @@ def render(report: Mapping[str, Any]) -> str:
         "risk_rows": rows,
         "limits": limits,
         "exact": exact,
-        "judged": judgement_words(report["judgement"]),
-        "larger": report["judgement"]["by"] == "larger",
+        "judged": decision_words(report["policy_decision"]),
+        "larger": report["policy_decision"]["by"] == "larger",
         "why": {when: own["why"] for when, own in report["calibrated"].items() if "why" in own},
         "doubts": sorted({code for own in report["calibrated"].values() for code in own.get("warnings", ())}),
         "matches": {when: (report[when]["exact"] or report[when])["correct_matches"] for when in ("before", "after")},

@@ -18,7 +18,7 @@ UPPER_WORDS = {"calibrated": "the calibrated upper end", "bound": "the bound 1/f
 _MEASURES = {"max_correct_matches": "correct_matches", "max_record_risk": "record_risk"}
 
 
-def judgement_of(
+def policy_decision(
     policy: Policy, before: FileRisk, after: FileRisk, *, by_larger: bool, certain: bool
 ) -> dict[str, Any]:
     """What judged, ready for JSON.
@@ -36,9 +36,9 @@ def judgement_of(
     -------
     dict
         ``by``: ``population``, ``counts`` or ``larger``; ``limits``, for each limit on the chances of a match its name
-        and ``value``, and for the file ``before`` and ``after``: the ``counts``' number, the ``upper`` end, ``upper_by``
-        (``calibrated`` or ``bound``), and whether the two ``disagree`` about the limit; ``why``, for which of the files
-        the bound stands in, and for what reason.
+        and ``value``, and for the file ``before`` and ``after``: the ``counts``' number, the ``upper`` end,
+        ``upper_by`` (``calibrated`` or ``bound``), and whether the two ``disagree`` about the limit; ``why``, for which
+        of the files the bound stands in, and for what reason.
     """
     exact = before.exact is not None
     rows = list[dict[str, Any]]()
@@ -56,11 +56,11 @@ def judgement_of(
     return {"by": by, "limits": rows, "why": why if by_larger else {}}
 
 
-def judgement_words(judgement: Mapping[str, Any]) -> list[str]:
+def decision_words(decision: Mapping[str, Any]) -> list[str]:
     """Sentences on the disagreements between the two numbers, and on where a bound stood in for an estimate."""
     found = []
-    larger = judgement["by"] == "larger"
-    for row in judgement["limits"]:
+    larger = decision["by"] == "larger"
+    for row in decision["limits"]:
         for when in ("before", "after"):
             own = row[when]
             if own["disagree"]:
@@ -74,7 +74,7 @@ def judgement_words(judgement: Mapping[str, Any]) -> list[str]:
     found += [
         f"no calibrated estimate for the file {when} ({why}): the bound 1/f judges, as if everyone who agrees with a "
         "record were in the file"
-        for when, why in judgement["why"].items()
+        for when, why in decision["why"].items()
     ]
     return found
 
