@@ -223,7 +223,7 @@ def _correlation(numbers: Numbers) -> Numbers:
     found = np.eye(width)
     for a in range(width):
         for b in range(a):
-            pair = numbers[np.ix_(there[:, a] & there[:, b], [a, b])]
+            pair = numbers[there[:, a] & there[:, b]][:, [a, b]]
             # Two records are on a line whatever the correlation is.
             if len(pair) > 2 and (np.ptp(pair, axis=0) > 0).all():
                 found[a, b] = found[b, a] = np.asarray(np.corrcoef(pair.T))[0, 1]

@@ -75,6 +75,7 @@ class Control:
             )
             return response
 
+        first: operator_pb2.StatusResponse
         first, *others = every_page(request, "the custodian's projects")
         for response in others:
             first.projects.extend(response.projects)
