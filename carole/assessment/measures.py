@@ -12,7 +12,7 @@ CONFIDENCE = 0.95
 """Confidence of every interval."""
 
 ROUNDING = 1e-10
-"""By how much a measure may pass its limit: what rounding adds, and nobody would set a limit for."""
+"""By how much a measure may pass its limit: what rounding adds, and no one would set a limit for."""
 
 
 @dataclass(frozen=True)

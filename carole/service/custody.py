@@ -11,7 +11,7 @@ from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
 from tryst.carole.service.stated_files import check_stated, file_details
-from tryst.carole.service.statuses import told
+from tryst.carole.service.statuses import statuses_for
 from tryst.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
 from tryst.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
 from tryst.common.audit.custodian_decline import verify_decline
@@ -65,7 +65,7 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(read_project, min(seconds, max(0.0, remaining - 0.5)), context)
-        found = told(self._service.store, side, request.since if request.HasField("since") else None)
+        found = statuses_for(self._service.store, side, request.since if request.HasField("since") else None)
         response = custody_pb2.NextTaskResponse(
             kind=custody_pb2.TASK_KIND_IDLE,
             projects=found.statuses,

@@ -1,10 +1,10 @@
-"""Which projects' states a custodian is told with its next task: what goes on, and what changed since it asked last.
+"""Which projects' states a custodian receives with its next task: what goes on, and what changed since it asked last.
 
-Projects that are finished are not told again and again: there is no end to them. But a custodian must learn of each
+Projects that are finished are not reported again and again: there is no end to them. But a custodian must learn of each
 erasure, however long it was away, for it then erases seeds and maps itself. So it names the entry of the audit log up
-to which it has been told, and is told every project that a later entry is about, in several answers if need be. The
+to which all was reported, and gets every project that a later entry is about, in several answers if need be. The
 entry's place in the log's tree is named too: where Carole's store was put back from a backup since, another entry is
-there, and the custodian is told everything from the beginning. Carole keeps nothing about it, and the custodian only
+there, and everything is reported from the beginning. Carole keeps nothing about it, and the custodian only
 in memory: after a start it begins with the first entry.
 """
 
@@ -26,20 +26,20 @@ ANSWER_BYTES = 256 << 10
 """Of the states in one answer."""
 
 FORMER_BYTES = 1 << 20
-"""The same to a custodian of a former release, which is told what changed last, and cannot ask for more."""
+"""The same to a custodian of a former release, which gets what changed last, and cannot ask for more."""
 
 _MAX_CHANGED = 5000
 """Read from the log for one answer: more than an answer has place for."""
 
 
 @dataclass(frozen=True)
-class Told:
+class Statuses:
     """The states in one answer.
 
     Attributes
     ----------
     position
-        Up to where the custodian has been told then; None for a custodian of a former release.
+        Up to where all has been reported then; None for a custodian of a former release.
     more
         Whether further projects have changed.
     """
@@ -49,7 +49,7 @@ class Told:
     more: bool
 
 
-def told(store: Store, side: Side, since: custody_pb2.StatusPosition | None) -> Told:
+def statuses_for(store: Store, side: Side, since: custody_pb2.StatusPosition | None) -> Statuses:
     """The states of projects to tell a custodian.
 
     Parameters
@@ -86,9 +86,9 @@ def told(store: Store, side: Side, since: custody_pb2.StatusPosition | None) -> 
         more = len(changed) == _MAX_CHANGED
         reached = reached if more else newest
     if since is None:
-        return Told(room.statuses, None, more=False)
+        return Statuses(room.statuses, None, more=False)
     position = custody_pb2.StatusPosition(entry=reached, leaf=store.audit.leaf(reached), open=last)
-    return Told(room.statuses, position, more)
+    return Statuses(room.statuses, position, more)
 
 
 class _Room:

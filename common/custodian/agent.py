@@ -113,7 +113,7 @@ class Agent:
         self._proposed: dict[str, tuple[bytes, int]] = {}
         """The specification's digest and the epoch of each project, as Carole named them last."""
         self._position = custody_pb2.StatusPosition()
-        """Up to where Carole has told what became of projects; not kept, so that a start is told everything again."""
+        """Up to where Carole has reported what became of projects; not kept, so that a start gets everything again."""
         self._more = False
         """Whether she has more to tell."""
         self._lock = threading.Lock()

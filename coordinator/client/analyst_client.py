@@ -125,9 +125,9 @@ class Analyst:
         """The projects whose specifications grant this analyst columns, oldest first."""
 
         def request(after: str) -> variables_pb2.ListVariablesResponse:
-            asked = variables_pb2.ListVariablesRequest(after=after)
+            request = variables_pb2.ListVariablesRequest(after=after)
             response: variables_pb2.ListVariablesResponse = self._connection.call(
-                self._stub.ListVariables, asked, attempts=3
+                self._stub.ListVariables, request, attempts=3
             )
             return response
 

@@ -113,9 +113,9 @@ class Coordinator:
         """Every project, oldest first."""
 
         def request(after: str) -> coordination_pb2.ListProjectsResponse:
-            asked = coordination_pb2.ListProjectsRequest(after=after)
+            request = coordination_pb2.ListProjectsRequest(after=after)
             response: coordination_pb2.ListProjectsResponse = self._connection.call(
-                self._stub.ListProjects, asked, attempts=3
+                self._stub.ListProjects, request, attempts=3
             )
             return response
 

@@ -52,9 +52,9 @@ class Steward:
         """Every project whose result has been judged, oldest first."""
 
         def request(after: str) -> stewardship_pb2.ListAssessedResponse:
-            asked = stewardship_pb2.ListAssessedRequest(after=after)
+            request = stewardship_pb2.ListAssessedRequest(after=after)
             response: stewardship_pb2.ListAssessedResponse = self._connection.call(
-                self._stub.ListAssessed, asked, attempts=3
+                self._stub.ListAssessed, request, attempts=3
             )
             return response
 

@@ -1,4 +1,4 @@
-"""Nothing tells anyone to install this project by its bare name: on a package index that may be somebody else's."""
+"""Nothing tells anyone to install this project by its bare name: on a package index that may be another party's."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_pairs_that_never_share_a_record_differ_from_pairs_at_random(assignment,
 @pytest.mark.parametrize("a_record", [1, 37, 100, 1000])
 @pytest.mark.parametrize("assignment", ["one_to_one", "clusters", "many_to_one"])
 def test_a_class_of_many_pairs_a_record_is_of_pairs_at_random_beyond_doubt(assignment, a_record):
-    """Where no chance to meet nobody is left beside 1: the larger the file, the sooner."""
+    """Where the chance to meet no one is lost beside 1: the larger the file, the sooner."""
     rng = np.random.default_rng(a_record)
     n = 50
     a, b = (rng.integers(0, n, n * a_record) for _ in range(2))

@@ -80,7 +80,7 @@ def size(response: custody_pb2.NextTaskResponse) -> int:
     return sum(pages.size_of(status) for status in response.projects)
 
 
-def told_in_parts(deployment: Deployment, ended: list[str], bound: int) -> list[custody_pb2.NextTaskResponse]:
+def reported_in_parts(deployment: Deployment, ended: list[str], bound: int) -> list[custody_pb2.NextTaskResponse]:
     """The answers from which a custodian learns all, each below the bound and with all that goes on."""
     found = list(answers(deployment.custodian(Side.ALICE)))
     assert all(size(each) <= bound for each in found)
@@ -90,7 +90,7 @@ def told_in_parts(deployment: Deployment, ended: list[str], bound: int) -> list[
     return found
 
 
-def test_what_has_ended_is_told_once_and_what_goes_on_every_time(
+def test_what_has_ended_is_reported_once_and_what_goes_on_every_time(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statuses, "ANSWER_BYTES", bound := 8192)
@@ -98,11 +98,11 @@ def test_what_has_ended_is_told_once_and_what_goes_on_every_time(
     fill(deployment.store, ended[:100])
     fill(deployment.store, OPEN, State.DRAFT)
     fill(deployment.store, ended[100:])
-    found = told_in_parts(deployment, ended, bound)
+    found = reported_in_parts(deployment, ended, bound)
     assert len(found) > 5
     alice, position = deployment.custodian(Side.ALICE), found[-1].position
     assert named(poll(alice, position)) == OPEN
-    # What ends from now on is told once, also to one who was away, and after a restart of Carole.
+    # What ends from now on is reported once, also to one who was away, and after a restart of Carole.
     for name in ("ended-1", "ended-2"):  # whose entries are not the newest any more
         with deployment.store._database.write() as connection:
             audit.append(connection, 1, name, [Entry("coordinator", Action.ERASE, {})])
@@ -115,7 +115,7 @@ def test_what_has_ended_is_told_once_and_what_goes_on_every_time(
     assert named(poll(alice, news.position)) == [OPEN[0], OPEN[2]]
 
 
-def test_a_change_between_two_answers_is_told(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_between_two_answers_is_reported(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statuses, "ANSWER_BYTES", 4096)
     fill(deployment.store, [*(f"ended-{number}" for number in range(50)), "turns"])
     fill(deployment.store, ["open-0"], State.DRAFT)
@@ -129,7 +129,7 @@ def test_a_change_between_two_answers_is_told(deployment: Deployment, monkeypatc
     assert last["open-0"] == last["later"] == ERASED
 
 
-def test_after_a_restoration_all_is_told_again(deployment: Deployment) -> None:
+def test_after_a_restoration_all_is_reported_again(deployment: Deployment) -> None:
     """The custodian knows entries that the log has lost: by their number alone it would miss what took their place."""
     fill(deployment.store, OPEN, State.DRAFT)
     deployment.stop()
@@ -173,7 +173,7 @@ def test_more_that_go_on_than_an_answer_has_place_for_take_turns(
     assert seen == set(many)
 
 
-def test_a_state_that_is_larger_than_an_answer_keeps_nobody_back(
+def test_a_state_that_is_larger_than_an_answer_keeps_no_one_back(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statuses, "ANSWER_BYTES", 1)
@@ -184,7 +184,7 @@ def test_a_state_that_is_larger_than_an_answer_keeps_nobody_back(
     assert all(len(each.projects) <= 2 for each in found)
 
 
-def test_a_custodian_of_a_former_release_is_told_what_goes_on_and_what_changed_last(
+def test_a_custodian_of_a_former_release_gets_what_goes_on_and_what_changed_last(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(statuses, "FORMER_BYTES", 4096)
@@ -252,7 +252,7 @@ def test_more_projects_than_a_message_has_place_for(deployment: Deployment) -> N
     ended = [f"ended-project-{number}" for number in range(4500)]
     fill(deployment.store, ended)
     fill(deployment.store, OPEN, State.DRAFT)
-    found = told_in_parts(deployment, ended, statuses.ANSWER_BYTES)
+    found = reported_in_parts(deployment, ended, statuses.ANSWER_BYTES)
     assert sum(map(size, found)) > MAX_MESSAGE_BYTES
     assert named(poll(deployment.custodian(Side.BOB), found[-1].position)) == OPEN
     assert deployment.custodian(Side.ALICE).next_task().ByteSize() < MAX_MESSAGE_BYTES
