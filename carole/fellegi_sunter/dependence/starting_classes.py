@@ -253,8 +253,8 @@ def _labelled(
         namesakes = apart <= -NO_DOUBT and fit.sizes[c] <= _alike_by_chance(pairs, fit.levels[c])
         same[c] = (agreed == 1 and not namesakes) or (agreed >= HALF and apart >= NO_DOUBT)
     matches = float(fit.sizes[same].sum())
-    rest = pairs.n_pairs - matches
     kin_sizes = fit.sizes[~same]
+    rest = max(pairs.n_pairs - matches, float(kin_sizes.sum()) + SMALLEST)
     kin = KinClasses(fit.levels[~same], np.append(kin_sizes, rest - kin_sizes.sum()) / rest)
     among = KinClasses(fit.levels[same][1:], np.append(fit.sizes[same][1:], fit.sizes[0]) / matches)
     log_m = among.log_probability(pairs.gamma, summed(pairs.gamma, log_tables(fit.levels[:1])[0]))
@@ -271,6 +271,11 @@ def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> flo
     return float((own >= belief / 2).mean()) if len(personal) else HALF
 
 
+def _strangers(pairs: CountedPairs, sizes: NDArray[np.float64]) -> float:
+    """Pairs of no class: never none, though rounding may leave none."""
+    return max(pairs.n_pairs - float(sizes.sum()), SMALLEST)
+
+
 def _alike_by_chance(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
     """Strangers that are as alike in the personal fields as the pairs of a class, by Sanov's theorem."""
     divergence = rel_entr(levels, pairs.u)[pairs.personal & (pairs.valid.sum(axis=1) > 1)].sum()
@@ -279,7 +284,7 @@ def _alike_by_chance(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
 
 def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
     """The class that each pattern's pairs most likely belong to; that of the strangers is the last."""
-    rest = np.log(pairs.n_pairs - fit.sizes.sum()) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
+    rest = np.log(_strangers(pairs, fit.sizes)) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
     own = [np.log(n) + summed(pairs.gamma, table) for n, table in zip(fit.sizes, log_tables(fit.levels), strict=True)]
     return np.asarray(np.argmax(np.stack([*own, rest]), axis=0), dtype=np.int64)
 
@@ -295,7 +300,7 @@ def _converged(
     sizes = np.minimum(sizes, pairs.n_pairs / (2 * n))
     left_out = pairs.n_pairs - float(pairs.count.sum())
     for step in range(MAX_STEPS):
-        log_shares = np.log(np.append(sizes, pairs.n_pairs - sizes.sum()) / pairs.n_pairs)
+        log_shares = np.log(np.append(sizes, _strangers(pairs, sizes)) / pairs.n_pairs)
         value = class_expectation(
             pairs.gamma, pairs.count, pairs.identified, log_tables(levels), log_shares, strangers, 1, counted, expected,
             posterior,
@@ -341,7 +346,7 @@ def _complete(
     prior: NDArray[np.float64],
 ) -> float:
     """Log marginal likelihood of the expected counts, less their log likelihood."""
-    every = np.append(sizes, pairs.n_pairs - sizes.sum())
+    every = np.append(sizes, _strangers(pairs, sizes))
     total = _marginal(every, np.ones(len(every))) - float((every * np.log(every / pairs.n_pairs)).sum())
     for own, expected, before in zip(levels, counted, prior, strict=True):
         for q, valid in enumerate(pairs.valid):
