@@ -33,6 +33,9 @@ from tryst.risk.leakage.own_file import truth_of
 CODED = (*ALICES, KEY)
 """Variables of the people, as Alice holds them."""
 
+DRAFTED_BITS = 1024
+"""Bits of a name in a draft of mode open; the study's own draft is of mode block_keyed, and has shorter signatures."""
+
 
 def open_mode(study: Study) -> Iterator[Line]:
     """One key per field."""
@@ -72,7 +75,7 @@ def open_embeddings(study: Study) -> Iterator[Line]:
 
 
 def hardening(study: Study) -> Iterator[Line]:
-    """Options of a field, by the gate's attacks on a quarter of the people: encoded as it is sent."""
+    """Options of a field, by the gate's attacks on a quarter of the people: as it is sent, in `DRAFTED_BITS`."""
     columns = {name: column[: study.n // 4] for name, column in study.columns.items()}
     listed = study.public["surname"].values[100:2000]
     year = {"field": "date_of_birth", "part": "year"}
@@ -88,7 +91,7 @@ def hardening(study: Study) -> Iterator[Line]:
     ):
         document = study.specified(("surname", "date_of_birth", "street"), mode="open", blocking=[])
         changed = document.model_dump(mode="json")
-        changed["fields"][0].update(options)
+        changed["fields"][0].update({"bits": DRAFTED_BITS, **options})
         spec = Specification.model_validate(changed)
         only = [found for found in assess(columns, spec).findings if found.field == "surname"]
         worst = max(only, key=lambda found: found.above_chance)

@@ -32,6 +32,11 @@ EXTRAS = {
 """Packages that only some commands and settings need, and the extra of this distribution that installs them."""
 
 
+def installing(extra: str) -> str:
+    """How an extra of this distribution is installed: never by its bare name, which an index may have of another's."""
+    return f"pip install '.[{extra}]' in a checkout of Tryst, or of its wheel: pip install './FILE.whl[{extra}]'"
+
+
 def missing_module(error: ModuleNotFoundError) -> TrystError:
     """The error for a module that could not be imported."""
     name = error.name or "a module"
@@ -42,5 +47,5 @@ def missing_module(error: ModuleNotFoundError) -> TrystError:
             f"{name} is not installed: this installation of Tryst lacks a folder",
             remedy="install it again with the folders that deploy/README.md lists for this party",
         )
-    requirement = f"'tryst[{EXTRAS[package]}]'" if package in EXTRAS else package
-    return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=f"pip install {requirement}")
+    remedy = installing(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
+    return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=remedy)

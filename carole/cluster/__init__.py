@@ -5,5 +5,5 @@ by Carole. So all connections are TLS with certificates of one authority that ce
 task has no key: it names chunks of encrypted files, and a data key as it rests, wrapped; a worker unwraps it by a
 wrapping key that it was given by its operator. Nothing is written to a worker's disk.
 
-This package needs `tryst[cluster]` and is imported only where the configuration's `engine` says so.
+This package needs the extra `cluster` and is imported only where the configuration's `engine` says so.
 """

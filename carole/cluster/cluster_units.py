@@ -83,7 +83,7 @@ def cluster_units(engine: DaskEngine, references: Sequence[SetReference]) -> Ite
     Raises
     ------
     TrystError
-        MODULE_MISSING without `tryst[cluster]`; as `require_admitted`; CONFIGURATION for a worker of another
+        MODULE_MISSING without the extra `cluster`; as `require_admitted`; CONFIGURATION for a worker of another
         installation; the errors of a worker that cannot read the sets; UNAVAILABLE if there is no worker.
     """
     use_dask()

@@ -57,7 +57,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def use_dask() -> None:
-    """Import Dask, with these settings and nothing else; MODULE_MISSING without `tryst[cluster]`."""
+    """Import Dask, with these settings and nothing else; MODULE_MISSING without the extra `cluster`."""
     try:
         import dask
         import distributed  # noqa: F401 - it fails here, and not in the midst of a run

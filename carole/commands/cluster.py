@@ -16,7 +16,7 @@ def scheduler(
     ),
     ready_file: ReadyFile = None,
 ) -> None:
-    """Serve as scheduler of Carole's cluster, by Dask, until stopped by SIGTERM or Ctrl-C. Needs `tryst[cluster]`.
+    """Serve as scheduler of Carole's cluster, by Dask, until stopped by SIGTERM or Ctrl-C. Needs the extra `cluster`.
 
     Whoever has a certificate of the cluster's authority can run programs on it and on every worker: the authority
     certifies nothing else. It has no key of Carole's and no page to look at.
@@ -30,7 +30,7 @@ def worker(
     config: Annotated[Path, typer.Option("--config", help="The worker's configuration file.")] = Path("worker.yaml"),
     ready_file: ReadyFile = None,
 ) -> None:
-    """Work on Carole's shards, by Dask, until stopped by SIGTERM or Ctrl-C. Needs `tryst[cluster]`.
+    """Work on Carole's shards, by Dask, until stopped by SIGTERM or Ctrl-C. Needs the extra `cluster`.
 
     A worker reads Carole's encrypted blobs by itself and has her wrapping key: it lies in her trust domain. It writes
     nothing to its disk. When the scheduler is gone it ends with status 1, for what supervises it to start it again.

@@ -46,7 +46,7 @@ class BlobBucket:
     Raises
     ------
     TrystError
-        CONFIGURATION for files that cannot be read; MODULE_MISSING without `tryst[objects]`.
+        CONFIGURATION for files that cannot be read; MODULE_MISSING without the extra `objects`.
     """
 
     name = "the bucket of blobs"

@@ -23,6 +23,7 @@ from tryst.carole.store.database_file import BUSY_SECONDS, DatabaseFile
 from tryst.carole.store.migrations import schema_version
 from tryst.carole.store.tables import meta
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.missing_module import installing
 from tryst.common.versions import STORE
 
 _FORGET_MS = 1000
@@ -270,7 +271,7 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
             "the driver of this database is not installed",
             where="store.database",
             got=url.drivername,
-            remedy="install tryst[postgres] and write the URL as postgresql+psycopg://...",
+            remedy=f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}",
         ) from None
     if file is not None:
         event.listen(engine, "connect", _configure_sqlite)

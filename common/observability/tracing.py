@@ -16,6 +16,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.missing_module import installing
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": SpanKind.INTERNAL}
@@ -46,7 +47,7 @@ def begin_tracing(process: str) -> None:
             ErrorCode.CONFIGURATION,
             "spans are to be exported, and the exporter is not installed",
             where=next(name for name in _ENDPOINTS if os.environ.get(name)),
-            remedy="pip install 'tryst[tracing]', or unset the variable",
+            remedy=f"unset the variable, or {installing('tracing')}",
         ) from None
     provider = TracerProvider(resource=Resource.create({"service.name": f"tryst-{process}"}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -15,7 +15,7 @@ import polars as pl
 import sqlalchemy
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from tryst.common.missing_module import missing_module
+from tryst.common.missing_module import installing, missing_module
 from tryst.common.records.database_cells import WHERE, cell_text, query_table, refused_query
 from tryst.common.records.database_url import bad_url, parts, stated_url, unknown_url
 from tryst.common.records.sources import DatabaseSource
@@ -108,7 +108,7 @@ def _engine(url: str) -> sqlalchemy.Engine:
         raise missing_module(error) from None
     except ImportError:
         # PostgreSQL's driver without the library that it calls.
-        what, remedy = "the database's driver cannot be loaded", "pip install 'tryst[postgres]', which has all of it"
+        what, remedy = "the database's driver cannot be loaded", f"install all of it: {installing('postgres')}"
     raise bad_url(what, remedy)
 
 

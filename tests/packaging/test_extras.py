@@ -79,6 +79,6 @@ def test_a_command_that_draws_names_the_extra_to_install(typed: str, tmp_path: P
     done = run(WITHOUT + COMMAND, *typed.split(), folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: ")
-    assert "pip install 'tryst[report]'" in done.stderr
+    assert "pip install '.[report]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]

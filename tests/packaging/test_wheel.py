@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tryst.common.missing_module import installing
+
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("alice", "bob", "carole", "common", "coordinator", "protos", "risk")
 DATA = (".proto", ".pyi", ".j2", ".css", ".js", ".svg", ".parquet", ".yaml", ".xz", ".gz", ".json", ".po", ".mo")
@@ -70,6 +72,21 @@ def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
         if file.suffix == ".py" or file.suffix in DATA
     }
     assert packed == ours | {"tryst/__init__.py", "tryst/__main__.py", "tryst/py.typed"}
+
+
+def test_a_wheel_with_an_extra_is_a_requirement_as_remedies_write_it(wheel: Path) -> None:
+    """`./FILE.whl[extra]`, read by pip itself; nothing is installed."""
+    assert "'./FILE.whl[report]'" in installing("report")
+    command = ["-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", "--ignore-installed"]
+    tried = subprocess.run(
+        [sys.executable, *command, f"./{wheel.name}[report]"],
+        cwd=wheel.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.returncode == 0, tried.stderr
+    assert f"Would install {'-'.join(wheel.name.split('-')[:2])}" in tried.stdout
 
 
 @pytest.fixture(scope="module")

@@ -322,6 +322,6 @@ def test_without_the_extra_a_folder_serves_and_a_bucket_names_the_extra(
 ) -> None:
     for name in ("obstore", "obstore.store", "obstore.exceptions"):
         monkeypatch.setitem(sys.modules, name, None)
-    with refused(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install 'tryst\[objects\]'"):
+    with refused(ErrorCode.MODULE_MISSING, r"obstore is not installed; pip install '\.\[objects\]'"):
         initialise(url, Bucket("s3://tryst-bucket/carole"), identity, milliseconds)
     assert initialise(url, tmp_path / "blobs", identity, milliseconds)[1]

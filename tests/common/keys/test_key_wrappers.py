@@ -197,7 +197,7 @@ def test_without_a_configured_place_no_key_is_made() -> None:
     assert refused(lambda: create_wrapping_key(None)).code is ErrorCode.CONFIGURATION
 
 
-@pytest.mark.parametrize(("missing", "extra"), [("pkcs11", "tryst[pkcs11]"), ("hvac", "tryst[vault]")])
+@pytest.mark.parametrize(("missing", "extra"), [("pkcs11", ".[pkcs11]"), ("hvac", ".[vault]")])
 def test_a_missing_extra_names_itself(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str, extra: str
 ) -> None:

@@ -76,7 +76,7 @@ def test_without_an_endpoint_nothing_is_exported(monkeypatch: pytest.MonkeyPatch
 def test_an_endpoint_without_the_exporter_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    with pytest.raises(TrystError, match=r"pip install 'tryst\[tracing\]'") as caught:
+    with pytest.raises(TrystError, match=r"pip install '\.\[tracing\]'") as caught:
         begin_tracing("carole")
     assert caught.value.code is ErrorCode.CONFIGURATION
 

@@ -87,7 +87,7 @@ def test_a_column_that_is_not_there(folder):
 
 def test_without_the_extra_the_error_names_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
-    with pytest.raises(TrystError, match=r"pip install 'tryst\[records\]'") as caught:
+    with pytest.raises(TrystError, match=r"pip install '\.\[records\]'") as caught:
         read_records(folder / "r.sav", ["sex"])
     assert caught.value.code == ErrorCode.MODULE_MISSING
     assert read_records(folder / "r.csv", ["sex"]).height == 6

@@ -214,4 +214,4 @@ def test_what_is_wrong_with_the_service_itself_stays_in_its_log(
 
 def test_a_missing_package_is_no_incident(coordinator: Connection, capfd: pytest.CaptureFixture[str]) -> None:
     assert refusal(coordinator, "import").code is ErrorCode.MODULE_MISSING
-    assert "pip install 'tryst[report]'" in capfd.readouterr().out
+    assert "pip install '.[report]'" in capfd.readouterr().out

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.missing_module import installing
 from tryst.common.rpc.status import (
     CROSSINGS,
     MAX_RETRY_SECONDS,
@@ -76,7 +77,7 @@ def test_exceptions_of_pythons_own_that_an_operator_can_act_on() -> None:
     assert typed(MemoryError()).code is ErrorCode.MEMORY  # type: ignore[union-attr]
     driver = typed(ModuleNotFoundError("No module named 'psycopg'", name="psycopg"))
     assert driver is not None
-    assert (driver.code, driver.remedy) == (ErrorCode.MODULE_MISSING, "pip install 'tryst[postgres]'")
+    assert (driver.code, driver.remedy) == (ErrorCode.MODULE_MISSING, installing("postgres"))
     folder = typed(ModuleNotFoundError("No module named 'tryst.risk'", name="tryst.risk"))
     assert folder is not None
     assert "tryst.risk" in folder.what

@@ -55,7 +55,7 @@ def test_a_service_ends_in_order(
 
 @interrupts("carole scheduler", "carole worker")
 def test_a_cluster_ends_in_order(start: Callable[[str], Command], idle: Deployment, tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="tryst[cluster] is not installed")
+    pytest.importorskip("distributed", reason="the extra cluster is not installed")
     keys = tmp_path / "keys"
     make_certificates(keys, ("scheduler", "worker"))
     files = {

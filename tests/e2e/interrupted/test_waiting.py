@@ -63,7 +63,7 @@ def test_a_project_that_waits_for_custodians_stays(
 def test_a_console_that_is_stopped_does_not_listen(
     start: Callable[[str], Command], deployment: Deployment, console: str, number: signal.Signals
 ) -> None:
-    pytest.importorskip("uvicorn", reason="tryst[console] is not installed")
+    pytest.importorskip("uvicorn", reason="the extra console is not installed")
     config = deployment.coordinator_yaml if console == "console" else deployment.configs[Side.ALICE]
     command = start(f"{console} --config {config}")
     command.wait_until(prints("/enter?token="))
