@@ -22,6 +22,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from benchmarks._ceremony_files import EXAMPLE, SPECIFICATION, free_address, two_sources
+from tryst.common.ceremony.calls import read_to
+from tryst.common.pki.membership_file import load_membership
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/live-linkage.md"
@@ -141,12 +143,11 @@ class Ceremony:
             self._send("coordinator/linkage/membership.yaml", party)
             joining[party].type("membership.yaml")
             joining[party].until("Digits that")
-        # Who types what whom reads out.
-        for party, other in (("bob", "alice"), ("alice", "bob"), ("coordinator", "alice")):
-            joining[party].type(_read_out(joining[other]))
-            joining[party].until("The same")
-        for party in ("carole", "steward"):
-            joining[party].type(_read_out(joining["coordinator"]))
+        listed = load_membership(self.root / "coordinator/linkage/membership.yaml").members
+        for party, typed in joining.items():
+            for other in read_to(listed, party):
+                typed.until(f"Digits that {other.name} reads out")
+                typed.type(_read_out(joining[other.name]))
         for typed in joining.values():
             typed.ended()
         for path in self.root.glob("*/*/*.yaml"):

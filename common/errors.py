@@ -55,6 +55,9 @@ class ErrorCode(IntEnum):
     DEVIATION = 39
 
 
+MAX_SHOWN = 100
+"""Errors in the text of several."""
+
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Numbers of the operating system's errors for a full disk, a used-up quota, a file above the size allowed."""
 
@@ -113,13 +116,14 @@ class TrystError(Exception):
 
 
 class TrystErrors(TrystError):
-    """Several errors found together, so that they can be corrected together."""
+    """Several errors found together, so that they can be corrected together; the text has the first `MAX_SHOWN`."""
 
     def __init__(self, code: ErrorCode, errors: list[TrystError], *, where: str = "") -> None:
         self.errors = tuple(errors)
         count = len(errors)
-        lines = "".join(f"\n  - {error}" for error in errors)
-        super().__init__(code, f"{count} error{'s' if count != 1 else ''}:{lines}", where=where)
+        lines = "".join(f"\n  - {error}" for error in errors[:MAX_SHOWN])
+        more = f"\n  and {count - MAX_SHOWN:,} more" if count > MAX_SHOWN else ""
+        super().__init__(code, f"{count:,} error{'s' if count != 1 else ''}:{lines}{more}", where=where)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (TrystErrors._rebuilt, (int(self.code), list(self.errors), self.where))

@@ -1,11 +1,8 @@
-"""A package that is not installed, as an error that names it and what installs it."""
+"""A package that is not installed, as an error that names it and the command that installs it."""
 
 from __future__ import annotations
 
 from tryst.common.errors import ErrorCode, TrystError
-
-DISTRIBUTION = "tryst"
-"""Name of this distribution. No index of packages has it: who asks one for the name gets another program."""
 
 EXTRAS = {
     "adbc_driver_manager": "adbc",
@@ -36,25 +33,8 @@ EXTRAS = {
 
 
 def installing(extra: str) -> str:
-    """What installs an extra of this distribution, as the remedy of an error.
-
-    Parameters
-    ----------
-    extra : str
-        One of ``project.optional-dependencies`` in ``pyproject.toml``.
-
-    Returns
-    -------
-    str
-        The command in a checkout, the one beside a wheel of this version, and where a service's is to be found.
-    """
-    from importlib.metadata import version
-
-    wheel = f"{DISTRIBUTION}-{version(DISTRIBUTION)}-py3-none-any.whl"
-    return (
-        f"pip install '.[{extra}]' in a checkout of Tryst, pip install './{wheel}[{extra}]' beside its wheel; for a"
-        " service see deploy/README.md"
-    )
+    """How an extra of this distribution is installed: never by its bare name, which an index may have of another's."""
+    return f"pip install '.[{extra}]' in a checkout of Tryst, or of its wheel: pip install './FILE.whl[{extra}]'"
 
 
 def missing_module(error: ModuleNotFoundError) -> TrystError:
@@ -67,6 +47,5 @@ def missing_module(error: ModuleNotFoundError) -> TrystError:
             f"{name} is not installed: this installation of Tryst lacks a folder",
             remedy="install it again with the folders that deploy/README.md lists for this party",
         )
-    # What is not ours, as a database's driver that only an URL of the operator's names, has its own name on the index.
     remedy = installing(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
     return TrystError(ErrorCode.MODULE_MISSING, f"{package} is not installed", remedy=remedy)

@@ -8,11 +8,15 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from tryst.common.errors import MAX_SHOWN
 from tryst.common.message_words import listed, nearest, shown
 from tryst.common.validation_issue import DocumentPath, ValidationIssue
 
 FOLLOWS_FROM_ANOTHER = "default_factory_not_called"
 """Pydantic's type of an error that only follows from another wrong value, from which a default is taken."""
+
+MAX_PROPOSED = 2 * MAX_SHOWN
+"""Of so many unknown keys the nearest known one is looked for; an error shows fewer."""
 
 _WORDS = {
     "bool_type": "must be true or false",
@@ -51,8 +55,13 @@ def type_issues(
         The paths that the document has.
     remedies
         What to do, by key.
+
+    Notes
+    -----
+    O(issues * depth of the document).
     """
     issues: dict[DocumentPath, ValidationIssue] = {}
+    unknown = 0
     for detail in error.errors(include_url=False):
         kind = detail["type"]
         if kind == FOLLOWS_FROM_ANOTHER:
@@ -61,7 +70,9 @@ def type_issues(
         key = next((part for part in reversed(path) if isinstance(part, str)), "")
         remedy = remedies.get(key, "")
         if kind == "extra_forbidden":
-            issue = ValidationIssue(path, "unknown key", shown(key), nearest(key, _keys_at(model, path[:-1])))
+            unknown += 1
+            proposed = nearest(key, _keys_at(model, path[:-1])) if unknown <= MAX_PROPOSED else ""
+            issue = ValidationIssue(path, "unknown key", shown(key), proposed)
         elif kind == "missing":
             issue = ValidationIssue(path, "is missing", remedy=remedy or f"add `{key}`")
         elif kind == "literal_error":
@@ -74,12 +85,16 @@ def type_issues(
         else:
             issue = _mistyped(path, kind, detail["msg"], detail["input"], remedy)
         issues.setdefault(path, issue)
-    # A list one of whose items is wrong is also reported as too short: the item's issue is more precise.
-    return [
-        issue
-        for path, issue in issues.items()
-        if not any(len(other) > len(path) and other[: len(path)] == path for other in issues)
-    ]
+    return _innermost(issues)
+
+
+def _innermost(issues: Mapping[DocumentPath, ValidationIssue]) -> list[ValidationIssue]:
+    """The issues within which there is no other.
+
+    A list one of whose items is wrong is also reported as too short: the item's issue is more precise.
+    """
+    enclosing = {path[:length] for path in issues for length in range(len(path))}
+    return [issue for path, issue in issues.items() if path not in enclosing]
 
 
 def _in_document(location: DocumentPath, present: Container[DocumentPath], kind: str) -> DocumentPath:

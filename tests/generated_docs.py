@@ -8,17 +8,39 @@ from pathlib import Path
 from tests.command_reference import commands_reference
 from tests.drawn_docs import DRAWINGS
 from tryst.carole.projects.diagram import state_diagram
+from tryst.common.ceremony.calls import TYPES
 from tryst.common.disclosure_measures import measures_table
 from tryst.common.documents.reference import reference
 from tryst.common.documents.result_warning import warnings_tables
+from tryst.common.parties import Role
 from tryst.common.specification.text.reference import specification_reference
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+_MEMBER = {
+    Role.CUSTODIAN_A: "Alice",
+    Role.CUSTODIAN_B: "Bob",
+    Role.LINKER: "Carole",
+    Role.COORDINATOR: "the coordinator",
+    Role.STEWARD: "the steward",
+    Role.ANALYST: "the analyst",
+}
+
+
+def calls_table() -> str:
+    """Who types whose digits, as the page on the ceremony has it."""
+    lines = ["| who | types what is read out by |", "|---|---|"]
+    for role, typed in TYPES.items():
+        read = [_MEMBER[other] for other in typed if other is not role]
+        lines.append(f"| {_MEMBER[role]} | {', '.join(read)} |")
+    return "\n".join(lines) + "\n"
+
 
 STRETCHES: Mapping[tuple[str, str], Callable[[], str]] = {
     ("architecture.md", "state diagram"): lambda: f"```mermaid\n{state_diagram()}```\n",
     ("assessment.md", "measures"): measures_table,
     ("commands.md", "commands"): commands_reference,
+    ("live-linkage.md", "calls"): calls_table,
     ("specification.md", "options"): specification_reference,
     ("documents.md", "documents"): reference,
     ("documents.md", "warnings"): warnings_tables,

@@ -11,6 +11,9 @@ from tryst.common.errors import ErrorCode, TrystError
 CONFIDENCE = 0.95
 """Confidence of every interval."""
 
+ROUNDING = 1e-10
+"""By how much a measure may pass its limit: what rounding adds, and no one would set a limit for."""
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -43,6 +46,11 @@ class Measure:
         return self.value if self.upper is None or self.limits_value else self.upper
 
 
+def excess(judged: float, limit: float) -> float:
+    """By how much a measure is above its limit; 0 where only rounding takes it there."""
+    return judged - limit if judged > limit + ROUNDING else 0.0
+
+
 def entry(name: str, measure: Measure, limit: float | None, earlier: float | None) -> dict[str, Any]:
     """The measure in the document, assessed together with the largest of the earlier releases.
 
@@ -70,7 +78,7 @@ def entry(name: str, measure: Measure, limit: float | None, earlier: float | Non
         "judged": judged,
         "earlier": earlier,
         "limit": limit,
-        "breached": limit is not None and judged > limit,
+        "breached": limit is not None and excess(judged, limit) > 0.0,
         "intruder": facts.intruder,
         "words": facts.words(measure.value),
         "method": measure.method,

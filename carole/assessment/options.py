@@ -14,6 +14,7 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.expected_matches import Believed
 from tryst.carole.assessment.identification import KEY_MEASURES, KeyedRecords
 from tryst.carole.assessment.joint_model import JointModel
+from tryst.carole.assessment.measures import excess
 from tryst.carole.assessment.publication import recovery
 from tryst.carole.assessment.true_links import Rows
 from tryst.common.specification.model.assessment import AssessmentSpec, PublishedTable
@@ -78,7 +79,7 @@ def options(
         found += [_option(words, effects[recoding]) for words, recoding in ways.items()]
         found += _without_uniques(_keyed(combined, model, Recoding.none(model.file), believed, spec))
         past = earlier.largest
-        limits = {name: limit for name, limit in spec.limits.given.items() if past.get(name, 0.0) <= limit}
+        limits = {name: limit for name, limit in spec.limits.given.items() if not excess(past.get(name, 0.0), limit)}
         found += _until_within(combined, model, believed, spec, measures, limits, effects)
         if "correct_matches" in limits:
             found += _minimal_merges(combined, model, believed, spec, measures)
@@ -270,7 +271,7 @@ def _in_codes(recoding: Recoding, file: KeyFile) -> list[str]:
 
 def _excess(measures: Mapping[str, float], limits: Mapping[str, float]) -> float:
     """By how much limits are exceeded, summed."""
-    return sum(max(0.0, measures[m] - limit) for m, limit in limits.items() if m in measures)
+    return sum(excess(measures[m], limit) for m, limit in limits.items() if m in measures)
 
 
 def _without_sensitive(learnt: Mapping[str, Learnt], by_joint: JointModel) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from tryst.carole.assessment.combined import Combined
 from tryst.carole.assessment.combined_assessment import Assessment
 from tryst.carole.assessment.differences import EarlierRelease, differences
 from tryst.carole.assessment.ladders import Ladder, Levels, as_levels, ladders_of
+from tryst.carole.assessment.measures import excess
 from tryst.carole.assessment.released_counts import unpack
 from tryst.common.documents.assessment_document import AssessmentDocument
 from tryst.common.specification import Specification, specification_digest
@@ -191,7 +192,7 @@ def _unattainable(
     past = [
         name
         for name in plain.breaches
-        if measures[name]["earlier"] is not None and measures[name]["earlier"] > measures[name]["limit"]
+        if measures[name]["earlier"] is not None and excess(measures[name]["earlier"], measures[name]["limit"]) > 0.0
     ]
     if past:
         return f"an earlier release has {', '.join(past)} above the limit, which no coarsening of this one takes back"
@@ -200,14 +201,14 @@ def _unattainable(
         # Codes of another coding can be compared at full detail only.
         others = (r for r in released() if r.counts is not None and r.counts.coding != now.coding)
         measure = differences(combined.variables, now, others).measures.get("differences")
-        if measure is not None and measure.judged > measures["differences"]["limit"]:
+        if measure is not None and excess(measure.judged, measures["differences"]["limit"]) > 0.0:
             return "the differences are from a release in another coding, with which a coarser one cannot be compared"
     return ""
 
 
 def _excess(found: Assessment) -> float:
     measures = found.document["measures"]
-    return float(sum(max(0.0, measures[name]["judged"] - measures[name]["limit"]) for name in found.breaches))
+    return float(sum(excess(measures[name]["judged"], measures[name]["limit"]) for name in found.breaches))
 
 
 def _named(ladders: Sequence[Ladder], levels: Levels) -> dict[str, str]:

@@ -184,7 +184,7 @@ def false_links(
         draws = draws + n * (m_draws - x_draws) / np.maximum(m_draws - u_draws, MIN_CONTRAST)
     unseen = int(in_doubt - seen.sum())
     ratio = rng.beta(*hidden, DRAWS)
-    ratio /= 1 - ratio
+    ratio /= np.maximum(1 - ratio, 1e-12)  # a draw may be 1 to the last bit, and there are no more than the unseen
     draws += np.minimum(rng.poisson(ratio * rng.gamma(np.maximum(draws, 0) + 0.5)), unseen)
     number += min(max(number, 0.0) * hidden[0] / hidden[1], unseen)
     claimed = float((1 - probability[sure]).sum())

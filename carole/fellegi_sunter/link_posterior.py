@@ -29,7 +29,7 @@ ACCIDENTS = 0.05
 """Share of matches that share a record with another, by errors: more are no matches of single records."""
 
 NO_DOUBT = 10.0
-"""Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle."""
+"""Logarithm of the ratio of likelihoods from which pairs are taken to exclude each other on principle, or not to."""
 
 Copies = tuple[NDArray[np.integer] | None, NDArray[np.integer] | None]
 """Of A and of B: of each record the first of its file that is the same person; None: a file without copies."""
@@ -187,15 +187,21 @@ class LinkPosterior:
         """The two persons of each pair, as the first rows of theirs."""
         return of_persons(self.row_a, self.row_b, self.copies)
 
-    def is_exclusive(self, chosen: NDArray[np.bool_]) -> bool:
-        """Whether some pairs exclude each other far less often than as many pairs at random would.
+    def exclusiveness(self, chosen: NDArray[np.bool_]) -> float:
+        """Log likelihood ratio of some pairs excluding each other, against as many pairs at random.
 
-        Matches of a person with one record in a file never do; the kin of several people do as often as any pairs, or
-        more. True only where the ratio of the two likelihoods leaves no doubt, so never of few pairs in large files.
+        Matches of a person with one record in a file never share a record but by errors; the kin of several people, and
+        namesakes, do as often as any pairs, or more.
 
         Parameters
         ----------
         chosen : ndarray of bool, shape (n_pairs,)
+
+        Returns
+        -------
+        float
+            From `NO_DOUBT` on, and down from its negative, there is no doubt; 0 where pairs at random would share
+            records as rarely as matches do, so of few pairs in large files.
         """
         n, meeting, density = int(chosen.sum()), np.zeros(int(chosen.sum()), dtype=np.bool_), 0.0
         sides = zip(self._persons(), (self.n_a, self.n_b), ("one_to_many", "many_to_one"), strict=True)
@@ -203,12 +209,12 @@ class LinkPosterior:
             if self.assignment not in (many, "none"):
                 meeting |= np.bincount(person[chosen], minlength=size)[person[chosen]] > 1
                 density += max(0, n - 1) / size
-        at_random = 1.0 - math.exp(-density)
+        # In logarithms: at some 37 pairs a record the chance to meet none at random is lost beside 1.
+        at_random = -math.expm1(-density)
         if at_random <= ACCIDENTS:
-            return False
+            return 0.0
         met = int(meeting.sum())
-        gain = met * math.log(ACCIDENTS / at_random) + (n - met) * math.log((1 - ACCIDENTS) / (1 - at_random))
-        return gain >= NO_DOUBT
+        return met * (math.log(ACCIDENTS) - math.log(at_random)) + (n - met) * (math.log1p(-ACCIDENTS) + density)
 
     def excluded(self, linked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
         """The pairs that some links exclude, whatever their levels, and their share of all pairs that are no link.

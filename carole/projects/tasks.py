@@ -68,6 +68,15 @@ def next_task(project: Project, side: Side) -> Task | None:
     return None
 
 
+def is_over(project: Project, side: Side) -> bool:
+    """Whether the custodian has nothing more to do or to wait for in this project, unless another party acts again."""
+    if project.state is State.ERASED:
+        return True
+    if project.state is not State.RELEASED or standstill(project) or next_task(project, side) is not None:
+        return False
+    return not any(transfer.to == side for transfer in set(project.transfers) - project.received)
+
+
 def choose(projects: Iterable[Project], side: Side, waiting: Collection[str]) -> Task | None:
     """The first task among several projects, leaving out those in `waiting`.
 

@@ -16,6 +16,7 @@ from tryst.carole.projects import Grant, Policy, Project
 from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, project_name, request_id
 from tryst.carole.service.ownership import hand_over, hand_over_to_wire, take_over
+from tryst.carole.service.project_lists import newest_first
 from tryst.carole.service.stewards import require_stewards, steward_names
 from tryst.carole.service.variables import require_analysts
 from tryst.carole.service.wire import new_epoch_to_wire, run_to_wire, status_to_wire
@@ -31,6 +32,7 @@ from tryst.common.pki.sealing_renewal import require_sealing_keys
 from tryst.common.rpc.call_context import may_wait
 from tryst.common.rpc.call_recorder import request_of
 from tryst.common.rpc.certificate_endings import endings_to_wire
+from tryst.common.rpc.pages import page
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.specification import Specification, encoding_digest, load_specification, specification_digest
@@ -119,11 +121,14 @@ class Coordination(coordination_pb2_grpc.CoordinationServicer):
     def ListProjects(  # noqa: N802
         self, request: coordination_pb2.ListProjectsRequest, context: grpc.ServicerContext
     ) -> coordination_pb2.ListProjectsResponse:
-        """The state of every project."""
-        projects = self._service.store.projects.all()
+        """The state of every project, page by page."""
+        listed = newest_first(self._service.store.projects.all(), request.after)
         member, former = caller(context), self._service.store.projects.former()
+        entries = ((project.name, self._status(project, member, former)) for project in listed)
+        projects, following = page(entries, request.maximum)
         return coordination_pb2.ListProjectsResponse(
-            projects=[self._status(project, member, former) for project in projects],
+            projects=projects,
+            next=following,
             certificates=endings_to_wire(self._service.endings()),
         )
 

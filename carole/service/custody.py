@@ -11,6 +11,7 @@ from tryst.carole.service.artifact_transfer import fetch_artifact, put_artifact
 from tryst.carole.service.context import ServiceContext, approve, known_id, new_id, project_name
 from tryst.carole.service.manifest import check_manifest
 from tryst.carole.service.stated_files import check_stated, file_details
+from tryst.carole.service.statuses import shown_statuses
 from tryst.carole.service.variables import acknowledge_variables, fetch_variables, put_variables
 from tryst.carole.service.wire import canary_parts, leakage_details, messages_to_wire, new_epoch_to_wire, status_to_wire
 from tryst.common.audit.custodian_decline import verify_decline
@@ -64,9 +65,12 @@ class Custody(custody_pb2_grpc.CustodyServicer):
         remaining = context.time_remaining()
         seconds = min(request.wait_ms, MAX_WAIT_MS) / 1000
         task = self._service.wait(read_project, min(seconds, max(0.0, remaining - 0.5)), context)
+        found = shown_statuses(self._service.store, side, request.since if request.HasField("since") else None)
         response = custody_pb2.NextTaskResponse(
             kind=custody_pb2.TASK_KIND_IDLE,
-            projects=[status_to_wire(project) for project in projects],
+            projects=found.statuses,
+            position=found.position,
+            more=found.more,
             certificates=endings_to_wire(self._service.endings()),
             countersign=self._service.store.audit.awaited(
                 member.name,

@@ -10,12 +10,14 @@ from tryst.carole.projects import ReleaseSignature, State
 from tryst.carole.service.context import ServiceContext, known_id, project_name
 from tryst.carole.service.later_releases import refuse_unassessed
 from tryst.carole.service.ownership import hand_over
+from tryst.carole.service.project_lists import newest_first
 from tryst.carole.service.stewards import steward_names
 from tryst.carole.service.wire import entry_to_wire, status_to_wire
 from tryst.common.audit.reason import normalized_reason
 from tryst.common.audit.steward_decision import verify_decision
 from tryst.common.parties import Role
 from tryst.common.rpc.certificate_endings import endings_to_wire
+from tryst.common.rpc.pages import page
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.wire.checkpoints import checkpoint_to_wire
@@ -38,14 +40,19 @@ class Stewardship(stewardship_pb2_grpc.StewardshipServicer):
     def ListAssessed(  # noqa: N802
         self, request: stewardship_pb2.ListAssessedRequest, context: grpc.ServicerContext
     ) -> stewardship_pb2.ListAssessedResponse:
-        """Every project whose result has been assessed, or released without an assessment."""
+        """Every project whose result has been assessed, or released without an assessment; page by page."""
         stewards = steward_names(self._trust.members)
-        judged = [project for project in self._store.projects.all() if project.state in _JUDGED]
+        listed = newest_first(self._store.projects.all(), request.after)
         former = self._store.projects.former()
-        found = [
-            status_to_wire(project, stewards=stewards, judges=True, former=former(project.name)) for project in judged
-        ]
-        return stewardship_pb2.ListAssessedResponse(projects=found, certificates=endings_to_wire(self._endings()))
+        entries = (
+            (each.name, status_to_wire(each, stewards=stewards, judges=True, former=former(each.name)))
+            for each in listed
+            if each.state in _JUDGED
+        )
+        projects, following = page(entries, request.maximum)
+        return stewardship_pb2.ListAssessedResponse(
+            projects=projects, next=following, certificates=endings_to_wire(self._endings())
+        )
 
     def GetReport(  # noqa: N802
         self, request: stewardship_pb2.GetReportRequest, context: grpc.ServicerContext

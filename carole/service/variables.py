@@ -5,13 +5,17 @@ Sender and recipient are the caller's own, never taken from a request.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import grpc
 
-from tryst.carole.projects import State
+from tryst.carole.projects import Project, State
 from tryst.carole.service.context import ServiceContext, known_id, project_name
+from tryst.carole.service.project_lists import newest_first
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.parties import SIDE_OF_ROLE, Role
 from tryst.common.pki.members import Member
+from tryst.common.rpc.pages import page
 from tryst.common.rpc.server import caller
 from tryst.common.rpc.trust import Trust
 from tryst.common.specification.model.granted_variables import Transfer
@@ -86,23 +90,9 @@ class Analysis(variables_pb2_grpc.AnalysisServicer):
         self, request: variables_pb2.ListVariablesRequest, context: grpc.ServicerContext
     ) -> variables_pb2.ListVariablesResponse:
         """The projects whose columns are granted to the caller, with their specifications; no run before a release."""
-        own = recipient_name(caller(context))
-        found = []
-        for project in self._service.store.projects.all():
-            mine = [transfer for transfer in project.transfers if transfer.to == own]
-            if not mine or project.state is State.ERASED:
-                continue
-            run = project.released_run if project.state is State.RELEASED else None
-            found.append(
-                variables_pb2.VariableTransfers(
-                    project=project.name,
-                    specification=self._service.store.projects.specification(project.name),
-                    run="" if run is None else run.run,
-                    sent=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.sent],
-                    received=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.received],
-                )
-            )
-        return variables_pb2.ListVariablesResponse(projects=found)
+        listed = newest_first(self._service.store.projects.all(), request.after)
+        found, following = page(self._granted(listed, recipient_name(caller(context))), request.maximum)
+        return variables_pb2.ListVariablesResponse(projects=found, next=following)
 
     def FetchVariables(  # noqa: N802
         self, request: variables_pb2.FetchVariablesRequest, context: grpc.ServicerContext
@@ -115,3 +105,21 @@ class Analysis(variables_pb2_grpc.AnalysisServicer):
     ) -> variables_pb2.AcknowledgeVariablesResponse:
         """The caller confirms that it holds what a custodian has sent."""
         return acknowledge_variables(self._service, request, caller(context))
+
+    def _granted(self, projects: Iterable[Project], own: str) -> Iterator[tuple[str, variables_pb2.VariableTransfers]]:
+        """The transfers to a recipient, by project."""
+        for project in projects:
+            mine = [transfer for transfer in project.transfers if transfer.to == own]
+            if not mine or project.state is State.ERASED:
+                continue
+            run = project.released_run if project.state is State.RELEASED else None
+            yield (
+                project.name,
+                variables_pb2.VariableTransfers(
+                    project=project.name,
+                    specification=self._service.store.projects.specification(project.name),
+                    run="" if run is None else run.run,
+                    sent=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.sent],
+                    received=[side_to_wire(transfer.sender) for transfer in mine if transfer in project.received],
+                ),
+            )

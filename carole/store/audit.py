@@ -228,6 +228,38 @@ class Log:
         awaited = max(released, seen.get(other, 0))
         return awaited if awaited > seen.get(member, 0) else 0
 
+    def changed(self, after: int, maximum: int, *, latest: bool = False) -> tuple[list[tuple[str, int]], int]:
+        """The projects that entries after a number are about, each with its last entry's number; and the newest number.
+
+        Parameters
+        ----------
+        maximum
+            Of the projects: those that changed first, by their last entries.
+        latest
+            Those that changed last, the last first.
+
+        Notes
+        -----
+        O(entries after the number).
+        """
+        number = func.max(audit.c.sequence)
+        query = select(audit.c.project, number).where(audit.c.sequence > after, audit.c.project != "")
+        ordered = query.group_by(audit.c.project).order_by(number.desc() if latest else number).limit(maximum)
+        with self._database.read() as connection:
+            newest = last(connection)
+            return [(str(row[0]), int(row[1])) for row in connection.execute(ordered)], newest
+
+    def leaf(self, sequence: int) -> bytes:
+        """The hash of an entry in the log's tree; empty for none."""
+        with self._database.read() as connection:
+            return node(connection, 0, sequence - 1) if sequence else b""
+
+    def confirmed(self, sequence: int, leaf: bytes) -> int:
+        """The entry's number, if the log has it with this hash; else 0, as after a restoration from before it."""
+        with self._database.read() as connection:
+            known = 0 < sequence <= last(connection) and node(connection, 0, sequence - 1) == leaf
+        return sequence if known else 0
+
     def approved(self, project: str, member: str) -> dict[str, Any]:
         """Details of the member's newest approval in a project; empty before the first."""
         query = select(audit).where(audit.c.project == project, audit.c.action == str(Action.APPROVE))

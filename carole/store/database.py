@@ -271,7 +271,7 @@ def _engine(url: URL, file: DatabaseFile | None) -> Engine:
             "the driver of this database is not installed",
             where="store.database",
             got=url.drivername,
-            remedy=f"write the URL as postgresql+psycopg://...; {installing('postgres')}",
+            remedy=f"write the URL as postgresql+psycopg://...; the driver: {installing('postgres')}",
         ) from None
     if file is not None:
         event.listen(engine, "connect", _configure_sqlite)

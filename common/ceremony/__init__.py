@@ -2,10 +2,11 @@
 
 Each member types one command, `tryst party join`, and the coordinator `tryst party convene`. One file goes from each
 member to the coordinator and one comes back, the same for all. Then the members read digits out to each other, and
-nothing is put into its place before the digits that another has read out are typed.
+nothing is put into its place before the digits that others have read out are typed.
 
 - `place`: where a member's files are.
 - `configurations`: a member's configuration, written from the file it has received.
+- `calls`: whose digits each member types.
 - `comparison`: the digits, shown and typed.
 - `joining`, `convening`: the two commands' steps.
 """

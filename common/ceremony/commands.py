@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from tryst.common.records.sources import Source
 
 Digits = Annotated[
-    str | None,
-    typer.Option(help="The 24 digits that another member has read out, for use without a terminal: never one's own."),
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=DIGITS",
+        help="NAME=DIGITS, the 24 digits that the member of this name has itself read out, of each whose digits are "
+        "requested: for use without a terminal.",
+    ),
 ]
 Data = Annotated[
     Path | None, typer.Option(help="Where its programs write: state, results, a store. Default: the party's folder.")
@@ -54,7 +58,8 @@ def join(
     """Join a linkage: keys and a file to send; then, by the file received, everything else up to a configuration.
 
     It waits for the file in between; ended, it is typed again as it was. Before anything of the file is put into place
-    the digits that another member reads out have to be typed: they show that both have received the same.
+    the digits that others read out have to be typed: a custodian types those of every other member, every other member
+    those of a custodian. They show that both have received the same.
     """
     from tryst.common.ceremony.joining import join as take_part
     from tryst.common.ceremony.place import PROGRAM, Place
@@ -62,7 +67,9 @@ def join(
     place = Place(folder.absolute(), name or PROGRAM[role], role, (data or folder).absolute())
     source = _source(role, records, encoding, separator)
     reached = _reached(role, address, host or ())
-    take_part(place, address=address, hosts=reached, source=source, received=received, typed=digits, suite=cryptography)
+    take_part(
+        place, address=address, hosts=reached, source=source, received=received, typed=digits or (), suite=cryptography
+    )
     typer.echo(_next(place))
 
 
@@ -97,7 +104,7 @@ def convene(
         certificates=certificate or (),
         authorities=authority or (),
         authority_name=authority_name,
-        typed=digits,
+        typed=digits or (),
     )
     typer.echo(_next(place))
 

@@ -30,7 +30,7 @@ def make_and_join(
     certificates: Sequence[Path] = (),
     authorities: Sequence[Path] = (),
     authority_name: str = "Tryst authority",
-    typed: str | None = None,
+    typed: Sequence[str] = (),
 ) -> None:
     """Make the file for all members from their requests and the coordinator's own, and join by it.
 

@@ -5,7 +5,7 @@ The steps are those that are still to be done: a command that was ended is typed
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import typer
@@ -30,7 +30,7 @@ def join(
     hosts: Iterable[str] = (),
     source: Source | None = None,
     received: Path | None = None,
-    typed: str | None = None,
+    typed: Sequence[str] = (),
     suite: Suite = Suite.DEFAULT,
 ) -> None:
     """Take part in the ceremony, from making keys to a configuration.
@@ -46,7 +46,7 @@ def join(
     received
         The file that the coordinator sent; None: it is requested.
     typed
-        The digits that another member has read out; None: they are requested.
+        Digits that others have read out, ``NAME=DIGITS`` each; none: they are requested.
     suite
         Of the sealing key.
 

@@ -112,6 +112,10 @@ class Agent:
         """Projects decided about since the step under way began, which may not know of it."""
         self._proposed: dict[str, tuple[bytes, int]] = {}
         """The specification's digest and the epoch of each project, as Carole named them last."""
+        self._position = custody_pb2.StatusPosition()
+        """Up to where Carole has shown what became of projects; not kept, so that a start is shown everything again."""
+        self._more = False
+        """Whether she has more to show."""
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._next_sweep = 0.0
@@ -145,7 +149,7 @@ class Agent:
         """
         context, waiting = self._context, self._waiting()
         # The first request is answered at once, so that an operator sees whether Carole answers.
-        seconds = self._patience(waiting) if context.progress.connected else 0.0
+        seconds = self._patience(waiting) if context.progress.connected and not self._more else 0.0
         request = custody_pb2.NextTaskRequest(
             wait_ms=round(seconds * 1000),
             waiting=waiting,
@@ -153,6 +157,7 @@ class Agent:
                 custody_pb2.ProjectCondition(project=name, condition=condition)
                 for name, condition in sorted(self._conditions.items())
             ],
+            since=self._position,
         )
         begin = time.monotonic()
         response = context.connection.call(context.carole.NextTask, request, deadline=CONTROL_SECONDS + seconds)
@@ -162,6 +167,8 @@ class Agent:
         self._absent = False
         context.progress.certificates = tuple(response.certificates)[:MAX_ENDINGS]
         self._note(response.projects)
+        self._position.CopyFrom(response.position)
+        self._more = response.more
         declined = self._decline(response.projects)
         if response.kind in STEPS and response.status.project not in declined:
             self._note([response.status])
@@ -327,19 +334,26 @@ class Agent:
             known = state.project(status.project)
             self._note_restored(status, known)
             self._note_proposed(status)
+            erased = status.state == project_pb2.PROJECT_STATE_ERASED
             if known is None:
-                state.update(status.project, carole_state=status.state)
-            elif known.carole_state != status.state:
-                state.update(status.project, carole_state=status.state)
-                if status.state in _CONTRIBUTED and (upload := state.uploads.newest(status.project)) is not None:
-                    # The response to the commit may have been lost, and the task is not offered again.
-                    state.uploads.mark_committed(upload.id)
-                if status.state == project_pb2.PROJECT_STATE_ERASED:
-                    state.erase_secrets(status.project)
-                    state.uploads.erase_payloads(status.project)
-                    state.update(status.project, stage="erased", blocking_error="")
-                    self._conditions.pop(status.project, None)
-                    log.info("erased", project=status.project)
+                state.update(status.project, carole_state=status.state, stage="erased" if erased else "")
+            elif known.carole_state != status.state or (erased and known.stage != "erased"):
+                self._arrived(status)
+
+    def _arrived(self, status: project_pb2.ProjectStatus) -> None:
+        """Do what a project's new state requires, and store the state last: what a kill leaves undone is done again."""
+        state, name = self._context.state, status.project
+        if status.state in _CONTRIBUTED and (upload := state.uploads.newest(name)) is not None:
+            # The response to the commit may have been lost, and the task is not offered again.
+            state.uploads.mark_committed(upload.id)
+        if status.state == project_pb2.PROJECT_STATE_ERASED:
+            state.erase_secrets(name)
+            state.uploads.erase_payloads(name)
+            state.update(name, carole_state=status.state, stage="erased", blocking_error="")
+            self._conditions.pop(name, None)
+            log.info("erased", project=name)
+        else:
+            state.update(name, carole_state=status.state)
 
     def _note_restored(self, status: project_pb2.ProjectStatus, known: Project | None) -> None:
         """Show the operator that a project waits for a decision on Carole's restored log, or no longer does."""

@@ -1,9 +1,13 @@
 """The digits that members read out to each other, to find whether they have received the same file.
 
+Each member has digits of its own, which follow from the whole file and its name: those of one's own screen, or those
+that one member has read out, are no one else's. Who has to type the digits of three members has heard three.
+
 Two files that one attacker makes, for two members between whom it stands, may be varied until their digits agree: by
 the birthday paradox that takes the square root of the number of strings. So the digits come from the file by a
 function that is slow and needs much memory. With 24 digits an attacker needs about 10^12 versions of each file, 2^41
-evaluations in all, each of 128 MiB and some tenths of a second: 25,000 years of one core (docs/live-linkage.md).
+evaluations in all, each of 128 MiB and some tenths of a second: 25,000 years of one core (docs/live-linkage.md). That
+is for the digits of one member; where two type each other's, both have to agree.
 It can begin only once it has read the members' requests, whose keys have to be in what it forges, and has to end before
 the call.
 
@@ -13,6 +17,7 @@ Decimal digits, because they are read out alike in every language.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 
 from tryst.common.errors import ErrorCode, TrystError
@@ -23,14 +28,14 @@ DIGITS = 24
 _GROUP = 4
 _COST, _BLOCK, _LANES = 1 << 17, 8, 1
 """Parameters N, r, p of scrypt (RFC 7914): 128 r N bytes, which is 128 MiB."""
-_SALT = b"tryst membership file 1"
-"""The same for all, since all must come to the same digits; it keeps them apart from any other use."""
+_SALT = b"tryst membership file 2"
+"""The same for all, since all must come to the same key; it keeps it apart from any other use."""
 _ROOM = 1 << 28
 """Bytes that OpenSSL may take: a little more than the 128 MiB."""
 
 
-def authentication_string(content: bytes) -> str:
-    """The digits of a file's canonical bytes, in six groups of four.
+def authentication_key(content: bytes) -> bytes:
+    """What all members' digits follow from: 32 bytes of a file's canonical bytes.
 
     Raises
     ------
@@ -42,7 +47,7 @@ def authentication_string(content: bytes) -> str:
     Some tenths of a second, and 128 MiB.
     """
     try:
-        derived = hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
+        return hashlib.scrypt(fingerprint(content), salt=_SALT, n=_COST, r=_BLOCK, p=_LANES, maxmem=_ROOM, dklen=32)
     except (AttributeError, ValueError, MemoryError):
         raise TrystError(
             ErrorCode.PARAMETER,
@@ -50,6 +55,16 @@ def authentication_string(content: bytes) -> str:
             where="authentication string",
             remedy="compare the digest of the list by `tryst party accept`, as docs/certificates.md says",
         ) from None
+
+
+def authentication_string(key: bytes, name: str) -> str:
+    """The digits that the member of this name reads out, in six groups of four.
+
+    Notes
+    -----
+    HMAC-SHA256 of the name under `authentication_key`, modulo 10^24.
+    """
+    derived = hmac.digest(key, name.encode(), "sha256")
     return grouped(f"{int.from_bytes(derived) % 10**DIGITS:0{DIGITS}d}")
 
 

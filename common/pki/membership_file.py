@@ -1,6 +1,6 @@
 """The one file that every member receives: membership list, certificates, authorities and Carole's address.
 
-All of it is public. What it says is compared by its `authentication_string`, over the phone: the file itself is signed
+All of it is public. What it says is compared by the `digits_of` its members, over the phone: the file itself is signed
 by no one, because a signature would have to be compared likewise.
 """
 
@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 
 from tryst.common.configuration import MAX_BYTES, Address, Configuration, parse_configuration
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authentication_string import authentication_string
+from tryst.common.pki.authentication_string import authentication_key, authentication_string
 from tryst.common.pki.certificates import certificate_pem, read_certificates, read_public, spki_fingerprint
 from tryst.common.pki.certified_names import PinnedKey
 from tryst.common.pki.member_entries import member_name
@@ -24,10 +24,12 @@ from tryst.common.pki.members import Members
 
 FILE = "membership.yaml"
 """What the file is called."""
+VERSION = 2
+"""Of version 1 all members read out the same digits."""
 
 
 class _MembershipFile(Configuration):
-    version: Literal[1]
+    version: Literal[1, 2]
     carole: Address
     members: str
     authorities: str
@@ -70,6 +72,8 @@ class Membership:
         if text.startswith("-----BEGIN"):
             raise _another("a certificate alone", where)
         file = parse_configuration(text, _MembershipFile, folder=Path(), where=where)
+        if file.version != VERSION:
+            raise _former(file.version, where)
         members = Members.parse(file.members, where)
         certificates = {name: _one(pem.encode(), f"{where}, {name}") for name, pem in file.certificates.items()}
         _check(members, certificates, where)
@@ -81,7 +85,7 @@ class Membership:
         """The whole file, canonical: two files that say the same have the same text."""
         lines = [
             "# Public. The same for every member: have the digits read out, and type them.",
-            "version: 1",
+            f"version: {VERSION}",
             f'carole: "{self.carole}"',
             *_block("members", self.members.dump(), 0),
             *_block("authorities", self.authorities.decode("ascii"), 0),
@@ -91,10 +95,13 @@ class Membership:
             lines += _block(f'"{name}"', self.certificates[name].decode("ascii"), 2)
         return "\n".join(lines) + "\n"
 
+    def digits_of(self, name: str) -> str:
+        """What the member of this name reads out; takes some tenths of a second the first time."""
+        return authentication_string(self._authentication_key, name)
+
     @cached_property
-    def authentication_string(self) -> str:
-        """What its receivers read out; takes some tenths of a second."""
-        return authentication_string(self.text.encode())
+    def _authentication_key(self) -> bytes:
+        return authentication_key(self.text.encode())
 
 
 def load_membership(path: Path) -> Membership:
@@ -131,6 +138,16 @@ def _check(members: Members, certificates: Mapping[str, bytes], where: str) -> N
             got=f"another or none for {', '.join(sorted(differing))}",
             remedy="it was changed on the way, or put together by hand: have the coordinator send it again",
         )
+
+
+def _former(version: int, where: str) -> TrystError:
+    return TrystError(
+        ErrorCode.CONFIGURATION,
+        "this file is of a former release, whose members read out other digits",
+        where=where,
+        got=f"version {version}, expected {VERSION}",
+        remedy="all members join by one release: the coordinator removes it and types `tryst party convene` again",
+    )
 
 
 def _another(what: str, where: str) -> TrystError:

@@ -108,7 +108,7 @@ def _engine(url: str) -> sqlalchemy.Engine:
         raise missing_module(error) from None
     except ImportError:
         # PostgreSQL's driver without the library that it calls.
-        what, remedy = "the database's driver cannot be loaded", installing("postgres")
+        what, remedy = "the database's driver cannot be loaded", f"install all of it: {installing('postgres')}"
     raise bad_url(what, remedy)
 
 

@@ -23,6 +23,7 @@ from tryst.common.parties import Role, Side
 from tryst.common.pki.members import Member, Members
 from tryst.common.records.table import numbers_of
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.pages import every_page
 from tryst.common.rpc.transfer import Fetch
 from tryst.common.specification import Specification, load_specification, specification_digest
 from tryst.common.specification.model.granted_variables import Transfer
@@ -121,9 +122,17 @@ class Analyst:
         self._members = members
 
     def projects(self) -> list[GrantedProject]:
-        """The projects whose specifications grant this analyst columns."""
-        response = self._connection.call(self._stub.ListVariables, variables_pb2.ListVariablesRequest(), attempts=3)
-        return [self._project(reported) for reported in response.projects]
+        """The projects whose specifications grant this analyst columns, oldest first."""
+
+        def request(after: str) -> variables_pb2.ListVariablesResponse:
+            requested = variables_pb2.ListVariablesRequest(after=after)
+            response: variables_pb2.ListVariablesResponse = self._connection.call(
+                self._stub.ListVariables, requested, attempts=3
+            )
+            return response
+
+        pages = every_page(request, "list of granted columns")
+        return [self._project(reported) for response in pages for reported in response.projects][::-1]
 
     def project(self, name: str) -> GrantedProject:
         """One of them.

@@ -15,6 +15,7 @@ from tryst.common.keys.identity import Identity
 from tryst.common.keys.signing_purpose import SigningPurpose
 from tryst.common.progress import Progress
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.pages import every_page
 from tryst.common.rpc.status import passes
 from tryst.common.rpc.transfer import Fetch
 from tryst.coordinator.client.released_runs import ReleasedRuns
@@ -109,11 +110,21 @@ class Coordinator:
         return response.status, response.specification
 
     def projects(self) -> list[project_pb2.ProjectStatus]:
-        """Every project of this coordinator."""
-        response = self._connection.call(self._stub.ListProjects, coordination_pb2.ListProjectsRequest(), attempts=3)
-        self._note(response.projects)
-        self.certificates = list(response.certificates)
-        return list(response.projects)
+        """Every project, oldest first."""
+
+        def request(after: str) -> coordination_pb2.ListProjectsResponse:
+            requested = coordination_pb2.ListProjectsRequest(after=after)
+            response: coordination_pb2.ListProjectsResponse = self._connection.call(
+                self._stub.ListProjects, requested, attempts=3
+            )
+            return response
+
+        found: list[project_pb2.ProjectStatus] = []
+        for response in every_page(request, "list of projects"):
+            self._note(response.projects)
+            self.certificates = list(response.certificates)
+            found += response.projects
+        return found[::-1]
 
     @property
     def shared_request(self) -> str:

@@ -13,6 +13,7 @@ from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.keys.identity import Identity, PublicIdentity
 from tryst.common.parties import Role
 from tryst.common.rpc.client import Connection
+from tryst.common.rpc.pages import every_page
 from tryst.common.wire.checkpoints import checkpoint_from_wire
 from tryst.common.witnessing.shown_entry import believed_entry
 from tryst.coordinator.client.connection import client
@@ -48,13 +49,22 @@ class Steward:
         self._stub = connection.stub(stewardship_pb2_grpc.StewardshipStub)
 
     def assessed(self) -> list[project_pb2.ProjectStatus]:
-        """Every project whose result has been judged."""
-        request = stewardship_pb2.ListAssessedRequest()
-        response = self._connection.call(self._stub.ListAssessed, request, attempts=3)
-        if self._released is not None:
-            self._released.note(response.projects)
-        self.certificates = list(response.certificates)
-        return list(response.projects)
+        """Every project whose result has been judged, oldest first."""
+
+        def request(after: str) -> stewardship_pb2.ListAssessedResponse:
+            requested = stewardship_pb2.ListAssessedRequest(after=after)
+            response: stewardship_pb2.ListAssessedResponse = self._connection.call(
+                self._stub.ListAssessed, requested, attempts=3
+            )
+            return response
+
+        found: list[project_pb2.ProjectStatus] = []
+        for response in every_page(request, "list of results"):
+            if self._released is not None:
+                self._released.note(response.projects)
+            self.certificates = list(response.certificates)
+            found += response.projects
+        return found[::-1]
 
     def report(self, project: str, run: str) -> Report:
         """The report on a run.

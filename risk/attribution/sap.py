@@ -55,7 +55,9 @@ def sap(counts: ArrayLike, upper: ArrayLike | None = None, maximum: int | None =
     .. [1] Smith, Aspects of statistical disclosure control, 2011, chapter 3.
     """
     cells, n = _at_bound(counts, upper)
-    return _some_exhausted(cells, n, n if maximum is None else min(maximum, n))
+    curve = _some_exhausted(cells, n, n if maximum is None else min(maximum, n))
+    # Rounding alone takes it above 1 or lets it fall.
+    return np.asarray(np.minimum(np.maximum.accumulate(curve), 1.0))
 
 
 def expected_zeros(counts: ArrayLike, upper: ArrayLike | None = None) -> Curve:

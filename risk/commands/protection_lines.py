@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tryst.risk.protection.policy_decision import decision_words
+
+_JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the counts, since the policy has k"}
+
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a report."""
@@ -30,6 +34,14 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
             ("population_uniques", "records that fit one person only"),
         ):
             yield f"{words:36s} {before['exact'][name]:>10.4g} {after['exact'][name]:>12.4g}"
+    decision = report["policy_decision"]
+    for row in decision["limits"]:
+        yield f"{row['limit']} {row['value']:g}, judged by {_JUDGES[decision['by']]}:"
+        yield f"{'  by the counts alone':36s} {row['before']['counts']:>10.4g} {row['after']['counts']:>12.4g}"
+        ends = [_end(row[when]) for when in ("before", "after")]
+        yield f"{'  upper end':36s} {ends[0]:>10s} {ends[1]:>12s}"
+    for words in decision_words(decision):
+        yield f"warning: {words}"
     lost, whole = (sum(row[n] for row in report["lost"]) for n in ("bits", "of"))
     yield (f"lost {lost:.3g} of {whole:.3g} bits a record; {log['reached']['suppressed']:.3%} of key values suppressed")
     for change in log["changes"]:
@@ -44,6 +56,10 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
             f"warning: nearly every record has a value of its own in {', '.join(report['identifying'])}; "
             "leave identifiers out with --drop"
         )
+
+
+def _end(own: Mapping[str, Any]) -> str:
+    return "-" if own["upper"] is None else f"{own['upper']:.4g}{'*' if own['upper_by'] == 'bound' else ''}"
 
 
 def _calibrated(report: Mapping[str, Any], when: str, name: str) -> str:

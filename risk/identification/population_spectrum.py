@@ -92,7 +92,7 @@ class Pitman:
         a, b = self.theta + n, self.theta + n - 1 + self.alpha
         if b <= 0:
             return 1.0 if n == N else 0.0
-        return float(np.exp(gammaln(b + N - n) - gammaln(b) - gammaln(a + N - n) + gammaln(a)))
+        return min(float(np.exp(gammaln(b + N - n) - gammaln(b) - gammaln(a + N - n) + gammaln(a))), 1.0)
 
     def reciprocal(self, f: ArrayLike, population: float) -> NDArray[np.float64]:
         r"""E[1/F] of combinations with f records, F people of `population`.
@@ -113,7 +113,7 @@ class Pitman:
         small = np.minimum(sizes, _LARGE)
         powers = (small[..., None] - 1.0) * np.log(t) + (1.0 - small[..., None] + self.alpha) * u
         found = np.exp(powers) @ _WEIGHTS * np.log1p(s) / (2.0 * s)
-        return np.where(sizes > _LARGE, 1.0 / (sizes + s * (sizes - self.alpha)), found)
+        return np.minimum(np.where(sizes > _LARGE, 1.0 / (sizes + s * (sizes - self.alpha)), found), 1.0)
 
 
 @dataclass(frozen=True)

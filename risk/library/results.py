@@ -70,7 +70,8 @@ class ProtectedFile:
     def risk(self) -> pl.DataFrame:
         """The measures of risk before and after: columns ``measure``, ``before``, ``after``.
 
-        Those by a population, which are exact, begin with ``exact_``; without one they are null.
+        Those by a population, which are exact, begin with ``exact_``; without one they are null. Those that begin with
+        ``upper_`` are upper ends, by which a policy without k is judged too.
         """
         before, after = (_figures(self.assessment[when]) for when in ("before", "after"))
         names = pl.Series("measure", list(before))
@@ -82,6 +83,8 @@ class ProtectedFile:
 
 
 def _figures(measures: Mapping[str, Any]) -> dict[str, float | None]:
-    found = {name: None if value is None else float(value) for name, value in measures.items() if name != "exact"}
+    parts = ("exact", "upper")
+    found = {name: None if value is None else float(value) for name, value in measures.items() if name not in parts}
     exact = measures["exact"] or dict.fromkeys(("correct_matches", "record_risk", "population_uniques"))
-    return found | {f"exact_{name}": None if value is None else float(value) for name, value in exact.items()}
+    found |= {f"exact_{name}": None if value is None else float(value) for name, value in exact.items()}
+    return found | {f"upper_{name}": float(measures["upper"][name]) for name in ("correct_matches", "record_risk")}

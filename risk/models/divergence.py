@@ -104,7 +104,7 @@ def divergence_terms(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[
     middle = (p + q) / 2
     terms = np.zeros_like(middle)
     for side in (p, q):
-        some = side > 0
+        some = (side > 0) & (middle > 0)  # half of the least number is 0
         terms[some] += side[some] * np.log2(side[some] / middle[some]) / 2
     return terms
 

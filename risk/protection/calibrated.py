@@ -4,57 +4,121 @@ The calibration needs every record in one combination, so missing and suppressed
 with nothing else, whatever the policy takes them to mean: a reading on the safe side. Where keys were redrawn or
 swapped, a record's chance is multiplied by the probability that the published keys are its true ones (Shlomo 2009,
 equation 8: the calibration sees the perturbed combinations, whose people it estimates).
+
+A policy without k is judged by the upper ends of these chances too: E[1/F | f] by the counts alone follows from f and
+the sampling fraction, and takes no notice of what the keys are. Where no law can be fitted the end is 1/f, the chance
+if everyone who agrees with a record were in the file.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import TrystError
+from tryst.risk.identification.calibration.every_record import over_every_record
 from tryst.risk.identification.calibration.records import Estimate, calibrated_risk
 from tryst.risk.identification.file_level import file_dis
 from tryst.risk.identification.key_file import KeyFile
-from tryst.risk.protection.candidate import Candidate, Setting
-from tryst.risk.protection.key_table import KeyTable
+from tryst.risk.protection.key_table import KeyTable, Node
+
+_NO_UNIQUES = "no record is unique, and the law of their company is fitted to those that are"
+_NOT_CONVERGED = "the law of the calibration was not fitted"
 
 
-def calibrated_document(table: KeyTable, setting: Setting, candidate: Candidate) -> dict[str, Any]:
-    """Calibrated risk ready for JSON, or ``{"why": ...}`` where a file does not support it.
+@dataclass(frozen=True)
+class UpperEnds:
+    """Upper ends of the chances of a correct match.
 
     Parameters
     ----------
-    table, setting
-        The keys, as they are published at the candidate's node.
-    candidate
-        The file as it was, or its protection.
-
-    Returns
-    -------
-    dict
-        ``uniques``, sample uniques; ``tau2``, expected correct matches if each of them is matched once, with its
-        interval; ``correct_matches``, mean chance over all records; ``warnings``, codes.
+    correct_matches
+        Of their mean over the records.
+    record_risk
+        Of the largest.
+    by
+        ``calibrated``: ends of 95 % intervals; ``bound``: 1/f.
+    why
+        What forbids the calibrated ends, where the bound stands in for them.
     """
-    values = table.values(candidate.node, candidate.suppressed)
-    file = KeyFile.from_columns(values, setting.fraction, missing="level", missing_values=())
+
+    correct_matches: float
+    record_risk: float
+    by: Literal["calibrated", "bound"]
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Calibrated risk of a file.
+
+    Parameters
+    ----------
+    document
+        Ready for JSON: ``uniques``, sample uniques; ``tau2``, expected correct matches if each of them is matched once,
+        with its interval; ``correct_matches``, mean chance over all records; ``warnings``, codes. ``{"why": ...}``
+        where a file does not support it.
+    upper
+        What a policy without k is judged by, beside the counts.
+    """
+
+    document: dict[str, Any]
+    upper: UpperEnds
+
+
+def calibrated(
+    table: KeyTable,
+    node: Node,
+    suppressed: NDArray[np.bool_],
+    fraction: float,
+    weights: NDArray[np.float64] | None,
+    unchanged: NDArray[np.float64] | None,
+) -> Calibrated:
+    """Calibrated risk of a file as it is published.
+
+    Parameters
+    ----------
+    table, node, suppressed
+        The keys, their levels, and which values are not published.
+    fraction
+        Sampling fraction.
+    weights : ndarray of float64, shape (n_records,), optional
+        Survey weights.
+    unchanged : ndarray of float64, shape (n_records,), optional
+        Probability that each record's published keys are its true ones.
+
+    Notes
+    -----
+    That of `calibrated_risk` and `over_every_record`.
+    """
+    values = table.values(node, suppressed)
+    file = KeyFile.from_columns(values, fraction, missing="level", missing_values=())
+    right = np.ones(file.n_records) if unchanged is None else unchanged
+    chances = right / file.counts[file.of_record]
+
+    def bound(why: str) -> UpperEnds:
+        return UpperEnds(float(chances.mean()), float(chances.max()), "bound", why)
+
     try:
-        found = calibrated_risk(file, weights=setting.weights)
+        found = calibrated_risk(file, weights=weights)
     except TrystError as error:
-        return {"why": str(error)}
-    kept = setting.unchanged(candidate.node, candidate.suppressed)
-    right = np.ones(file.n_records) if kept is None else kept
+        return Calibrated({"why": str(error)}, bound(str(error)))
     # The interval is of the combinations as they are seen; that they are the true ones is known exactly.
     share = _share(found.correct, right[found.uniques])
     tau2 = Estimate(*(share * end for end in (found.tau2.value, found.tau2.low, found.tau2.high)))
-    return {
+    document = {
         "uniques": len(found.uniques),
         "tau2": asdict(tau2),
         "correct_matches": float((found.of_records * right).mean()),
         "warnings": [warning.code for warning in found.warnings(file_dis(file))],
     }
+    every = over_every_record(found, file, right, weights) if found.converged else None
+    if every is None:
+        return Calibrated(document, bound(_NO_UNIQUES if found.converged else _NOT_CONVERGED))
+    return Calibrated(document, UpperEnds(every.correct_matches.high, every.record_risk.high, "calibrated"))
 
 
 def _share(chances: NDArray[np.float64], right: NDArray[np.float64]) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.identification.key_file import KeyFile
+from tryst.risk.protection.calibrated import Calibrated, calibrated
 from tryst.risk.protection.information import Joints, level_losses, suppression_losses
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.perturbed_keys import PerturbedKeys
@@ -42,6 +43,8 @@ class Candidate:
         Whether the lattice was searched to the end.
     strength
         Share of the records whose values were redrawn or swapped, for keys where it was searched.
+    calibrated
+        Calibrated risk, where it was needed to judge the file.
     """
 
     node: Node
@@ -54,6 +57,7 @@ class Candidate:
     breaches: tuple[str, ...]
     exact: bool
     strength: float | None = None
+    calibrated: Calibrated | None = field(default=None, repr=False)
 
     @property
     def share_suppressed(self) -> float:
@@ -102,6 +106,17 @@ class Setting:
         return self.weights is None and not self.perturbing
 
     @property
+    def certain(self) -> bool:
+        """Whether no chance of a match is estimated: the population is known, or everyone is in the file."""
+        return self.population is not None or (self.fraction == 1.0 and self.weights is None)
+
+    @property
+    def by_larger(self) -> bool:
+        """Whether chances are judged by the upper end too: they are limited and estimated, and no k stands for them."""
+        limited = self.policy.max_correct_matches is not None or self.policy.max_record_risk is not None
+        return limited and self.policy.k is None and not self.certain
+
+    @property
     def joints(self) -> Joints:
         """Of published and true values, for keys that were changed."""
         return {} if self.perturbed is None else self.perturbed.joints
@@ -120,7 +135,10 @@ def measured(
     *,
     exact: bool = True,
 ) -> Candidate:
-    """A candidate, with its risk measured on the values that are published."""
+    """A candidate, with its risk measured on the values that are published.
+
+    Where the larger of two numbers judges, the upper end is computed for those that meet the policy by the counts.
+    """
     file = KeyFile.from_columns(
         table.values(node, suppressed), setting.fraction, missing=table.missing, missing_values=()
     )
@@ -133,8 +151,22 @@ def measured(
     hidden = suppression_losses(table, node, suppressed, setting.joints)
     lost = tuple(a + b for a, b in zip(recoded, hidden, strict=True))
     loss = float(sum(w * bits for w, bits in zip(setting.importance, lost, strict=True)))
-    breaches = tuple(setting.policy.breaches(risk, float(suppressed.mean())))
-    return Candidate(node, suppressed, needed, file, risk, lost, loss, breaches, exact)
+    share = float(suppressed.mean())
+    breaches = tuple(setting.policy.breaches(risk, share))
+    found = Candidate(node, suppressed, needed, file, risk, lost, loss, breaches, exact)
+    if breaches or not setting.by_larger:
+        return found
+    more = calibrated_of(table, setting, found)
+    risk = replace(risk, upper=more.upper)
+    return replace(found, risk=risk, breaches=tuple(setting.policy.breaches(risk, share)), calibrated=more)
+
+
+def calibrated_of(table: KeyTable, setting: Setting, candidate: Candidate) -> Calibrated:
+    """Calibrated risk of a candidate, computed once where it judged it."""
+    if candidate.calibrated is not None:
+        return candidate.calibrated
+    node, suppressed = candidate.node, candidate.suppressed
+    return calibrated(table, node, suppressed, setting.fraction, setting.weights, setting.unchanged(node, suppressed))
 
 
 def importance_of(names: Sequence[str], given: Mapping[str, float]) -> tuple[float, ...]:

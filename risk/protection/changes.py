@@ -15,6 +15,11 @@ from tryst.risk.protection.key_table import value_codes
 from tryst.risk.protection.methods import Methods
 from tryst.risk.protection.numbers import add_noise, microaggregate, round_to
 
+MISSING_VALUES = ("", "NA")
+"""Texts that mean a missing value where none are named."""
+
+_LARGEST = 1e100  # of a number that is changed: its square, and sums of squares, are numbers too
+
 
 @dataclass(frozen=True)
 class Change:
@@ -37,65 +42,105 @@ class Change:
 
 
 def changed_numbers(
-    frame: pl.DataFrame, methods: Methods, generator: np.random.Generator
-) -> tuple[pl.DataFrame, list[Change]]:
-    """Numeric columns averaged, with noise, rounded, in this order."""
-    changes: list[Change] = []
-    found = frame
-    if methods.microaggregate:
-        names = list(methods.microaggregate)
-        numbers, groups = microaggregate(numeric(found, names, "--microaggregate"), methods.group)
-        made = int(groups.max()) + 1
-        parameter = {"group": methods.group, "groups": made, "together": names}
-        found = _put(found, names, numbers, "microaggregation", parameter, changes)
-    for share in dict.fromkeys(methods.noise.values()):
-        names = [n for n, own in methods.noise.items() if own == share]
-        numbers = add_noise(numeric(found, names, "--noise"), share, generator)
-        found = _put(found, names, numbers, "correlated noise", {"share": share, "together": names}, changes)
-    for name, base in methods.rounding.items():
-        numbers = round_to(numeric(found, [name], "--round"), base)
-        found = _put(found, [name], numbers, "rounding", {"base": base}, changes)
-    return found, changes
-
-
-def _put(
     frame: pl.DataFrame,
-    names: Sequence[str],
-    numbers: NDArray[np.float64],
-    method: str,
-    parameter: dict[str, Any],
-    changes: list[Change],
-) -> pl.DataFrame:
-    before = numeric(frame, names, method)
-    different = ~((before == numbers) | (np.isnan(before) & np.isnan(numbers)))
-    changes += [Change(n, method, parameter, int(different[:, i].sum())) for i, n in enumerate(names)]
-    columns = []
-    for i, name in enumerate(names):
-        column = pl.Series(name, numbers[:, i]).fill_nan(None)
-        whole = column.drop_nulls()
-        if len(whole) and bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all()):
-            column = column.cast(pl.Int64)
-        # A file of text stays one, so that what is read back is what was written.
-        columns.append(column.cast(pl.String) if frame[name].dtype == pl.String else column)
-    return frame.with_columns(columns)
-
-
-def numeric(frame: pl.DataFrame, names: Sequence[str], where: str) -> NDArray[np.float64]:
-    """Columns as numbers, shape (n_records, n_columns), NaN where missing.
+    methods: Methods,
+    generator: np.random.Generator,
+    missing_values: Sequence[str] = MISSING_VALUES,
+) -> tuple[pl.DataFrame, list[Change]]:
+    """Numeric columns averaged, with noise, rounded, in this order; what a method cannot change it suppresses.
 
     Raises
     ------
     TrystError
-        SOURCE for a column with values that are no numbers.
+        SOURCE for a column with values that are no numbers, or too large to be squared; others as of the methods.
+    """
+    made = _Made(frame, missing_values)
+    if methods.microaggregate:
+        names = list(methods.microaggregate)
+        numbers, groups = microaggregate(made.numbers(names, "--microaggregate"), methods.group)
+        number = len(np.unique(groups[groups >= 0]))
+        parameter = {"group": methods.group, "groups": number, "together": names}
+        why = f"fewer than {methods.group} records have it"
+        made.put(names, numbers, "microaggregation", parameter, why)
+    for share in dict.fromkeys(methods.noise.values()):
+        names = [n for n, own in methods.noise.items() if own == share]
+        numbers = add_noise(made.numbers(names, "--noise"), share, generator)
+        why = "no noise can be added to it"
+        made.put(names, numbers, "correlated noise", {"share": share, "together": names}, why)
+    for name, base in methods.rounding.items():
+        numbers = round_to(made.numbers([name], "--round"), base)
+        made.put([name], numbers, "rounding", {"base": base})
+    return made.frame, made.changes
+
+
+class _Made:
+    """A frame whose columns are changed one method after the other, and what was done so far."""
+
+    def __init__(self, frame: pl.DataFrame, missing_values: Sequence[str]) -> None:
+        self.frame = frame
+        self.changes = list[Change]()
+        self._missing = missing_values
+
+    def numbers(self, names: Sequence[str], where: str) -> NDArray[np.float64]:
+        found = numeric(self.frame, names, where, self._missing)
+        large = int((np.abs(found) > _LARGEST).sum())
+        if large:
+            raise TrystError(
+                ErrorCode.SOURCE,
+                f"numbers that are changed are at most {_LARGEST:g}",
+                where=f"{where}, columns {', '.join(names)}",
+                got=f"{large} larger ones",
+                remedy="mark what is no measurement as missing, or give the column in another unit",
+            )
+        return found
+
+    def put(
+        self, names: Sequence[str], numbers: NDArray[np.float64], method: str, parameter: dict[str, Any], why: str = ""
+    ) -> None:
+        before = numeric(self.frame, names, method, self._missing)
+        gone = np.isnan(numbers) & ~np.isnan(before)
+        different = (before != numbers) & ~np.isnan(numbers)
+        for i, name in enumerate(names):
+            self.changes.append(Change(name, method, parameter, int(different[:, i].sum())))
+            if gone[:, i].any():
+                more = {"instead of": method, "because": why}
+                self.changes.append(Change(name, "suppression of numbers", more, int(gone[:, i].sum())))
+        columns = []
+        for i, name in enumerate(names):
+            column = pl.Series(name, numbers[:, i]).fill_nan(None)
+            whole = column.drop_nulls()
+            if len(whole) and bool((whole == whole.round(0)).all()) and bool((whole.abs() < 2**53).all()):
+                column = column.cast(pl.Int64)
+            # A file of text stays one, so that what is read back is what was written.
+            columns.append(column.cast(pl.String) if self.frame[name].dtype == pl.String else column)
+        self.frame = self.frame.with_columns(columns)
+
+
+def numeric(
+    frame: pl.DataFrame, names: Sequence[str], where: str, missing_values: Sequence[str] = MISSING_VALUES
+) -> NDArray[np.float64]:
+    """Columns as numbers, shape (n_records, n_columns), NaN where missing.
+
+    Parameters
+    ----------
+    missing_values
+        Texts that mean missing, beside nothing and NaN.
+
+    Raises
+    ------
+    TrystError
+        SOURCE for a column with values that are no numbers, or infinite.
     """
     found = []
     for name in names:
         column = frame[name]
         text = column.dtype == pl.String
-        own = column.str.strip_chars().replace({"": None, "NA": None}) if text else column
-        numbers = own.cast(pl.Float64, strict=False)
-        wrong = numbers.null_count() - own.null_count()
-        if wrong or numbers.is_infinite().any():
+        if text:
+            column = column.str.strip_chars()
+            column = column.set(column.is_in(["", *missing_values]), None)
+        numbers = column.cast(pl.Float64, strict=False)
+        wrong = numbers.null_count() - column.null_count() + int(numbers.is_infinite().sum() or 0)
+        if wrong:
             raise TrystError(
                 ErrorCode.SOURCE,
                 "the column must hold numbers",
@@ -104,6 +149,12 @@ def numeric(frame: pl.DataFrame, names: Sequence[str], where: str) -> NDArray[np
             )
         found.append(numbers.fill_null(float("nan")).to_numpy())
     return np.stack(found, axis=1).astype(np.float64)
+
+
+def without_missing_texts(frame: pl.DataFrame, missing_values: Sequence[str]) -> pl.DataFrame:
+    """The frame with nulls in place of the texts that mean missing."""
+    texts = pl.col(pl.String)
+    return frame.with_columns(pl.when(~texts.str.strip_chars().is_in(["", *missing_values])).then(texts))
 
 
 def strata_of(frame: pl.DataFrame, names: Sequence[str]) -> NDArray[np.int64] | None:

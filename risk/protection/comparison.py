@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.risk.protection.candidate import Candidate
-from tryst.risk.protection.changes import numeric
+from tryst.risk.protection.changes import numeric, without_missing_texts
 from tryst.risk.protection.hierarchies import whole_numbers
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.request import Request
@@ -45,6 +45,7 @@ def utility_of(
     TrystError
         The regression cannot be made, or a column holds no numbers.
     """
+    frame, changed = (without_missing_texts(own, request.missing_values) for own in (frame, changed))
     keys = {h.name: q for q, h in enumerate(original.hierarchies) if whole_numbers(h.levels[0]) is not None}
     names = [*keys, *dict.fromkeys(n for n in (*request.methods.numeric, *request.numbers) if n not in keys)]
     both = [

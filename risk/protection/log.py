@@ -26,9 +26,14 @@ DOCUMENT, VERSION = "tryst-protection", 1
 
 
 def log_of(
-    frame: pl.DataFrame, request: Request, table: KeyTable, chosen: Candidate, changes: Sequence[Change]
+    frame: pl.DataFrame,
+    request: Request,
+    table: KeyTable,
+    chosen: Candidate,
+    changes: Sequence[Change],
+    decision: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The log of a file that is published."""
+    """The log of a file that is published, with what judged it (`policy_decision`) but for the file before."""
     codebook = {}
     for name in (n for n in request.keys if n in frame.columns):
         column = text_of(frame[name], request.missing_values)
@@ -51,6 +56,11 @@ def log_of(
             "correct_matches": chosen.risk.correct_matches,
             "record_risk": chosen.risk.record_risk,
             "suppressed": chosen.share_suppressed,
+        },
+        "policy_decision": {
+            "by": decision["by"],
+            "limits": [{"limit": row["limit"], **row["after"]} for row in decision["limits"]],
+            "why": decision["why"].get("after", ""),
         },
         "changes": [asdict(c) for c in changes],
         "codebook": codebook,

@@ -6,12 +6,16 @@ no more records than that fall short, and at which the expected correct matches 
 them comes to agree with just enough others. Both only improve by coarsening, so the search is exact. What falls short
 there is suppressed, and the result is measured as a file. Of those that meet the policy the one of least loss, recoding
 and suppression together in bits a record, is taken.
+
+The search goes by the counts. Where a calibrated upper end judges too, what it refuses is followed by candidates for
+stricter limits by the counts, and for as many records as bound every chance.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +29,16 @@ from tryst.risk.protection.information import level_losses
 from tryst.risk.protection.key_table import KeyTable, Node
 from tryst.risk.protection.lattice import minimal_node
 from tryst.risk.protection.local_suppression import suppress
-from tryst.risk.protection.policy import Policy, agreeing_weight, record_risks
+from tryst.risk.protection.policy import TOLERANCE, Policy, agreeing_weight, record_risks
 from tryst.risk.protection.required_frequency import required_frequencies, required_frequency
 
 SHARES = (0.0, 0.01, 0.1, 1.0)
 """Of the records, that may be left to suppression."""
 
+_Step = tuple[Policy, int, float]
+
 _WEIGHTED_ROUNDS = 8
+_HALVED = 5  # times that a limit by the counts is halved
 _MORE = 3  # times the frequency that meets a limit by the file alone, where the population may say otherwise
 
 
@@ -61,19 +68,24 @@ def candidates(
     levels = [[setting.fixed[q]] if q in setting.fixed else range(len(own)) for q, own in enumerate(losses)]
     allowed = [[own[level] for level in some] for own, some in zip(losses, levels, strict=True)]
     found: dict[tuple[Node, int], Candidate] = {}
-    steps = _steps(setting, aims, len(table.codes))
-    for number, (aim, needed, share) in enumerate(steps):
-        progress("candidates", number / len(steps))
-        holds = _condition(table, setting, aim, needed, share)
-        at = minimal_node(allowed, lambda i, holds=holds: holds(_levels(levels, i)))  # type: ignore[misc]
-        node = None if at.node is None else _levels(levels, at.node)
-        if node is not None and (node, needed) not in found:
-            mask = _suppression(table, node, setting, aim, needed, give_back=False)
-            found[node, needed] = measured(table, node, mask, setting, needed, exact=at.exact)
+
+    def make(steps: Sequence[_Step], stage: str) -> None:
+        for number, (aim, needed, share) in enumerate(steps):
+            progress(stage, number / len(steps))
+            holds = _condition(table, setting, aim, needed, share)
+            at = minimal_node(allowed, lambda i, holds=holds: holds(_levels(levels, i)))  # type: ignore[misc]
+            node = None if at.node is None else _levels(levels, at.node)
+            if node is not None and (node, needed) not in found:
+                mask = _suppression(table, node, setting, aim, needed, give_back=False)
+                found[node, needed] = measured(table, node, mask, setting, needed, exact=at.exact)
+
+    make(_steps(setting, aims, len(table.codes)), "candidates")
+    if any(c.breaches and c.risk.upper is not None for c in found.values()):
+        make(_stricter_steps(setting, len(table.codes)), "stricter candidates")
     return list(found.values())
 
 
-def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[tuple[Policy, int, float]]:
+def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[_Step]:
     """What candidates are made for: a policy, a frequency that all need, a share of records left to suppression."""
     steps = []
     for aim in (setting.policy, *aims):
@@ -86,6 +98,23 @@ def _steps(setting: Setting, aims: Sequence[Policy], n: int) -> list[tuple[Polic
             own.append(min(n, math.ceil(1.0 / aim.max_record_risk)))
         steps += [(aim, f, share) for f in dict.fromkeys(own) if f >= needed for share in SHARES]
     return steps
+
+
+def _stricter_steps(setting: Setting, n: int) -> list[_Step]:
+    """Where the upper end refuses what meets the policy by the counts: the counts halved again and again, then 1/f."""
+    policy = setting.policy
+    needed = _needed(setting, policy, n)
+    limits = [own for own in (policy.max_correct_matches, policy.max_record_risk) if own]
+    steps = []
+    if setting.by_file_alone:
+        limit = policy.max_correct_matches
+        start = float(expected_reciprocal_of_sampled(needed, setting.fraction)) if limit is None else limit
+        for halved in range(1, _HALVED + 1):
+            aim = replace(policy, max_correct_matches=start / 2**halved)
+            steps += [(aim, needed, share) for share in SHARES]
+    bounds = [math.ceil(1.0 / own - TOLERANCE) for own in limits]
+    own = [f for bound in bounds for f in (round((needed * bound) ** 0.5), bound) if needed <= f <= n]
+    return steps + [(policy, f, share) for f in dict.fromkeys(own) for share in SHARES]
 
 
 def refined(table: KeyTable, setting: Setting, candidate: Candidate) -> Candidate:

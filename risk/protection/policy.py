@@ -15,7 +15,10 @@ from tryst.risk.identification.individual_risk import expected_reciprocal_of_sam
 from tryst.risk.identification.key_file import KeyFile
 from tryst.risk.identification.missing_agreement import agreeing
 from tryst.risk.identification.special_uniques.suda import minimal_uniques
+from tryst.risk.protection.calibrated import UpperEnds
 from tryst.risk.protection.population import ExactRisk
+
+TOLERANCE = 1e-12  # above a limit, of a number that meets it
 
 _ALL_SIZES = 10  # keys up to which minimal sample uniques of all sizes are counted, as in the assessment
 
@@ -79,15 +82,15 @@ class Policy:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def breaches(self, risk: FileRisk, suppressed: float) -> list[str]:
-        """Names of the limits that a file does not meet; by exact risk where its population is known."""
+        """Names of the limits that a file does not meet, by the judged numbers of its risk."""
         found = []
         if self.k is not None and risk.k < self.k:
             found.append("k")
-        if self.max_correct_matches is not None and risk.judged_matches > self.max_correct_matches + 1e-12:
+        if self.max_correct_matches is not None and risk.judged_matches > self.max_correct_matches + TOLERANCE:
             found.append("max_correct_matches")
-        if self.max_record_risk is not None and risk.judged_record > self.max_record_risk + 1e-12:
+        if self.max_record_risk is not None and risk.judged_record > self.max_record_risk + TOLERANCE:
             found.append("max_record_risk")
-        if self.max_suppressed is not None and suppressed > self.max_suppressed + 1e-12:
+        if self.max_suppressed is not None and suppressed > self.max_suppressed + TOLERANCE:
             found.append("max_suppressed")
         return found
 
@@ -117,6 +120,8 @@ class FileRisk:
         Minimal sample uniques, of at most four keys where there are more than ten.
     exact
         By the population, where it is known.
+    upper
+        Upper ends of the two chances, which judge too where the policy has no k.
     """
 
     records: int
@@ -133,16 +138,21 @@ class FileRisk:
     dis_high: float
     minimal_uniques: int
     exact: ExactRisk | None = None
+    upper: UpperEnds | None = None
 
     @property
     def judged_matches(self) -> float:
-        """Expected correct matches: exact ones, where the population is known."""
-        return self.correct_matches if self.exact is None else self.exact.correct_matches
+        """Expected correct matches: exact ones where the population is known, else the larger number there is."""
+        if self.exact is not None:
+            return self.exact.correct_matches
+        return self.correct_matches if self.upper is None else max(self.correct_matches, self.upper.correct_matches)
 
     @property
     def judged_record(self) -> float:
-        """The largest chance of a correct match of a record: the exact one, where the population is known."""
-        return self.record_risk if self.exact is None else self.exact.record_risk
+        """The largest chance of a correct match of a record, likewise."""
+        if self.exact is not None:
+            return self.exact.record_risk
+        return self.record_risk if self.upper is None else max(self.record_risk, self.upper.record_risk)
 
 
 def record_risks(

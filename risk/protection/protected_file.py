@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.progress import Progress
 from tryst.risk.identification.survey_weights import check_weights
-from tryst.risk.protection.calibrated import calibrated_document
-from tryst.risk.protection.candidate import Candidate, Setting, importance_of, measured
+from tryst.risk.protection.candidate import Candidate, Setting, calibrated_of, importance_of, measured
 from tryst.risk.protection.changes import Change, changed_numbers, numeric, strata_of
 from tryst.risk.protection.comparison import utility_of
 from tryst.risk.protection.information import information
@@ -26,6 +25,7 @@ from tryst.risk.protection.methods import STRENGTHS, Methods
 from tryst.risk.protection.minimal_change import candidates, minimal_change, on_frontier, refined
 from tryst.risk.protection.perturbed_keys import perturbed_keys
 from tryst.risk.protection.policy import Policy
+from tryst.risk.protection.policy_decision import UPPER_WORDS, policy_decision
 from tryst.risk.protection.population import Population
 from tryst.risk.protection.request import Request
 
@@ -89,7 +89,7 @@ def protect(
     whole = None if population is None else Population.of(original, population, request.missing_values)
     weights = None
     if request.weights is not None:
-        weights = numeric(frame, [request.weights], "--weights")[:, 0]
+        weights = numeric(frame, [request.weights], "--weights", request.missing_values)[:, 0]
         check_weights(weights, f"column {request.weights}", frame.height)
     progress("risk before", 0.0)
     plain = Setting(
@@ -116,18 +116,20 @@ def protect(
     of, chosen = min(best, key=lambda pair: (pair[1].loss, pair[1].share_suppressed))
     table, request = of.table, replace(request, methods=of.methods)
     progress("utility", 0.0)
-    numbers, more = changed_numbers(frame, request.methods, generator)
+    numbers, more = changed_numbers(frame, request.methods, generator, request.missing_values)
     published = _published(numbers, request, table, chosen)
     changes = [*(of.setting.perturbed.changes if of.setting.perturbed else ()), *_key_changes(table, chosen), *more]
-    log = log_of(published, request, table, chosen, changes)
+    calibrated = {"before": calibrated_of(original, plain, before), "after": calibrated_of(table, of.setting, chosen)}
+    first = replace(before.risk, upper=calibrated["before"].upper)
+    last = replace(chosen.risk, upper=calibrated["after"].upper)
+    decision = policy_decision(request.policy, first, last, by_larger=limited.by_larger, certain=limited.certain)
+    log = log_of(published, request, table, chosen, changes, decision)
     report = {
         "log": log,
-        "before": asdict(before.risk),
-        "after": asdict(chosen.risk),
-        "calibrated": {
-            "before": calibrated_document(original, plain, before),
-            "after": calibrated_document(table, of.setting, chosen),
-        },
+        "before": asdict(first),
+        "after": asdict(last),
+        "policy_decision": decision,
+        "calibrated": {when: own.document for when, own in calibrated.items()},
         "lost": [
             {"key": name, "bits": bits, "of": whole, "suppressed": float(share)}
             for name, bits, whole, share in zip(
@@ -198,14 +200,21 @@ def _aims(policy: Policy) -> list[Policy]:
 
 def _unmet(found: Sequence[Candidate], request: Request) -> TrystError:
     limits = ", ".join(f"{name} {value:g}" for name, value in request.policy.limits.items())
-    nearest = min(found, key=lambda c: (len(c.breaches), c.risk.judged_matches), default=None)
+    # A file that was judged by two numbers met the policy by the counts, so it is nearer than one that did not.
+    nearest = min(found, key=lambda c: (c.risk.upper is None, len(c.breaches), c.risk.judged_matches), default=None)
     got = "no candidate" if nearest is None else f"at best a file that misses {', '.join(nearest.breaches)}"
+    remedy = "allow a higher level in --levels, more suppression, or higher limits"
+    if nearest is not None and nearest.risk.upper is not None:
+        upper = nearest.risk.upper
+        got += f" by {UPPER_WORDS[upper.by]}, and meets the policy by the counts alone"
+        got += f"; no calibrated estimate: {upper.why}" if upper.why else ""
+        remedy += "; or name what risk is measured against: --population, or a limit --k, by which the counts decide"
     return TrystError(
         ErrorCode.PARAMETER,
         f"nothing that was tried meets the policy ({limits})",
         where="policy",
         got=got,
-        remedy="allow a higher level in --levels, more suppression, or higher limits",
+        remedy=remedy,
     )
 
 
@@ -238,11 +247,12 @@ def _key_changes(table: KeyTable, chosen: Candidate) -> list[Change]:
     for q, h in enumerate(table.hierarchies):
         level, hidden = chosen.node[q], int(chosen.suppressed[:, q].sum())
         if level == h.height:
-            changes.append(Change(h.name, "left out", {}, len(table.codes)))
+            changes.append(Change(h.name, "left out", {}, int((table.codes[:, q] >= 0).sum())))
             continue
         if level:
             plain = np.array([a == b for a, b in zip(h.levels[0], h.levels[level], strict=True)])
-            moved = int((~plain[table.codes[table.codes[:, q] >= 0, q]]).sum())
+            shown = (table.codes[:, q] >= 0) & ~chosen.suppressed[:, q]
+            moved = int((~plain[table.codes[shown, q]]).sum())
             parameter = {"level": level, "of": h.height, "categories": len(h.labels[level])}
             changes.append(Change(h.name, "global recoding", parameter, moved))
         if hidden:
@@ -258,6 +268,8 @@ def _frontier(table: KeyTable, found: Sequence[Candidate], chosen: Candidate) ->
             "strength": c.strength,
             "correct_matches": c.risk.judged_matches,
             "record_risk": c.risk.judged_record,
+            "by_counts": {"correct_matches": c.risk.correct_matches, "record_risk": c.risk.record_risk},
+            "upper": None if c.risk.upper is None else asdict(c.risk.upper),
             "bits_lost": sum(c.lost),
             "suppressed": c.share_suppressed,
             "breaches": list(c.breaches),

@@ -74,8 +74,19 @@ def test_the_wheel_holds_one_name_and_everything_below_it(wheel: Path) -> None:
     assert packed == ours | {"tryst/__init__.py", "tryst/__main__.py", "tryst/py.typed"}
 
 
-def test_a_remedy_names_the_wheel_by_its_file(wheel: Path) -> None:
-    assert f"pip install './{wheel.name}[postgres]'" in installing("postgres")
+def test_a_wheel_with_an_extra_is_a_requirement_as_remedies_write_it(wheel: Path) -> None:
+    """`./FILE.whl[extra]`, read by pip itself; nothing is installed."""
+    assert "'./FILE.whl[report]'" in installing("report")
+    command = ["-m", "pip", "install", "--dry-run", "--no-deps", "--no-index", "--ignore-installed"]
+    tried = subprocess.run(
+        [sys.executable, *command, f"./{wheel.name}[report]"],
+        cwd=wheel.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert tried.returncode == 0, tried.stderr
+    assert f"Would install {'-'.join(wheel.name.split('-')[:2])}" in tried.stdout
 
 
 @pytest.fixture(scope="module")

@@ -128,7 +128,7 @@ class Maximisation:
             self._settings.expected_matches,
         )  # fmt: skip
         start = starting_classes(
-            counted, max_kin, lambda chosen: kept is not None and kept[0].is_exclusive(chosen[kept[1]])
+            counted, max_kin, lambda chosen: 0.0 if kept is None else kept[0].exclusiveness(chosen[kept[1]])
         )
         odds = start.weight * np.log(2.0) + np.log(start.matches) - np.log(max(n_pairs - start.matches, 1.0))
         self._clearly_others[: len(gamma)] = probability(-odds)

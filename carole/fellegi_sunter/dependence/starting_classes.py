@@ -16,18 +16,18 @@ at last that agrees on those fields as matches do.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, rel_entr
 
 from tryst.carole.fellegi_sunter.dependence.kernels import class_expectation
 from tryst.carole.fellegi_sunter.dependence.kin_classes import PRIOR, SMALLEST, KinClasses, log_tables
 from tryst.carole.fellegi_sunter.kernels import summed
+from tryst.carole.fellegi_sunter.link_posterior import NO_DOUBT
 from tryst.carole.fellegi_sunter.prior import EXPECTATION_WORTH
 
 NEARNESS = (0.5, 0.2, 0.35, 0.1)
@@ -123,7 +123,7 @@ class CountedPairs:
 
 
 def starting_classes(
-    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusive: Callable[[NDArray[np.bool_]], bool] = lambda _: False
+    pairs: CountedPairs, max_kin: int = MAX_KIN, exclusiveness: Callable[[NDArray[np.bool_]], float] = lambda _: 0.0
 ) -> StartingClasses:
     """Fit the classes, with as many of kin as the evidence supports.
 
@@ -132,9 +132,8 @@ def starting_classes(
     pairs : CountedPairs
     max_kin : int
         At most so many, up to `MAX_KIN`.
-    exclusive : callable
-        Whether the pairs of some patterns exclude each other far less often than pairs at random: see
-        `LinkPosterior.is_exclusive`.
+    exclusiveness : callable
+        Log likelihood ratio of the pairs of some patterns excluding each other: see `LinkPosterior.exclusiveness`.
 
     Notes
     -----
@@ -162,7 +161,7 @@ def starting_classes(
         if tried.evidence > best.evidence and _personal_agreement(pairs, tried.levels[-1]) == 1:
             best = tried
     relative = tuple(value - evidence[0] for value in evidence)
-    return _labelled(pairs, best, relative, exclusive)
+    return _labelled(pairs, best, relative, exclusiveness)
 
 
 _Start = tuple[NDArray[np.float64], tuple["Role", ...]]
@@ -237,22 +236,25 @@ def _prior(pairs: CountedPairs, role: Role) -> NDArray[np.float64]:
 
 
 def _labelled(
-    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusive: Callable[[NDArray[np.bool_]], bool]
+    pairs: CountedPairs, fit: _Fit, evidence: tuple[float, ...], exclusiveness: Callable[[NDArray[np.bool_]], float]
 ) -> StartingClasses:
     """Which classes are matches, and the weights that follow.
 
     Records with errors, or of people who moved, can be a class of their own. It is one of matches if it agrees on every
     field that distinguishes the persons of a household, where a class of kin is no better than chance; or if its pairs
-    share no records, where pairs at random would share many, unless it differs on most of those fields.
+    share no records, where pairs at random would share many, unless it differs on most of those fields. Where its pairs
+    share as many as at random, agreement on those fields counts only if strangers would not make so large a class: of a
+    name and a sex alone namesakes do.
     """
-    agreed = [_personal_agreement(pairs, one) for one in fit.levels]
     likeliest = _likeliest(pairs, fit)
-    same = np.array(
-        [c == 0 or share == 1 or (share >= HALF and exclusive(likeliest == c)) for c, share in enumerate(agreed)]
-    )
+    same = np.ones(len(fit.levels), dtype=np.bool_)
+    for c in range(1, len(same)):
+        agreed, apart = _personal_agreement(pairs, fit.levels[c]), exclusiveness(likeliest == c)
+        namesakes = apart <= -NO_DOUBT and fit.sizes[c] <= _alike_by_chance(pairs, fit.levels[c])
+        same[c] = (agreed == 1 and not namesakes) or (agreed >= HALF and apart >= NO_DOUBT)
     matches = float(fit.sizes[same].sum())
-    rest = pairs.n_pairs - matches
     kin_sizes = fit.sizes[~same]
+    rest = max(pairs.n_pairs - matches, float(kin_sizes.sum()) + SMALLEST)
     kin = KinClasses(fit.levels[~same], np.append(kin_sizes, rest - kin_sizes.sum()) / rest)
     among = KinClasses(fit.levels[same][1:], np.append(fit.sizes[same][1:], fit.sizes[0]) / matches)
     log_m = among.log_probability(pairs.gamma, summed(pairs.gamma, log_tables(fit.levels[:1])[0]))
@@ -269,9 +271,20 @@ def _personal_agreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> flo
     return float((own >= belief / 2).mean()) if len(personal) else HALF
 
 
+def _strangers(pairs: CountedPairs, sizes: NDArray[np.float64]) -> float:
+    """Pairs of no class: never none, though rounding may leave none."""
+    return max(pairs.n_pairs - float(sizes.sum()), SMALLEST)
+
+
+def _alike_by_chance(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
+    """Strangers that are as alike in the personal fields as the pairs of a class, by Sanov's theorem."""
+    divergence = rel_entr(levels, pairs.u)[pairs.personal & (pairs.valid.sum(axis=1) > 1)].sum()
+    return float(pairs.n_pairs * np.exp(-divergence))
+
+
 def _likeliest(pairs: CountedPairs, fit: _Fit) -> NDArray[np.int64]:
     """The class that each pattern's pairs most likely belong to; that of the strangers is the last."""
-    rest = np.log(pairs.n_pairs - fit.sizes.sum()) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
+    rest = np.log(_strangers(pairs, fit.sizes)) + summed(pairs.gamma, log_tables(pairs.u[None])[0])
     own = [np.log(n) + summed(pairs.gamma, table) for n, table in zip(fit.sizes, log_tables(fit.levels), strict=True)]
     return np.asarray(np.argmax(np.stack([*own, rest]), axis=0), dtype=np.int64)
 
@@ -287,7 +300,7 @@ def _converged(
     sizes = np.minimum(sizes, pairs.n_pairs / (2 * n))
     left_out = pairs.n_pairs - float(pairs.count.sum())
     for step in range(MAX_STEPS):
-        log_shares = np.log(np.append(sizes, pairs.n_pairs - sizes.sum()) / pairs.n_pairs)
+        log_shares = np.log(np.append(sizes, _strangers(pairs, sizes)) / pairs.n_pairs)
         value = class_expectation(
             pairs.gamma, pairs.count, pairs.identified, log_tables(levels), log_shares, strangers, 1, counted, expected,
             posterior,
@@ -321,7 +334,7 @@ def _disagreement(pairs: CountedPairs, levels: NDArray[np.float64]) -> float:
         belief, own = float(pairs.belief[q, usual]), float(levels[q, usual])
         if valid.sum() > 1 and np.isfinite(worth) and own < belief:
             own = max(own, 1e-6)
-            total += belief * math.log(belief / own) + (1 - belief) * math.log((1 - belief) / (1 - own))
+            total += float(rel_entr(belief, own) + rel_entr(1 - belief, 1 - own))
     return total
 
 
@@ -333,7 +346,7 @@ def _complete(
     prior: NDArray[np.float64],
 ) -> float:
     """Log marginal likelihood of the expected counts, less their log likelihood."""
-    every = np.append(sizes, pairs.n_pairs - sizes.sum())
+    every = np.append(sizes, _strangers(pairs, sizes))
     total = _marginal(every, np.ones(len(every))) - float((every * np.log(every / pairs.n_pairs)).sum())
     for own, expected, before in zip(levels, counted, prior, strict=True):
         for q, valid in enumerate(pairs.valid):

@@ -17,6 +17,7 @@ from tryst.common.parties import Party
 from tryst.common.pki import Members, PartyFolder
 from tryst.common.rpc.client import Connection
 from tryst.common.rpc.dry_run import withheld_shown
+from tryst.common.rpc.pages import every_page
 from tryst.common.rpc.tls import channel_credentials
 from tryst.protos.linkage.v1 import operator_pb2, operator_pb2_grpc, project_pb2
 
@@ -66,9 +67,19 @@ class Control:
             yield cls(connection, party)
 
     def status(self) -> operator_pb2.StatusResponse:
-        """The state of the service and its projects."""
-        response: operator_pb2.StatusResponse = self._call(self._stub.Status, operator_pb2.StatusRequest())
-        return response
+        """The state of the service and its projects, by name."""
+
+        def request(after: str) -> operator_pb2.StatusResponse:
+            response: operator_pb2.StatusResponse = self._call(
+                self._stub.Status, operator_pb2.StatusRequest(after=after)
+            )
+            return response
+
+        pages = every_page(request, "the custodian's projects")
+        status: operator_pb2.StatusResponse = next(pages)
+        for response in pages:
+            status.projects.extend(response.projects)
+        return status
 
     def only(self, project: str | None) -> str:
         """The named project, or the only one if none was named.

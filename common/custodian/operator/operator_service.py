@@ -23,6 +23,7 @@ from tryst.common.custodian.steps.lone_fetch import decide_alone
 from tryst.common.custodian.steps.step_context import StepContext
 from tryst.common.errors import ErrorCode, TrystError
 from tryst.common.rpc.call_recorder import CallRecorder
+from tryst.common.rpc.pages import page
 from tryst.common.rpc.server import RunningServer, ServerSettings, start_server
 from tryst.common.rpc.trust import Trust
 from tryst.common.specification import load_specification, specification_notes
@@ -63,14 +64,17 @@ class OperatorService(operator_pb2_grpc.OperatorServicer):
     def Status(  # noqa: N802
         self, request: operator_pb2.StatusRequest, context: grpc.ServicerContext
     ) -> operator_pb2.StatusResponse:
-        """The state of every project, as this service knows it."""
+        """The state of every project, as this service knows it; page by page."""
         step_context = self._step_context
+        entries = ((project.name, self._shown(project)) for project in step_context.state.projects(request.after))
+        projects, following = page(entries, request.maximum)
         return operator_pb2.StatusResponse(
             party=step_context.party.name,
             carole=step_context.connection.address,
             connected=step_context.progress.connected,
             refusal=step_context.progress.refusal,
-            projects=[self._shown(project) for project in step_context.state.projects()],
+            projects=projects,
+            next=following,
             identity_fingerprint=step_context.keyring.identity.public.fingerprint,
             certificate="" if (soon := self._trust.ending()) is None else str(soon),
             certificates=step_context.progress.certificates,

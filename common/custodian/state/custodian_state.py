@@ -100,10 +100,10 @@ class State:
         with self._database.session() as session:
             return session.get(Project, name)
 
-    def projects(self) -> list[Project]:
-        """Copies of all projects, by name."""
+    def projects(self, after: str = "") -> list[Project]:
+        """Copies of all projects, by name; only of those after a name, if one is given."""
         with self._database.session() as session:
-            return list(session.scalars(select(Project).order_by(Project.name)))
+            return list(session.scalars(select(Project).where(Project.name > after).order_by(Project.name)))
 
     def update(self, name: str, **values: Any) -> Project:
         """Set columns of a project, which is made if it is new; the changed copy."""

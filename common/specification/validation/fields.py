@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from itertools import pairwise
 
 from tryst.common.parties import Side
@@ -39,7 +40,7 @@ def pattern_issues(fields: Mapping[int, FieldSpec]) -> Iterator[ValidationIssue]
         yield ValidationIssue(
             ("fields",),
             "there are more comparison patterns than fit into 64 bits",
-            f"{patterns:.1e} from {len(fields)} fields",
+            f"{Decimal(patterns):.1e} from {len(fields)} fields",  # a float ends at 308 digits
             "compare fewer fields, or give some fewer levels (exact has two)",
         )
 

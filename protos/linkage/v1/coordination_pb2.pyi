@@ -153,16 +153,22 @@ class GetProjectResponse(_message.Message):
     def __init__(self, status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., hand_over: _Optional[_Union[HandOver, _Mapping]] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ListProjectsRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("after", "maximum")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    after: str
+    maximum: int
+    def __init__(self, after: _Optional[str] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class ListProjectsResponse(_message.Message):
-    __slots__ = ("projects", "certificates")
+    __slots__ = ("projects", "next", "certificates")
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
+    next: str
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
-    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
+    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., next: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class StartRunRequest(_message.Message):
     __slots__ = ("project", "request")

@@ -29,51 +29,53 @@ from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage
 from tryst.protos.linkage.v1 import variables_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_variables__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%tryst/protos/linkage/v1/custody.proto\x12\nlinkage.v1\x1a*tryst/protos/linkage/v1/contribution.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a(tryst/protos/linkage/v1/resolution.proto\x1a&tryst/protos/linkage/v1/transfer.proto\x1a\'tryst/protos/linkage/v1/variables.proto\"u\n\x10\x41greementMessage\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .linkage.v1.AgreementMessageKind\x12 \n\x06sender\x18\x02 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"e\n\x0fNextTaskRequest\x12\x0f\n\x07wait_ms\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x03(\t\x12\x30\n\nconditions\x18\x03 \x03(\x0b\x32\x1c.linkage.v1.ProjectCondition\"V\n\x10ProjectCondition\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x31\n\tcondition\x18\x02 \x01(\x0e\x32\x1e.linkage.v1.CustodianCondition\"\xf8\x02\n\x10NextTaskResponse\x12\"\n\x04kind\x18\x01 \x01(\x0e\x32\x14.linkage.v1.TaskKind\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x03 \x01(\t\x12.\n\x08messages\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.AgreementMessage\x12\x0b\n\x03run\x18\x05 \x01(\t\x12\'\n\tnew_epoch\x18\x07 \x01(\x0b\x32\x14.linkage.v1.NewEpoch\x12+\n\x08projects\x18\x06 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x0e\n\x06upload\x18\x08 \x01(\t\x12\x11\n\trecipient\x18\x15 \x01(\t\x12\x13\n\x0b\x63ountersign\x18\x14 \x01(\x04\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"\x8a\x01\n\x0e\x41pproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\r\n\x05\x65poch\x18\x04 \x01(\r\x12\'\n\x04\x66ile\x18\x05 \x01(\x0b\x32\x19.linkage.v1.FileStatement\"C\n\rFileStatement\x12\x0f\n\x07records\x18\x01 \x01(\x04\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"<\n\x0f\x41pproveResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"i\n\x15\x43ustodyDeclineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"C\n\x16\x43ustodyDeclineResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"c\n\x12PostMessageRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12-\n\x07message\x18\x03 \x01(\x0b\x32\x1c.linkage.v1.AgreementMessage\"\x15\n\x13PostMessageResponse\"y\n\x11ReportKeysRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x17\n\x0fkey_check_value\x18\x03 \x01(\x0c\x12\x15\n\rcanary_digest\x18\x04 \x01(\x0c\x12\x14\n\x0c\x63\x61nary_parts\x18\x05 \x03(\x0c\"?\n\x12ReportKeysResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"A\n\x12\x46\x65tchResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"7\n\x13\x46\x65tchResultResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"U\n\x18\x41\x63knowledgeResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0c\n\x04root\x18\x03 \x01(\x0c\x12\r\n\x05\x61lone\x18\x04 \x01(\t\"\x1b\n\x19\x41\x63knowledgeResultResponse*\xe8\x01\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTASK_KIND_IDLE\x10\x01\x12\x15\n\x11TASK_KIND_APPROVE\x10\x02\x12\x13\n\x0fTASK_KIND_AGREE\x10\x03\x12\x18\n\x14TASK_KIND_CONTRIBUTE\x10\x04\x12\x13\n\x0fTASK_KIND_FETCH\x10\x05\x12\x15\n\x11TASK_KIND_HANDLES\x10\x06\x12\x1c\n\x18TASK_KIND_SEND_VARIABLES\x10\x07\x12\x1d\n\x19TASK_KIND_FETCH_VARIABLES\x10\x08*\x89\x01\n\x14\x41greementMessageKind\x12&\n\"AGREEMENT_MESSAGE_KIND_UNSPECIFIED\x10\x00\x12 \n\x1c\x41GREEMENT_MESSAGE_KIND_OFFER\x10\x01\x12\'\n#AGREEMENT_MESSAGE_KIND_CONFIRMATION\x10\x02\x32\xdc\t\n\x07\x43ustody\x12\x45\n\x08NextTask\x12\x1b.linkage.v1.NextTaskRequest\x1a\x1c.linkage.v1.NextTaskResponse\x12\x42\n\x07\x41pprove\x12\x1a.linkage.v1.ApproveRequest\x1a\x1b.linkage.v1.ApproveResponse\x12P\n\x07\x44\x65\x63line\x12!.linkage.v1.CustodyDeclineRequest\x1a\".linkage.v1.CustodyDeclineResponse\x12N\n\x0bPostMessage\x12\x1e.linkage.v1.PostMessageRequest\x1a\x1f.linkage.v1.PostMessageResponse\x12K\n\nReportKeys\x12\x1d.linkage.v1.ReportKeysRequest\x1a\x1e.linkage.v1.ReportKeysResponse\x12N\n\x0b\x42\x65ginUpload\x12\x1e.linkage.v1.BeginUploadRequest\x1a\x1f.linkage.v1.BeginUploadResponse\x12\x45\n\x08PutChunk\x12\x1b.linkage.v1.PutChunkRequest\x1a\x1c.linkage.v1.PutChunkResponse\x12Q\n\x0c\x43ommitUpload\x12\x1f.linkage.v1.CommitUploadRequest\x1a .linkage.v1.CommitUploadResponse\x12T\n\rFetchArtifact\x12 .linkage.v1.FetchArtifactRequest\x1a!.linkage.v1.FetchArtifactResponse\x12N\n\x0bPutArtifact\x12\x1e.linkage.v1.PutArtifactRequest\x1a\x1f.linkage.v1.PutArtifactResponse\x12N\n\x0b\x46\x65tchResult\x12\x1e.linkage.v1.FetchResultRequest\x1a\x1f.linkage.v1.FetchResultResponse\x12`\n\x11\x41\x63knowledgeResult\x12$.linkage.v1.AcknowledgeResultRequest\x1a%.linkage.v1.AcknowledgeResultResponse\x12Q\n\x0cPutVariables\x12\x1f.linkage.v1.PutVariablesRequest\x1a .linkage.v1.PutVariablesResponse\x12W\n\x0e\x46\x65tchVariables\x12!.linkage.v1.FetchVariablesRequest\x1a\".linkage.v1.FetchVariablesResponse\x12i\n\x14\x41\x63knowledgeVariables\x12\'.linkage.v1.AcknowledgeVariablesRequest\x1a(.linkage.v1.AcknowledgeVariablesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%tryst/protos/linkage/v1/custody.proto\x12\nlinkage.v1\x1a*tryst/protos/linkage/v1/contribution.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a(tryst/protos/linkage/v1/resolution.proto\x1a&tryst/protos/linkage/v1/transfer.proto\x1a\'tryst/protos/linkage/v1/variables.proto\"u\n\x10\x41greementMessage\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .linkage.v1.AgreementMessageKind\x12 \n\x06sender\x18\x02 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\"\x90\x01\n\x0fNextTaskRequest\x12\x0f\n\x07wait_ms\x18\x01 \x01(\r\x12\x0f\n\x07waiting\x18\x02 \x03(\t\x12\x30\n\nconditions\x18\x03 \x03(\x0b\x32\x1c.linkage.v1.ProjectCondition\x12)\n\x05since\x18\x04 \x01(\x0b\x32\x1a.linkage.v1.StatusPosition\";\n\x0eStatusPosition\x12\r\n\x05\x65ntry\x18\x01 \x01(\x04\x12\x0c\n\x04leaf\x18\x02 \x01(\x0c\x12\x0c\n\x04open\x18\x03 \x01(\t\"V\n\x10ProjectCondition\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x31\n\tcondition\x18\x02 \x01(\x0e\x32\x1e.linkage.v1.CustodianCondition\"\xb4\x03\n\x10NextTaskResponse\x12\"\n\x04kind\x18\x01 \x01(\x0e\x32\x14.linkage.v1.TaskKind\x12)\n\x06status\x18\x02 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x15\n\rspecification\x18\x03 \x01(\t\x12.\n\x08messages\x18\x04 \x03(\x0b\x32\x1c.linkage.v1.AgreementMessage\x12\x0b\n\x03run\x18\x05 \x01(\t\x12\'\n\tnew_epoch\x18\x07 \x01(\x0b\x32\x14.linkage.v1.NewEpoch\x12+\n\x08projects\x18\x06 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\x12,\n\x08position\x18\t \x01(\x0b\x32\x1a.linkage.v1.StatusPosition\x12\x0c\n\x04more\x18\n \x01(\x08\x12\x0e\n\x06upload\x18\x08 \x01(\t\x12\x11\n\trecipient\x18\x15 \x01(\t\x12\x13\n\x0b\x63ountersign\x18\x14 \x01(\x04\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"\x8a\x01\n\x0e\x41pproveRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\r\n\x05\x65poch\x18\x04 \x01(\r\x12\'\n\x04\x66ile\x18\x05 \x01(\x0b\x32\x19.linkage.v1.FileStatement\"C\n\rFileStatement\x12\x0f\n\x07records\x18\x01 \x01(\x04\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"<\n\x0f\x41pproveResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"i\n\x15\x43ustodyDeclineRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x1c\n\x14specification_digest\x18\x02 \x01(\x0c\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"C\n\x16\x43ustodyDeclineResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"c\n\x12PostMessageRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12-\n\x07message\x18\x03 \x01(\x0b\x32\x1c.linkage.v1.AgreementMessage\"\x15\n\x13PostMessageResponse\"y\n\x11ReportKeysRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\r\x12\x17\n\x0fkey_check_value\x18\x03 \x01(\x0c\x12\x15\n\rcanary_digest\x18\x04 \x01(\x0c\x12\x14\n\x0c\x63\x61nary_parts\x18\x05 \x03(\x0c\"?\n\x12ReportKeysResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"A\n\x12\x46\x65tchResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"7\n\x13\x46\x65tchResultResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"U\n\x18\x41\x63knowledgeResultRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0c\n\x04root\x18\x03 \x01(\x0c\x12\r\n\x05\x61lone\x18\x04 \x01(\t\"\x1b\n\x19\x41\x63knowledgeResultResponse*\xe8\x01\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eTASK_KIND_IDLE\x10\x01\x12\x15\n\x11TASK_KIND_APPROVE\x10\x02\x12\x13\n\x0fTASK_KIND_AGREE\x10\x03\x12\x18\n\x14TASK_KIND_CONTRIBUTE\x10\x04\x12\x13\n\x0fTASK_KIND_FETCH\x10\x05\x12\x15\n\x11TASK_KIND_HANDLES\x10\x06\x12\x1c\n\x18TASK_KIND_SEND_VARIABLES\x10\x07\x12\x1d\n\x19TASK_KIND_FETCH_VARIABLES\x10\x08*\x89\x01\n\x14\x41greementMessageKind\x12&\n\"AGREEMENT_MESSAGE_KIND_UNSPECIFIED\x10\x00\x12 \n\x1c\x41GREEMENT_MESSAGE_KIND_OFFER\x10\x01\x12\'\n#AGREEMENT_MESSAGE_KIND_CONFIRMATION\x10\x02\x32\xdc\t\n\x07\x43ustody\x12\x45\n\x08NextTask\x12\x1b.linkage.v1.NextTaskRequest\x1a\x1c.linkage.v1.NextTaskResponse\x12\x42\n\x07\x41pprove\x12\x1a.linkage.v1.ApproveRequest\x1a\x1b.linkage.v1.ApproveResponse\x12P\n\x07\x44\x65\x63line\x12!.linkage.v1.CustodyDeclineRequest\x1a\".linkage.v1.CustodyDeclineResponse\x12N\n\x0bPostMessage\x12\x1e.linkage.v1.PostMessageRequest\x1a\x1f.linkage.v1.PostMessageResponse\x12K\n\nReportKeys\x12\x1d.linkage.v1.ReportKeysRequest\x1a\x1e.linkage.v1.ReportKeysResponse\x12N\n\x0b\x42\x65ginUpload\x12\x1e.linkage.v1.BeginUploadRequest\x1a\x1f.linkage.v1.BeginUploadResponse\x12\x45\n\x08PutChunk\x12\x1b.linkage.v1.PutChunkRequest\x1a\x1c.linkage.v1.PutChunkResponse\x12Q\n\x0c\x43ommitUpload\x12\x1f.linkage.v1.CommitUploadRequest\x1a .linkage.v1.CommitUploadResponse\x12T\n\rFetchArtifact\x12 .linkage.v1.FetchArtifactRequest\x1a!.linkage.v1.FetchArtifactResponse\x12N\n\x0bPutArtifact\x12\x1e.linkage.v1.PutArtifactRequest\x1a\x1f.linkage.v1.PutArtifactResponse\x12N\n\x0b\x46\x65tchResult\x12\x1e.linkage.v1.FetchResultRequest\x1a\x1f.linkage.v1.FetchResultResponse\x12`\n\x11\x41\x63knowledgeResult\x12$.linkage.v1.AcknowledgeResultRequest\x1a%.linkage.v1.AcknowledgeResultResponse\x12Q\n\x0cPutVariables\x12\x1f.linkage.v1.PutVariablesRequest\x1a .linkage.v1.PutVariablesResponse\x12W\n\x0e\x46\x65tchVariables\x12!.linkage.v1.FetchVariablesRequest\x1a\".linkage.v1.FetchVariablesResponse\x12i\n\x14\x41\x63knowledgeVariables\x12\'.linkage.v1.AcknowledgeVariablesRequest\x1a(.linkage.v1.AcknowledgeVariablesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.custody_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TASKKIND']._serialized_start=1949
-  _globals['_TASKKIND']._serialized_end=2181
-  _globals['_AGREEMENTMESSAGEKIND']._serialized_start=2184
-  _globals['_AGREEMENTMESSAGEKIND']._serialized_end=2321
+  _globals['_TASKKIND']._serialized_start=2114
+  _globals['_TASKKIND']._serialized_end=2346
+  _globals['_AGREEMENTMESSAGEKIND']._serialized_start=2349
+  _globals['_AGREEMENTMESSAGEKIND']._serialized_end=2486
   _globals['_AGREEMENTMESSAGE']._serialized_start=259
   _globals['_AGREEMENTMESSAGE']._serialized_end=376
-  _globals['_NEXTTASKREQUEST']._serialized_start=378
-  _globals['_NEXTTASKREQUEST']._serialized_end=479
-  _globals['_PROJECTCONDITION']._serialized_start=481
-  _globals['_PROJECTCONDITION']._serialized_end=567
-  _globals['_NEXTTASKRESPONSE']._serialized_start=570
-  _globals['_NEXTTASKRESPONSE']._serialized_end=946
-  _globals['_APPROVEREQUEST']._serialized_start=949
-  _globals['_APPROVEREQUEST']._serialized_end=1087
-  _globals['_FILESTATEMENT']._serialized_start=1089
-  _globals['_FILESTATEMENT']._serialized_end=1156
-  _globals['_APPROVERESPONSE']._serialized_start=1158
-  _globals['_APPROVERESPONSE']._serialized_end=1218
-  _globals['_CUSTODYDECLINEREQUEST']._serialized_start=1220
-  _globals['_CUSTODYDECLINEREQUEST']._serialized_end=1325
-  _globals['_CUSTODYDECLINERESPONSE']._serialized_start=1327
-  _globals['_CUSTODYDECLINERESPONSE']._serialized_end=1394
-  _globals['_POSTMESSAGEREQUEST']._serialized_start=1396
-  _globals['_POSTMESSAGEREQUEST']._serialized_end=1495
-  _globals['_POSTMESSAGERESPONSE']._serialized_start=1497
-  _globals['_POSTMESSAGERESPONSE']._serialized_end=1518
-  _globals['_REPORTKEYSREQUEST']._serialized_start=1520
-  _globals['_REPORTKEYSREQUEST']._serialized_end=1641
-  _globals['_REPORTKEYSRESPONSE']._serialized_start=1643
-  _globals['_REPORTKEYSRESPONSE']._serialized_end=1706
-  _globals['_FETCHRESULTREQUEST']._serialized_start=1708
-  _globals['_FETCHRESULTREQUEST']._serialized_end=1773
-  _globals['_FETCHRESULTRESPONSE']._serialized_start=1775
-  _globals['_FETCHRESULTRESPONSE']._serialized_end=1830
-  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_start=1832
-  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_end=1917
-  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_start=1919
-  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_end=1946
-  _globals['_CUSTODY']._serialized_start=2324
-  _globals['_CUSTODY']._serialized_end=3568
+  _globals['_NEXTTASKREQUEST']._serialized_start=379
+  _globals['_NEXTTASKREQUEST']._serialized_end=523
+  _globals['_STATUSPOSITION']._serialized_start=525
+  _globals['_STATUSPOSITION']._serialized_end=584
+  _globals['_PROJECTCONDITION']._serialized_start=586
+  _globals['_PROJECTCONDITION']._serialized_end=672
+  _globals['_NEXTTASKRESPONSE']._serialized_start=675
+  _globals['_NEXTTASKRESPONSE']._serialized_end=1111
+  _globals['_APPROVEREQUEST']._serialized_start=1114
+  _globals['_APPROVEREQUEST']._serialized_end=1252
+  _globals['_FILESTATEMENT']._serialized_start=1254
+  _globals['_FILESTATEMENT']._serialized_end=1321
+  _globals['_APPROVERESPONSE']._serialized_start=1323
+  _globals['_APPROVERESPONSE']._serialized_end=1383
+  _globals['_CUSTODYDECLINEREQUEST']._serialized_start=1385
+  _globals['_CUSTODYDECLINEREQUEST']._serialized_end=1490
+  _globals['_CUSTODYDECLINERESPONSE']._serialized_start=1492
+  _globals['_CUSTODYDECLINERESPONSE']._serialized_end=1559
+  _globals['_POSTMESSAGEREQUEST']._serialized_start=1561
+  _globals['_POSTMESSAGEREQUEST']._serialized_end=1660
+  _globals['_POSTMESSAGERESPONSE']._serialized_start=1662
+  _globals['_POSTMESSAGERESPONSE']._serialized_end=1683
+  _globals['_REPORTKEYSREQUEST']._serialized_start=1685
+  _globals['_REPORTKEYSREQUEST']._serialized_end=1806
+  _globals['_REPORTKEYSRESPONSE']._serialized_start=1808
+  _globals['_REPORTKEYSRESPONSE']._serialized_end=1871
+  _globals['_FETCHRESULTREQUEST']._serialized_start=1873
+  _globals['_FETCHRESULTREQUEST']._serialized_end=1938
+  _globals['_FETCHRESULTRESPONSE']._serialized_start=1940
+  _globals['_FETCHRESULTRESPONSE']._serialized_end=1995
+  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_start=1997
+  _globals['_ACKNOWLEDGERESULTREQUEST']._serialized_end=2082
+  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_start=2084
+  _globals['_ACKNOWLEDGERESULTRESPONSE']._serialized_end=2111
+  _globals['_CUSTODY']._serialized_start=2489
+  _globals['_CUSTODY']._serialized_end=3733
 # @@protoc_insertion_point(module_scope)

@@ -53,14 +53,26 @@ class AgreementMessage(_message.Message):
     def __init__(self, kind: _Optional[_Union[AgreementMessageKind, str]] = ..., sender: _Optional[_Union[_project_pb2.Side, str]] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class NextTaskRequest(_message.Message):
-    __slots__ = ("wait_ms", "waiting", "conditions")
+    __slots__ = ("wait_ms", "waiting", "conditions", "since")
     WAIT_MS_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     wait_ms: int
     waiting: _containers.RepeatedScalarFieldContainer[str]
     conditions: _containers.RepeatedCompositeFieldContainer[ProjectCondition]
-    def __init__(self, wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[str]] = ..., conditions: _Optional[_Iterable[_Union[ProjectCondition, _Mapping]]] = ...) -> None: ...
+    since: StatusPosition
+    def __init__(self, wait_ms: _Optional[int] = ..., waiting: _Optional[_Iterable[str]] = ..., conditions: _Optional[_Iterable[_Union[ProjectCondition, _Mapping]]] = ..., since: _Optional[_Union[StatusPosition, _Mapping]] = ...) -> None: ...
+
+class StatusPosition(_message.Message):
+    __slots__ = ("entry", "leaf", "open")
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    LEAF_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    entry: int
+    leaf: bytes
+    open: str
+    def __init__(self, entry: _Optional[int] = ..., leaf: _Optional[bytes] = ..., open: _Optional[str] = ...) -> None: ...
 
 class ProjectCondition(_message.Message):
     __slots__ = ("project", "condition")
@@ -71,7 +83,7 @@ class ProjectCondition(_message.Message):
     def __init__(self, project: _Optional[str] = ..., condition: _Optional[_Union[_project_pb2.CustodianCondition, str]] = ...) -> None: ...
 
 class NextTaskResponse(_message.Message):
-    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "upload", "recipient", "countersign", "certificates")
+    __slots__ = ("kind", "status", "specification", "messages", "run", "new_epoch", "projects", "position", "more", "upload", "recipient", "countersign", "certificates")
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     SPECIFICATION_FIELD_NUMBER: _ClassVar[int]
@@ -79,6 +91,8 @@ class NextTaskResponse(_message.Message):
     RUN_FIELD_NUMBER: _ClassVar[int]
     NEW_EPOCH_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     UPLOAD_FIELD_NUMBER: _ClassVar[int]
     RECIPIENT_FIELD_NUMBER: _ClassVar[int]
     COUNTERSIGN_FIELD_NUMBER: _ClassVar[int]
@@ -90,11 +104,13 @@ class NextTaskResponse(_message.Message):
     run: str
     new_epoch: _project_pb2.NewEpoch
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
+    position: StatusPosition
+    more: bool
     upload: str
     recipient: str
     countersign: int
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
-    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., upload: _Optional[str] = ..., recipient: _Optional[str] = ..., countersign: _Optional[int] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[_Union[TaskKind, str]] = ..., status: _Optional[_Union[_project_pb2.ProjectStatus, _Mapping]] = ..., specification: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[AgreementMessage, _Mapping]]] = ..., run: _Optional[str] = ..., new_epoch: _Optional[_Union[_project_pb2.NewEpoch, _Mapping]] = ..., projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., position: _Optional[_Union[StatusPosition, _Mapping]] = ..., more: _Optional[bool] = ..., upload: _Optional[str] = ..., recipient: _Optional[str] = ..., countersign: _Optional[int] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class ApproveRequest(_message.Message):
     __slots__ = ("project", "specification_digest", "signature", "epoch", "file")

@@ -9,15 +9,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StatusRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("after", "maximum")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    after: str
+    maximum: int
+    def __init__(self, after: _Optional[str] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("party", "carole", "connected", "projects", "identity_fingerprint", "certificate", "certificates", "member", "refusal")
+    __slots__ = ("party", "carole", "connected", "projects", "next", "identity_fingerprint", "certificate", "certificates", "member", "refusal")
     PARTY_FIELD_NUMBER: _ClassVar[int]
     CAROLE_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
@@ -27,12 +32,13 @@ class StatusResponse(_message.Message):
     carole: str
     connected: bool
     projects: _containers.RepeatedCompositeFieldContainer[CustodianProject]
+    next: str
     identity_fingerprint: str
     certificate: str
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
     member: str
     refusal: str
-    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ..., member: _Optional[str] = ..., refusal: _Optional[str] = ...) -> None: ...
+    def __init__(self, party: _Optional[str] = ..., carole: _Optional[str] = ..., connected: _Optional[bool] = ..., projects: _Optional[_Iterable[_Union[CustodianProject, _Mapping]]] = ..., next: _Optional[str] = ..., identity_fingerprint: _Optional[str] = ..., certificate: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ..., member: _Optional[str] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class CustodianProject(_message.Message):
     __slots__ = ("project", "state", "stage", "fraction", "blocking_error", "specification_digest", "rows", "links", "results", "mode", "waits_for_operator", "epoch", "decisions", "upload_bytes")

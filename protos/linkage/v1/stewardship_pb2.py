@@ -27,7 +27,7 @@ from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/stewardship.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"\x15\n\x13ListAssessedRequest\"x\n\x14ListAssessedResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"?\n\x10GetReportRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"5\n\x11GetReportResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"a\n\rDecideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0f\n\x07release\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x11\n\tsignature\x18\x05 \x01(\x0c\";\n\x0e\x44\x65\x63ideResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"}\n\x16StewardHandOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06\x66ormer\x18\x02 \x01(\t\x12\x11\n\tsuccessor\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04seen\x18\x05 \x01(\x04\x12\x11\n\tsignature\x18\x06 \x01(\x0c\"D\n\x17StewardHandOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"4\n\x12ListEntriesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\"j\n\x13ListEntriesResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.linkage.v1.AuditEntry\x12*\n\ncheckpoint\x18\x02 \x01(\x0b\x32\x16.linkage.v1.Checkpoint2\x90\x03\n\x0bStewardship\x12Q\n\x0cListAssessed\x12\x1f.linkage.v1.ListAssessedRequest\x1a .linkage.v1.ListAssessedResponse\x12H\n\tGetReport\x12\x1c.linkage.v1.GetReportRequest\x1a\x1d.linkage.v1.GetReportResponse\x12?\n\x06\x44\x65\x63ide\x12\x19.linkage.v1.DecideRequest\x1a\x1a.linkage.v1.DecideResponse\x12S\n\x08HandOver\x12\".linkage.v1.StewardHandOverRequest\x1a#.linkage.v1.StewardHandOverResponse\x12N\n\x0bListEntries\x12\x1e.linkage.v1.ListEntriesRequest\x1a\x1f.linkage.v1.ListEntriesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)tryst/protos/linkage/v1/stewardship.proto\x12\nlinkage.v1\x1a#tryst/protos/linkage/v1/audit.proto\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"5\n\x13ListAssessedRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\t\x12\x0f\n\x07maximum\x18\x02 \x01(\r\"\x86\x01\n\x14ListAssessedResponse\x12+\n\x08projects\x18\x01 \x03(\x0b\x32\x19.linkage.v1.ProjectStatus\x12\x0c\n\x04next\x18\x02 \x01(\t\x12\x33\n\x0c\x63\x65rtificates\x18\x11 \x03(\x0b\x32\x1d.linkage.v1.EndingCertificate\"?\n\x10GetReportRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\r\"5\n\x11GetReportResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"a\n\rDecideRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x0f\n\x07release\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x11\n\tsignature\x18\x05 \x01(\x0c\";\n\x0e\x44\x65\x63ideResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"}\n\x16StewardHandOverRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0e\n\x06\x66ormer\x18\x02 \x01(\t\x12\x11\n\tsuccessor\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0c\n\x04seen\x18\x05 \x01(\x04\x12\x11\n\tsignature\x18\x06 \x01(\x0c\"D\n\x17StewardHandOverResponse\x12)\n\x06status\x18\x01 \x01(\x0b\x32\x19.linkage.v1.ProjectStatus\"4\n\x12ListEntriesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\"j\n\x13ListEntriesResponse\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.linkage.v1.AuditEntry\x12*\n\ncheckpoint\x18\x02 \x01(\x0b\x32\x16.linkage.v1.Checkpoint2\x90\x03\n\x0bStewardship\x12Q\n\x0cListAssessed\x12\x1f.linkage.v1.ListAssessedRequest\x1a .linkage.v1.ListAssessedResponse\x12H\n\tGetReport\x12\x1c.linkage.v1.GetReportRequest\x1a\x1d.linkage.v1.GetReportResponse\x12?\n\x06\x44\x65\x63ide\x12\x19.linkage.v1.DecideRequest\x1a\x1a.linkage.v1.DecideResponse\x12S\n\x08HandOver\x12\".linkage.v1.StewardHandOverRequest\x1a#.linkage.v1.StewardHandOverResponse\x12N\n\x0bListEntries\x12\x1e.linkage.v1.ListEntriesRequest\x1a\x1f.linkage.v1.ListEntriesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,25 +35,25 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tryst.protos.linkage.v1.ste
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_LISTASSESSEDREQUEST']._serialized_start=173
-  _globals['_LISTASSESSEDREQUEST']._serialized_end=194
-  _globals['_LISTASSESSEDRESPONSE']._serialized_start=196
-  _globals['_LISTASSESSEDRESPONSE']._serialized_end=316
-  _globals['_GETREPORTREQUEST']._serialized_start=318
-  _globals['_GETREPORTREQUEST']._serialized_end=381
-  _globals['_GETREPORTRESPONSE']._serialized_start=383
-  _globals['_GETREPORTRESPONSE']._serialized_end=436
-  _globals['_DECIDEREQUEST']._serialized_start=438
-  _globals['_DECIDEREQUEST']._serialized_end=535
-  _globals['_DECIDERESPONSE']._serialized_start=537
-  _globals['_DECIDERESPONSE']._serialized_end=596
-  _globals['_STEWARDHANDOVERREQUEST']._serialized_start=598
-  _globals['_STEWARDHANDOVERREQUEST']._serialized_end=723
-  _globals['_STEWARDHANDOVERRESPONSE']._serialized_start=725
-  _globals['_STEWARDHANDOVERRESPONSE']._serialized_end=793
-  _globals['_LISTENTRIESREQUEST']._serialized_start=795
-  _globals['_LISTENTRIESREQUEST']._serialized_end=847
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=849
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=955
-  _globals['_STEWARDSHIP']._serialized_start=958
-  _globals['_STEWARDSHIP']._serialized_end=1358
+  _globals['_LISTASSESSEDREQUEST']._serialized_end=226
+  _globals['_LISTASSESSEDRESPONSE']._serialized_start=229
+  _globals['_LISTASSESSEDRESPONSE']._serialized_end=363
+  _globals['_GETREPORTREQUEST']._serialized_start=365
+  _globals['_GETREPORTREQUEST']._serialized_end=428
+  _globals['_GETREPORTRESPONSE']._serialized_start=430
+  _globals['_GETREPORTRESPONSE']._serialized_end=483
+  _globals['_DECIDEREQUEST']._serialized_start=485
+  _globals['_DECIDEREQUEST']._serialized_end=582
+  _globals['_DECIDERESPONSE']._serialized_start=584
+  _globals['_DECIDERESPONSE']._serialized_end=643
+  _globals['_STEWARDHANDOVERREQUEST']._serialized_start=645
+  _globals['_STEWARDHANDOVERREQUEST']._serialized_end=770
+  _globals['_STEWARDHANDOVERRESPONSE']._serialized_start=772
+  _globals['_STEWARDHANDOVERRESPONSE']._serialized_end=840
+  _globals['_LISTENTRIESREQUEST']._serialized_start=842
+  _globals['_LISTENTRIESREQUEST']._serialized_end=894
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=896
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=1002
+  _globals['_STEWARDSHIP']._serialized_start=1005
+  _globals['_STEWARDSHIP']._serialized_end=1405
 # @@protoc_insertion_point(module_scope)

@@ -10,16 +10,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ListAssessedRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("after", "maximum")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    after: str
+    maximum: int
+    def __init__(self, after: _Optional[str] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class ListAssessedResponse(_message.Message):
-    __slots__ = ("projects", "certificates")
+    __slots__ = ("projects", "next", "certificates")
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     projects: _containers.RepeatedCompositeFieldContainer[_project_pb2.ProjectStatus]
+    next: str
     certificates: _containers.RepeatedCompositeFieldContainer[_project_pb2.EndingCertificate]
-    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
+    def __init__(self, projects: _Optional[_Iterable[_Union[_project_pb2.ProjectStatus, _Mapping]]] = ..., next: _Optional[str] = ..., certificates: _Optional[_Iterable[_Union[_project_pb2.EndingCertificate, _Mapping]]] = ...) -> None: ...
 
 class GetReportRequest(_message.Message):
     __slots__ = ("project", "run", "index")

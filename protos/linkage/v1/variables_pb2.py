@@ -26,7 +26,7 @@ from tryst.protos.linkage.v1 import project_pb2 as tryst_dot_protos_dot_linkage_
 from tryst.protos.linkage.v1 import transfer_pb2 as tryst_dot_protos_dot_linkage_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'tryst/protos/linkage/v1/variables.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"h\n\x13PutVariablesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x11\n\trecipient\x18\x03 \x01(\t\x12 \n\x05\x63hunk\x18\x04 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x16\n\x14PutVariablesResponse\"f\n\x15\x46\x65tchVariablesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12 \n\x06sender\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\r\n\x05index\x18\x04 \x01(\r\":\n\x16\x46\x65tchVariablesResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"k\n\x1b\x41\x63knowledgeVariablesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12 \n\x06sender\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0c\n\x04root\x18\x04 \x01(\x0c\"\x1e\n\x1c\x41\x63knowledgeVariablesResponse\"\x16\n\x14ListVariablesRequest\"H\n\x15ListVariablesResponse\x12/\n\x08projects\x18\x01 \x03(\x0b\x32\x1d.linkage.v1.VariableTransfers\"\x8c\x01\n\x11VariableTransfers\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\t\x12\x1e\n\x04sent\x18\x04 \x03(\x0e\x32\x10.linkage.v1.Side\x12\"\n\x08received\x18\x05 \x03(\x0e\x32\x10.linkage.v1.Side2\xa4\x02\n\x08\x41nalysis\x12T\n\rListVariables\x12 .linkage.v1.ListVariablesRequest\x1a!.linkage.v1.ListVariablesResponse\x12W\n\x0e\x46\x65tchVariables\x12!.linkage.v1.FetchVariablesRequest\x1a\".linkage.v1.FetchVariablesResponse\x12i\n\x14\x41\x63knowledgeVariables\x12\'.linkage.v1.AcknowledgeVariablesRequest\x1a(.linkage.v1.AcknowledgeVariablesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'tryst/protos/linkage/v1/variables.proto\x12\nlinkage.v1\x1a%tryst/protos/linkage/v1/project.proto\x1a&tryst/protos/linkage/v1/transfer.proto\"h\n\x13PutVariablesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12\x11\n\trecipient\x18\x03 \x01(\t\x12 \n\x05\x63hunk\x18\x04 \x01(\x0b\x32\x11.linkage.v1.Chunk\"\x16\n\x14PutVariablesResponse\"f\n\x15\x46\x65tchVariablesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12 \n\x06sender\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\r\n\x05index\x18\x04 \x01(\r\":\n\x16\x46\x65tchVariablesResponse\x12 \n\x05\x63hunk\x18\x01 \x01(\x0b\x32\x11.linkage.v1.Chunk\"k\n\x1b\x41\x63knowledgeVariablesRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0b\n\x03run\x18\x02 \x01(\t\x12 \n\x06sender\x18\x03 \x01(\x0e\x32\x10.linkage.v1.Side\x12\x0c\n\x04root\x18\x04 \x01(\x0c\"\x1e\n\x1c\x41\x63knowledgeVariablesResponse\"6\n\x14ListVariablesRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\t\x12\x0f\n\x07maximum\x18\x02 \x01(\r\"V\n\x15ListVariablesResponse\x12/\n\x08projects\x18\x01 \x03(\x0b\x32\x1d.linkage.v1.VariableTransfers\x12\x0c\n\x04next\x18\x02 \x01(\t\"\x8c\x01\n\x11VariableTransfers\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x15\n\rspecification\x18\x02 \x01(\t\x12\x0b\n\x03run\x18\x03 \x01(\t\x12\x1e\n\x04sent\x18\x04 \x03(\x0e\x32\x10.linkage.v1.Side\x12\"\n\x08received\x18\x05 \x03(\x0e\x32\x10.linkage.v1.Side2\xa4\x02\n\x08\x41nalysis\x12T\n\rListVariables\x12 .linkage.v1.ListVariablesRequest\x1a!.linkage.v1.ListVariablesResponse\x12W\n\x0e\x46\x65tchVariables\x12!.linkage.v1.FetchVariablesRequest\x1a\".linkage.v1.FetchVariablesResponse\x12i\n\x14\x41\x63knowledgeVariables\x12\'.linkage.v1.AcknowledgeVariablesRequest\x1a(.linkage.v1.AcknowledgeVariablesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,11 +46,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACKNOWLEDGEVARIABLESRESPONSE']._serialized_start=537
   _globals['_ACKNOWLEDGEVARIABLESRESPONSE']._serialized_end=567
   _globals['_LISTVARIABLESREQUEST']._serialized_start=569
-  _globals['_LISTVARIABLESREQUEST']._serialized_end=591
-  _globals['_LISTVARIABLESRESPONSE']._serialized_start=593
-  _globals['_LISTVARIABLESRESPONSE']._serialized_end=665
-  _globals['_VARIABLETRANSFERS']._serialized_start=668
-  _globals['_VARIABLETRANSFERS']._serialized_end=808
-  _globals['_ANALYSIS']._serialized_start=811
-  _globals['_ANALYSIS']._serialized_end=1103
+  _globals['_LISTVARIABLESREQUEST']._serialized_end=623
+  _globals['_LISTVARIABLESRESPONSE']._serialized_start=625
+  _globals['_LISTVARIABLESRESPONSE']._serialized_end=711
+  _globals['_VARIABLETRANSFERS']._serialized_start=714
+  _globals['_VARIABLETRANSFERS']._serialized_end=854
+  _globals['_ANALYSIS']._serialized_start=857
+  _globals['_ANALYSIS']._serialized_end=1149
 # @@protoc_insertion_point(module_scope)

@@ -59,14 +59,20 @@ class AcknowledgeVariablesResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ListVariablesRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("after", "maximum")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    after: str
+    maximum: int
+    def __init__(self, after: _Optional[str] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class ListVariablesResponse(_message.Message):
-    __slots__ = ("projects",)
+    __slots__ = ("projects", "next")
     PROJECTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     projects: _containers.RepeatedCompositeFieldContainer[VariableTransfers]
-    def __init__(self, projects: _Optional[_Iterable[_Union[VariableTransfers, _Mapping]]] = ...) -> None: ...
+    next: str
+    def __init__(self, projects: _Optional[_Iterable[_Union[VariableTransfers, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...
 
 class VariableTransfers(_message.Message):
     __slots__ = ("project", "specification", "run", "sent", "received")

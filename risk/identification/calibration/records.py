@@ -151,7 +151,7 @@ def calibrated_risk(
     table = file.table()
     sizes = file.counts
     own = np.flatnonzero(sizes == 1)
-    fraction = _fractions(file, weights)
+    fraction = fractions_of_cells(file, weights)
     c = (1.0 - fraction) / fraction
     records = file.uniques
     if not len(own) or not (c > 0).any():
@@ -272,7 +272,7 @@ def _one_population(
     return float((outside == 0).sum()), float((1.0 / (1.0 + outside)).sum()), len(own) / float((1.0 + outside).sum())
 
 
-def _fractions(file: KeyFile, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def fractions_of_cells(file: KeyFile, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Sampling fraction of each cell."""
     if weights is None:
         return np.full(len(file.cells), file.fraction)

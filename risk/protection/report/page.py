@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tryst.risk.protection.policy_decision import decision_words
 from tryst.risk.protection.report.charts import frontier_chart, lost_chart
 from tryst.risk.report import rendered
 from tryst.risk.report.page import number, share
@@ -30,6 +31,11 @@ _EXACT = (
 _CALIBRATED = (
     ("tau2", "calibrated tau2: expected correct matches among unique records, with its interval"),
     ("correct_matches", "calibrated: expected correct matches, as a share of the records"),
+)
+
+_UPPER = (
+    ("correct_matches", "upper end of the expected correct matches, as a share of the records"),
+    ("record_risk", "upper end of the largest chance of a correct match of a record"),
 )
 
 _LIMITS = {
@@ -58,6 +64,10 @@ def render(report: Mapping[str, Any]) -> str:
         {"words": words, **{when: _calibrated(report["calibrated"][when], name) for when in ("before", "after")}}
         for name, words in _CALIBRATED
     ]
+    rows += [
+        {"words": words, **{when: _upper(report[when]["upper"], name) for when in ("before", "after")}}
+        for name, words in _UPPER
+    ]
     limits = [_LIMITS[name].format(f"{value:g}") for name, value in report["log"]["policy"].items()]
     charts = {"lost": lost_chart(report["lost"]), "frontier": frontier_chart(report["frontier"])}
     changes = [
@@ -69,6 +79,8 @@ def render(report: Mapping[str, Any]) -> str:
         "risk_rows": rows,
         "limits": limits,
         "exact": exact,
+        "judged": decision_words(report["policy_decision"]),
+        "larger": report["policy_decision"]["by"] == "larger",
         "why": {when: own["why"] for when, own in report["calibrated"].items() if "why" in own},
         "doubts": sorted({code for own in report["calibrated"].values() for code in own.get("warnings", ())}),
         "matches": {when: (report[when]["exact"] or report[when])["correct_matches"] for when in ("before", "after")},
@@ -87,6 +99,10 @@ def _calibrated(own: Mapping[str, Any], name: str) -> str:
     if isinstance(value, dict):
         return f"{_figure(value['value'])} ({_figure(value['low'])} to {_figure(value['high'])})"
     return share(value)
+
+
+def _upper(own: Mapping[str, Any], name: str) -> str:
+    return f"{share(own[name])}{' (the bound 1/f)' if own['by'] == 'bound' else ''}"
 
 
 def _words(value: Any) -> str:

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tryst.carole.fellegi_sunter.link_posterior import LinkPosterior
+from tryst.carole.fellegi_sunter.link_posterior import NO_DOUBT, LinkPosterior
 from tryst.carole.fellegi_sunter.many_to_one import Stars, partner_probabilities
 from tryst.carole.fellegi_sunter.one_to_one import link_probabilities
 from tryst.carole.fellegi_sunter.prior import BetaPartners
@@ -190,7 +190,19 @@ def test_pairs_that_never_share_a_record_differ_from_pairs_at_random(assignment,
     n, chosen = 200, 5 if rows == "few" else 100
     a, b = (rng.integers(0, n, chosen) if rows == "at random" else rng.permutation(n)[:chosen] for _ in range(2))
     links = LinkPosterior(assignment, a, b, n, n)
-    assert links.is_exclusive(np.ones(chosen, dtype=np.bool_)) == expected
+    assert (links.exclusiveness(np.ones(chosen, dtype=np.bool_)) >= NO_DOUBT) == expected
+
+
+@pytest.mark.parametrize("a_record", [1, 37, 100, 1000])
+@pytest.mark.parametrize("assignment", ["one_to_one", "clusters", "many_to_one"])
+def test_a_class_of_many_pairs_a_record_is_of_pairs_at_random_beyond_doubt(assignment, a_record):
+    """Where the chance to meet no one is lost beside 1: the larger the file, the sooner."""
+    rng = np.random.default_rng(a_record)
+    n = 50
+    a, b = (rng.integers(0, n, n * a_record) for _ in range(2))
+    ratio = LinkPosterior(assignment, a, b, n, n).exclusiveness(np.ones(len(a), dtype=np.bool_))
+    assert np.isfinite(ratio)
+    assert ratio <= -NO_DOUBT
 
 
 def test_links_are_calibrated_where_blocking_lost_a_third_of_the_matches():

@@ -37,7 +37,7 @@ from tryst.carole.projects import (
 )
 from tryst.carole.projects.diagram import state_diagram
 from tryst.carole.projects.operations import MAX_ATTEMPTS, Entry, Interruption, Outcome
-from tryst.carole.projects.tasks import TaskKind, blocking_error, choose, next_task
+from tryst.carole.projects.tasks import TaskKind, blocking_error, choose, is_over, next_task
 from tryst.carole.projects.transitions import OWNER, SYSTEM, TRANSITIONS, Action, permit
 from tryst.common.audit import Checkpoint
 from tryst.common.audit.hand_over import HandOver, TakeOver
@@ -883,6 +883,25 @@ def test_a_custodian_sends_after_it_has_confirmed_its_share() -> None:
     assert next_task(project, Side.ALICE).kind is TaskKind.FETCH  # type: ignore[union-attr]
     with pytest.raises(TrystError, match="confirmed its share"):
         operations.send_variables(project, "alice", "run", TRANSFERS[0], 4096)
+
+
+def test_a_project_is_over_for_a_custodian_that_has_all_it_will_get() -> None:
+    to_bob, to_institute = TRANSFERS
+    assert not any(is_over(contributed(), side) for side in Side)
+    project = released()
+    assert not any(is_over(project, side) for side in Side)
+    project = operations.send_variables(project, "bob", "run", to_institute, 4096).project
+    # Bob has nothing to do, and still waits for what Alice sends.
+    assert next_task(project, Side.BOB) is None
+    assert [is_over(project, side) for side in Side] == [False, False]
+    project = operations.send_variables(project, "alice", "run", to_bob, 8192).project
+    assert [is_over(project, side) for side in Side] == [True, False]
+    project = operations.receive_variables(project, Role.CUSTODIAN_B, "bob", "run", to_bob).project
+    assert all(is_over(project, side) for side in Side)
+    assert not any(is_over(replace(project, restoration=9), side) for side in Side)
+    amended = operations.amend(project, "coordinator", THIRD, OTHER, GRANTS, Policy.NONE, 1, (to_bob,)).project
+    assert not any(is_over(amended, side) for side in Side)
+    assert all(is_over(operations.erase(project, Role.COORDINATOR, "coordinator").project, side) for side in Side)
 
 
 def test_a_refused_or_held_result_sends_nothing() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import insert, select
 
 from tests.carole.store.conftest import Clock
 from tests.carole.store.test_runs import ready, release, small
 from tests.carole.trial import DIGEST, NEW, PROJECT, keyed
 from tryst.carole.store import Store
 from tryst.carole.store.former_projects import DAYS, FormerProjects
+from tryst.carole.store.tables import approvals, projects, runs
 from tryst.common.parties import Role
 
 __all__ = ["ready", "small"]
@@ -34,6 +37,42 @@ def test_a_released_project_of_the_same_two_counts_for_a_year(second: Store, clo
     assert second.projects.former()("second") == FormerProjects(1, 7)
     clock.now += (DAYS + 1) * DAY_MS
     assert second.projects.former()("second") == NONE
+
+
+def test_each_project_is_counted_for_all_others_of_its_custodians(store: Store, clock: Clock) -> None:
+    """The sums of many projects are those of the plain definition."""
+    rng = random.Random(7)
+    made = {}
+    with store._database.write() as connection:
+        for number in range(40):
+            name, parties, links = f"p-{number}", rng.choices("ab", k=rng.choice((1, 2, 2))), rng.choice((None, number))
+            store.projects._insert(connection, replace(NEW, name=name), "coordinator")
+            row = connection.scalar(select(projects.c.id).where(projects.c.name == name))
+            consent = {"project": row, "digest": DIGEST, "signature": b"s" * 64, "at": 1}
+            roles = zip((Role.CUSTODIAN_A, Role.CUSTODIAN_B), parties, strict=False)
+            connection.execute(insert(approvals), [{**consent, "role": str(r), "member": m} for r, m in roles])
+            if links is not None:
+                run = {
+                    "run": name,
+                    "request": name,
+                    "state": 3,
+                    "stage": "",
+                    "fraction": 1.0,
+                    "error": "",
+                    "attempt": 1,
+                }
+                times = {"created_at": 1, "ended_at": clock.now, "sequence": 0}
+                connection.execute(insert(runs).values(project=row, links=links, released=1, **run, **times))
+            made[name] = (tuple(parties), links)
+    former = store.projects.former()
+    for name, (parties, _) in made.items():
+        plain = [
+            links
+            for other, (others, links) in made.items()
+            if other != name and others == parties and len(parties) == 2 and links is not None
+        ]
+        assert former(name) == FormerProjects(len(plain), sum(plain))
+    assert former("unknown") == NONE
 
 
 def test_projects_of_others_do_not(ready: Store) -> None:

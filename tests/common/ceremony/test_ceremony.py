@@ -11,10 +11,20 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
-from tests.e2e.deployment import people
+from tests.common.ceremony.machines import (
+    ADDRESS,
+    OTHER_DIGITS,
+    ROLES,
+    Machines,
+    all_wrong,
+    digits_of,
+    error_of,
+    in_place,
+)
 from tryst.carole.configuration import load_carole
+from tryst.common.ceremony.calls import read_to
 from tryst.common.command import app
 from tryst.common.configuration import load_configuration
 from tryst.common.custodian.configuration import load_custodian
@@ -29,84 +39,18 @@ from tryst.common.pki.folders import PartyFolder
 from tryst.common.pki.membership_file import load_membership
 from tryst.coordinator.client.client_configuration import CoordinatorConfiguration
 
-ADDRESS = "carole.example.org:7443"
-ROLES = {"alice": Role.CUSTODIAN_A, "bob": Role.CUSTODIAN_B, "carole": Role.LINKER, "steward": Role.STEWARD}
-OTHER_DIGITS = "0123 4567 8901 2345 6789 0123"
-
-
-class Machines:
-    """A folder for each member, and the command of each as it is typed every time."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for party in (*ROLES, "coordinator"):
-            (root / party).mkdir(parents=True, exist_ok=True)
-        for side, frame in people(20, 10).items():
-            frame.write_csv(root / f"{side}/people.csv")
-
-    def folder(self, party: str) -> Path:
-        return self.root / party / "linkage"
-
-    @property
-    def membership(self) -> Path:
-        return self.folder("coordinator") / "membership.yaml"
-
-    def request(self, party: str) -> Path:
-        return self.folder(party) / f"{party}-request.yaml"
-
-    def join(self, party: str, *more: str, typed: str = "") -> Result:
-        words = ["party", "join", str(self.folder(party)), "--role", ROLES[party]]
-        if party in ("alice", "bob"):
-            words += ["--records", str(self.root / party / "people.csv")]
-        if party == "carole":
-            words += ["--address", ADDRESS]
-        return CliRunner().invoke(app, [*words, *more], input=typed)
-
-    def convene(self, *more: str, typed: str = "") -> Result:
-        requests = [str(self.request(party)) for party in ROLES]
-        words = ["party", "convene", str(self.folder("coordinator")), *requests, *more]
-        return CliRunner().invoke(app, words, input=typed)
-
-
-@pytest.fixture(scope="module")
-def convened(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Up to where the coordinator has sent the file, and no one has compared anything."""
-    made = Machines(tmp_path_factory.mktemp("convened"))
-    for party in ROLES:
-        assert "Path of the membership.yaml received" in made.join(party).output
-    shown = made.convene().output
-    assert "Digits that alice reads out" in shown
-    return made.root
-
-
-@pytest.fixture
-def machines(convened: Path, tmp_path: Path) -> Machines:
-    shutil.copytree(convened, tmp_path / "machines")
-    return Machines(tmp_path / "machines")
-
-
-def error_of(result: Result) -> TrystError:
-    assert isinstance(result.exception, TrystError), result.output
-    return result.exception
-
-
-def in_place(machines: Machines, party: str) -> bool:
-    """Whether anything of the received file counts at a member's."""
-    folder = machines.folder(party)
-    return (folder / "keys/members.yaml").exists() or any(folder.glob(f"{party}.yaml"))
-
 
 def test_everything_is_written_once_the_digits_are_typed(machines: Machines) -> None:
-    digits = load_membership(machines.membership).authentication_string
+    membership = load_membership(machines.membership)
+    listed = membership.members
     for party in ROLES:
-        # A steward's and Bob's are shown after they have typed those that they were read.
-        done = machines.join(party, typed=f"{machines.membership}\n{digits.replace(' ', '')}\n")
+        heard = [membership.digits_of(other.name) for other in read_to(listed, party)]
+        done = machines.join(party, typed="\n".join([str(machines.membership), *heard, ""]).replace(" ", ""))
         assert done.exit_code == 0, done.output
-        before, _, after = done.output.partition("The same")
-        assert (digits in before) == (party == "alice")
-        assert (digits in after) == (party != "alice")
-    assert machines.convene("--digits", digits).exit_code == 0
-    listed = load_membership(machines.membership).members
+        before, _, after = done.output.partition("Digits that")
+        assert membership.digits_of(party) in before
+        assert after.count("The same") == (5 if party in ("alice", "bob") else 1)
+    assert machines.convene(*digits_of(machines.membership, "alice")).exit_code == 0
     for side in Side:
         settings = load_custodian(machines.folder(str(side)) / f"{side}.yaml")
         assert settings.carole.address == ADDRESS
@@ -120,7 +64,7 @@ def test_everything_is_written_once_the_digits_are_typed(machines: Machines) -> 
     for party in ("coordinator", "steward"):
         found = load_configuration(machines.folder(party) / f"{party}.yaml", CoordinatorConfiguration)
         assert (found.carole.address, found.members_digest) == (ADDRESS, listed.digest.hex())
-    again = machines.join("alice", "--received", str(machines.membership), "--digits", digits)
+    again = machines.join("alice", "--received", str(machines.membership))
     assert error_of(again).code is ErrorCode.EXISTS
 
 
@@ -133,17 +77,60 @@ def test_a_command_that_was_ended_goes_on_with_the_same(machines: Machines) -> N
 
 
 def test_digits_that_differ_put_nothing_into_its_place(machines: Machines) -> None:
-    own = load_membership(machines.membership).authentication_string
-    for typed in (OTHER_DIGITS, f"{own[:-1]}{(int(own[-1]) + 1) % 10}"):
-        error = error_of(machines.join("bob", "--received", str(machines.membership), "--digits", typed))
+    alices = load_membership(machines.membership).digits_of("alice")
+    rest = digits_of(machines.membership, "carole", "coordinator", "steward", "analyst")
+    for typed in (OTHER_DIGITS, f"{alices[:-1]}{(int(alices[-1]) + 1) % 10}"):
+        given = ["--received", str(machines.membership), *rest, "--digits", f"alice={typed}"]
+        error = error_of(machines.join("bob", *given))
         assert error.code is ErrorCode.SIGNATURE
         assert "alice and this member have not received the same file" in error.what
-    assert error.got == "other digits in group 6 of 6"
+    assert error.got == "of alice other digits in group 6 of 6"
     done = machines.join("bob", typed=f"{machines.membership}\ny\n{OTHER_DIGITS}\n{OTHER_DIGITS}\n")
     assert "expected all 24 digits" in done.output
-    assert own not in done.output
+    assert alices not in done.output
     assert error_of(done).code is ErrorCode.SIGNATURE
     assert not in_place(machines, "bob")
+
+
+def test_interrupted_between_two_members_digits_nothing_is_half_done(machines: Machines) -> None:
+    """What was typed is typed again; the last is as good as the first."""
+    membership = load_membership(machines.membership)
+    heard = [membership.digits_of(other.name) for other in read_to(membership.members, "alice")]
+    for count in range(len(heard)):
+        done = machines.join("alice", typed="\n".join([str(machines.membership), *heard[:count], ""]))
+        assert (done.exit_code, done.output.count("The same")) == (1, count)
+        assert not in_place(machines, "alice")
+    assert machines.join("alice", typed="\n".join([str(machines.membership), *heard, ""])).exit_code == 0
+    assert in_place(machines, "alice")
+
+
+def test_digits_that_are_given_are_of_all_who_are_needed(machines: Machines) -> None:
+    received = ["--received", str(machines.membership)]
+    error = error_of(machines.join("alice", *received, *digits_of(machines.membership, "bob", "steward")))
+    assert (error.code, error.where) == (ErrorCode.PARAMETER, "--digits")
+    assert error.what == "the digits of carole, coordinator, analyst are missing"
+    assert not in_place(machines, "alice")
+    bobs, own = digits_of(machines.membership, "bob"), digits_of(machines.membership, "alice")
+    for words, got in [
+        ([*bobs, *bobs], "'bob' twice"),
+        ([*bobs, *own], "'alice'"),
+        (["--digits", f"zoe={OTHER_DIGITS}"], "'zoe'"),
+        (["--digits", OTHER_DIGITS], "no name"),
+    ]:
+        error = error_of(machines.join("alice", *received, *words))
+        assert (error.what, error.got) == ("expected NAME=DIGITS, once for each other member", got)
+    # More than are needed are compared too.
+    more = [*digits_of(machines.membership, "alice"), "--digits", f"bob={OTHER_DIGITS}"]
+    assert "the digits differ: bob and this member" in error_of(machines.join("steward", *received, *more)).what
+
+
+def test_a_file_of_a_former_release_is_named(machines: Machines) -> None:
+    text = machines.membership.read_text()
+    machines.membership.write_text(text.replace("\nversion: 2\ncarole", "\nversion: 1\ncarole", 1))
+    for done in (machines.join("alice", "--received", str(machines.membership)), machines.convene()):
+        assert "this file is of a former release" in error_of(done).what
+    machines.membership.unlink()
+    assert "Digits that alice reads out" in machines.convene().output
 
 
 def other_ceremony(root: Path) -> dict[str, EnrolmentRequest]:
@@ -159,7 +146,7 @@ def test_a_file_of_another_ceremony(machines: Machines, tmp_path: Path) -> None:
     others = list(other_ceremony(tmp_path / "other").values())
     path = tmp_path / "other.yaml"
     path.write_text(convene(others, carole_address(others), Authority.create("Other")).text)
-    error = error_of(machines.join("alice", "--received", str(path), "--digits", OTHER_DIGITS))
+    error = error_of(machines.join("alice", "--received", str(path), *all_wrong("alice")))
     assert "was not made from the enrolment request of alice" in error.what
     assert not in_place(machines, "alice")
 
@@ -171,9 +158,10 @@ def test_a_man_in_the_middle_has_other_digits(machines: Machines, tmp_path: Path
     forged = [*{**own, "bob": other_ceremony(tmp_path / "other")["bob"]}.values()]
     path = tmp_path / "forged.yaml"
     path.write_text(convene(forged, ADDRESS, Authority.load(machines.folder("coordinator") / "authority")).text)
-    true = load_membership(machines.membership).authentication_string
-    error = error_of(machines.join("alice", "--received", str(path), "--digits", true))
+    others = ("bob", "carole", "coordinator", "steward", "analyst")
+    error = error_of(machines.join("alice", "--received", str(path), *digits_of(machines.membership, *others)))
     assert error.code is ErrorCode.SIGNATURE
+    assert "the digits differ: bob and carole" in error.what
     assert not in_place(machines, "alice")
 
 
@@ -192,14 +180,14 @@ def test_a_file_that_was_changed_is_refused(machines: Machines, change, reported
     text = machines.membership.read_text()
     assert change(text) != text
     path.write_text(change(text))
-    error = error_of(machines.join("alice", "--received", str(path), "--digits", OTHER_DIGITS))
+    error = error_of(machines.join("alice", "--received", str(path), *all_wrong("alice")))
     assert error.code in (ErrorCode.CONFIGURATION, ErrorCode.CERTIFICATE)
     assert reported in str(error)
     assert not in_place(machines, "alice")
 
 
 def test_files_that_were_swapped(machines: Machines) -> None:
-    error = error_of(machines.join("alice", "--received", str(machines.request("bob")), "--digits", OTHER_DIGITS))
+    error = error_of(machines.join("alice", "--received", str(machines.request("bob")), *all_wrong("alice")))
     assert "`tryst party convene` has written for all members, got an enrolment request" in str(error)
     shutil.copy(machines.request("alice"), machines.request("bob"))
     assert "every member must have a name of its own" in str(error_of(machines.convene()))
@@ -220,7 +208,7 @@ def test_a_clock_that_is_off_and_a_certificate_that_has_expired(
     machines: Machines, monkeypatch: pytest.MonkeyPatch, days: int, reported: str
 ) -> None:
     monkeypatch.setattr("tryst.common.pki.acceptance.utc_now", lambda: utc_now() + timedelta(days=days))
-    error = error_of(machines.join("alice", "--received", str(machines.membership), "--digits", OTHER_DIGITS))
+    error = error_of(machines.join("alice", "--received", str(machines.membership), *all_wrong("alice")))
     assert reported in error.what
     assert "by this machine's clock" in error.got
     assert not in_place(machines, "alice")
@@ -230,7 +218,7 @@ def test_a_wrong_address(machines: Machines, tmp_path: Path) -> None:
     error = error_of(machines.convene("--address", "karole.example.org:7443"))
     assert "for another host than --address" in error.what
     assert "Digits that" in machines.convene("--address", "carole.example.org:7444").output
-    error = error_of(machines.join("carole", "--received", str(machines.membership), "--digits", OTHER_DIGITS))
+    error = error_of(machines.join("carole", "--received", str(machines.membership), *all_wrong("carole")))
     assert (error.got, error.what) == (
         "carole.example.org:7444",
         "the coordinator's file has another address for Carole than --address",

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from tests.common.custodian.conftest import SPECIFICATION
 from tryst.common.custodian.operator.control import Control
 from tryst.common.custodian.service import CustodianService
+from tryst.common.custodian.state.custodian_state import State
 from tryst.common.custodian.steps import approval
 from tryst.common.custodian.steps.step_context import StepContext, Task
 from tryst.common.errors import ErrorCode, TrystError
@@ -438,4 +439,29 @@ def test_an_erased_project_leaves_no_seed_and_no_body(make_world) -> None:
             carole.lock.notify_all()
         eventually(lambda: shown(world.alice).stage == "erased")
         assert state.secret("people", 1, "seed") is None
+        assert state.secret("people", 1, "agreement") is None
+
+
+def test_an_erasure_that_was_interrupted_is_completed(make_world, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stored last that the project is erased; or what was left undone would never be done."""
+    world = make_world()
+    carole, interrupted = world.carole, []
+    erase = State.erase_secrets
+
+    def fail_once(self: State, project: str, **named: int) -> None:
+        if not interrupted:
+            interrupted.append(project)
+            raise TrystError(ErrorCode.STORAGE_FULL, "no space left on the disk")
+        erase(self, project, **named)
+
+    with running(world.alice, world.bob) as services:
+        carole.wait_for(lambda: carole.state == CONTRIBUTED)
+        state = services[0]._context.state
+        with carole.lock:
+            monkeypatch.setattr(State, "erase_secrets", fail_once)
+            carole.state = project_pb2.PROJECT_STATE_ERASED
+            carole.lock.notify_all()
+        eventually(lambda: all(shown(folder).stage == "erased" for folder in (world.alice, world.bob)))
+        assert interrupted == ["people"]
+        assert all(service._context.state.secret("people", 1, "seed") is None for service in services)
         assert state.secret("people", 1, "agreement") is None

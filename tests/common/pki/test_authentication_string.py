@@ -1,34 +1,43 @@
-"""The digits that members read out: of the whole file, the same everywhere, compared whole."""
+"""The digits that members read out: of the whole file and a name, the same everywhere, compared whole."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 
 import pytest
 
 from tryst.common.errors import ErrorCode, TrystError
-from tryst.common.pki.authentication_string import authentication_string, typed_string
+from tryst.common.pki.authentication_string import authentication_key, authentication_string, typed_string
 
 EXAMPLE = "7 files, 5 members"
 
 
 def test_it_is_scrypt_of_the_digest_with_128_mebibytes() -> None:
     """By RFC 7914's own parameters; a golden value, since members of two releases must come to the same digits."""
-    derived = hashlib.scrypt(
+    key = hashlib.scrypt(
         hashlib.sha256(EXAMPLE.encode()).digest(),
-        salt=b"tryst membership file 1",
+        salt=b"tryst membership file 2",
         n=2**17,
         r=8,
         p=1,
         maxmem=2**28,
         dklen=32,
     )
-    digits = str(int.from_bytes(derived, "big") % 10**24).zfill(24)
-    found = authentication_string(EXAMPLE.encode())
+    assert authentication_key(EXAMPLE.encode()) == key
+    digits = str(int(hmac.new(key, b"alice", hashlib.sha256).hexdigest(), 16) % 10**24).zfill(24)
+    found = authentication_string(key, "alice")
     assert found.replace(" ", "") == digits
-    assert found == "7282 8000 9778 0102 4443 9596"
+    assert found == "7704 1802 6947 5995 5612 0391"
     assert re.fullmatch(r"([0-9]{4} ){5}[0-9]{4}", found)
+
+
+def test_each_member_has_digits_of_its_own() -> None:
+    """Those that one has read out, or of one's own screen, pass for no one else's."""
+    names = ("alice", "bob", "carole", "coordinator", "steward", "steward2")
+    assert len({authentication_string(bytes(32), name) for name in names}) == len(names)
+    assert authentication_string(bytes(32), "alice") != authentication_string(bytes(31) + b"1", "alice")
 
 
 @pytest.mark.parametrize(
@@ -53,4 +62,4 @@ def test_without_scrypt_the_other_comparison_is_named(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(hashlib, "scrypt", refused)
     with pytest.raises(TrystError, match=r"scrypt.*tryst party accept"):
-        authentication_string(b"")
+        authentication_key(b"")

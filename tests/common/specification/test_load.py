@@ -236,6 +236,8 @@ def test_patterns_must_fit_into_64_bits() -> None:
     fields = [{"name": f"f{n}", "kind": "name"} for n in range(20)]
     assert len(load_specification(changed(fields=fields[:19], blocking=[])).fields) == 19
     assert "more comparison patterns than fit" in "".join(issues(changed(fields=fields, blocking=[])))
+    fields = [{"name": f"f{n}", "kind": "name"} for n in range(1000)]
+    assert "from 1000 fields" in "".join(issues(changed(fields=fields, blocking=[])))
 
 
 def test_fields_of_one_key_domain_that_agree_are_accepted() -> None:

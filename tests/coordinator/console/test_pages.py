@@ -54,6 +54,9 @@ def test_a_specification_is_checked_by_place_before_anything_is_sent(console: Se
     assert "2 things are to be corrected" in page
     assert "fields[3].kind" in page
     assert "retention.uploads_days" in page
+    _, page = console.post("/new", csrf=token, do="check", text=DRAFT + "".join(f"k{n}: 1\n" for n in range(130)))
+    assert "130 things are to be corrected" in page
+    assert (page.count("unknown key"), "<li>+ 30</li>" in page) == (100, True)
     _, page = console.post("/new", csrf=token, do="check", text=DRAFT.replace("births-2026", "deaths"))
     assert "The specification is in order" in page
     assert "With public counts of names she could guess common ones" in page

@@ -101,7 +101,8 @@ def mdav(points: np.ndarray, k: int) -> list[frozenset[int]]:
 def test_microaggregation_is_mdav(n: int, k: int) -> None:
     numbers = np.random.default_rng(n * k).normal(size=(n, 2)) * [1.0, 50.0]
     made, groups = microaggregate(numbers, k)
-    found = [frozenset(np.flatnonzero(groups == g).tolist()) for g in range(groups.max() + 1)]
+    np.testing.assert_array_equal(groups[:, 0], groups[:, 1])
+    found = [frozenset(np.flatnonzero(groups[:, 0] == g).tolist()) for g in range(groups.max() + 1)]
     assert set(found) == set(mdav(numbers / numbers.std(axis=0), k))
     assert min(len(g) for g in found) >= k
     np.testing.assert_allclose(made.mean(axis=0), numbers.mean(axis=0))

@@ -74,7 +74,7 @@ def test_the_least_change_is_chosen_among_all_strengths() -> None:
     # Where nothing may be recoded or suppressed, changed values are what is left.
     only = replace(
         REQUEST,
-        policy=Policy(max_correct_matches=0.09, max_suppressed=0.0),
+        policy=Policy(max_correct_matches=0.2, max_suppressed=0.0),
         levels=replace(REQUEST.levels, fixed=dict.fromkeys(KEYS, 0)),
         missing="level",
     )

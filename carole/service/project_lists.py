@@ -1,0 +1,39 @@
+"""Projects in the order in which lists show them, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tryst.carole.projects import Project
+from tryst.common.errors import ErrorCode, TrystError
+
+
+def newest_first(projects: Sequence[Project], after: str) -> list[Project]:
+    """The projects that were created before one, the newest first; all, if none is named.
+
+    What is created while a caller turns the pages is on none of them, and moves no other project to another page.
+
+    Parameters
+    ----------
+    projects
+        In the order they were created.
+    after
+        The last project of the page before.
+
+    Raises
+    ------
+    TrystError
+        NOT_FOUND if there is no such project, as after a restoration.
+    """
+    if not after:
+        return list(reversed(projects))
+    found = [place for place, project in enumerate(projects) if project.name == after]
+    if not found:
+        raise TrystError(
+            ErrorCode.NOT_FOUND,
+            "the list has changed since its page before",
+            where="after",
+            got="the name of no project",
+            remedy="begin with the first page again",
+        )
+    return list(reversed(projects[: found[0]]))

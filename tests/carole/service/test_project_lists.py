@@ -1,0 +1,259 @@
+"""Very many projects: no answer grows with all that ever were, and nothing is left out of all answers together."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, update
+
+from tests.carole.deployment import DIGEST, SPECIFICATION, Custodian, Deployment
+from tests.carole.trial import NEW
+from tryst.carole.projects import State
+from tryst.carole.projects.operations import Entry
+from tryst.carole.projects.transitions import Action
+from tryst.carole.service import statuses
+from tryst.carole.store import Store, audit
+from tryst.carole.store.tables import approvals, projects
+from tryst.common.errors import ErrorCode, TrystError
+from tryst.common.keys.identity_configuration import open_identity
+from tryst.common.keys.sealing_key import SealingKey
+from tryst.common.parties import Role, Side
+from tryst.common.pki.provisioning import PARTIES, provision
+from tryst.common.rpc import pages
+from tryst.common.rpc.limits import MAX_MESSAGE_BYTES
+from tryst.common.specification.model.granted_variables import Transfer
+from tryst.coordinator.client.analyst_client import Analyst
+from tryst.coordinator.client.steward_client import Steward
+from tryst.protos.linkage.v1 import coordination_pb2, coordination_pb2_grpc, custody_pb2
+
+ERASED = 9
+_APPROVE = (Role.COORDINATOR, Role.CUSTODIAN_A, Role.CUSTODIAN_B)
+OPEN = [f"open-{number}" for number in range(3)]
+
+
+def fill(store: Store, names: Sequence[str], state: State = State.ERASED, text: str = "", to: str = "") -> None:
+    """Projects that all have approved and that have come to a state, with entries of the log; in one transaction."""
+    transfers = (Transfer(Side.ALICE, to),) if to else ()
+    with store._database.write() as connection:
+        for name in names:
+            new = replace(NEW, name=name, specification=text.replace("trial", name), transfers=transfers)
+            store.projects._insert(connection, new, "coordinator")
+            if state is not State.DRAFT:
+                found = connection.execute(
+                    update(projects).where(projects.c.name == name).values(state=int(state)).returning(projects.c.id)
+                )
+                consent = {"project": found.scalar_one(), "digest": DIGEST, "signature": bytes(64), "at": 1}
+                consents = [{**consent, "role": str(role), "member": str(role)} for role in _APPROVE]
+                connection.execute(insert(approvals), consents)
+                audit.append(connection, 1, name, [Entry("coordinator", Action.ERASE, {})])
+
+
+def poll(custodian: Custodian, since: custody_pb2.StatusPosition | None = None) -> custody_pb2.NextTaskResponse:
+    request = custody_pb2.NextTaskRequest(since=since)
+    found: custody_pb2.NextTaskResponse = custodian.call(custodian.stub.NextTask, request)
+    return found
+
+
+def answers(
+    custodian: Custodian, since: custody_pb2.StatusPosition | None = None
+) -> Iterator[custody_pb2.NextTaskResponse]:
+    """The answers until there is nothing more, as a custodian's service requests them after a start."""
+    position = custody_pb2.StatusPosition() if since is None else since
+    while True:
+        found = poll(custodian, position)
+        yield found
+        if not found.more:
+            return
+        position = found.position
+
+
+def named(response: custody_pb2.NextTaskResponse) -> list[str]:
+    return [status.project for status in response.projects]
+
+
+def size(response: custody_pb2.NextTaskResponse) -> int:
+    return sum(pages.size_of(status) for status in response.projects)
+
+
+def shown_in_parts(deployment: Deployment, ended: list[str], bound: int) -> list[custody_pb2.NextTaskResponse]:
+    """The answers from which a custodian learns all, each below the bound and with all that goes on."""
+    found = list(answers(deployment.custodian(Side.ALICE)))
+    assert all(size(each) <= bound for each in found)
+    assert all(set(OPEN) <= set(named(each)) for each in found)
+    counted = Counter(name for each in found for name in named(each) if name not in OPEN)
+    assert counted == Counter(ended)
+    return found
+
+
+def test_what_has_ended_is_shown_once_and_what_goes_on_every_time(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statuses, "ANSWER_BYTES", bound := 8192)
+    ended = [f"ended-{number}" for number in range(200)]
+    fill(deployment.store, ended[:100])
+    fill(deployment.store, OPEN, State.DRAFT)
+    fill(deployment.store, ended[100:])
+    found = shown_in_parts(deployment, ended, bound)
+    assert len(found) > 5
+    alice, position = deployment.custodian(Side.ALICE), found[-1].position
+    assert named(poll(alice, position)) == OPEN
+    # What ends from now on is shown once, also to one who was away, and after a restart of Carole.
+    for name in ("ended-1", "ended-2"):  # whose entries are not the newest any more
+        with deployment.store._database.write() as connection:
+            audit.append(connection, 1, name, [Entry("coordinator", Action.ERASE, {})])
+    deployment.store.projects.erase(OPEN[1], Role.COORDINATOR, "coordinator")
+    deployment.restart()
+    alice = deployment.custodian(Side.ALICE)
+    news = poll(alice, position)
+    assert sorted(named(news)) == sorted([OPEN[0], OPEN[2], OPEN[1], "ended-1", "ended-2"])
+    assert {status.project: status.state for status in news.projects}[OPEN[1]] == ERASED
+    assert named(poll(alice, news.position)) == [OPEN[0], OPEN[2]]
+
+
+def test_a_change_between_two_answers_is_shown(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "ANSWER_BYTES", 4096)
+    fill(deployment.store, [*(f"ended-{number}" for number in range(50)), "turns"])
+    fill(deployment.store, ["open-0"], State.DRAFT)
+    last = {}
+    for number, answer in enumerate(answers(deployment.custodian(Side.ALICE))):
+        last |= {status.project: status.state for status in answer.projects}
+        if number == 1:
+            deployment.store.projects.erase("open-0", Role.COORDINATOR, "coordinator")
+            fill(deployment.store, ["later"])
+    assert len(last) == 53
+    assert last["open-0"] == last["later"] == ERASED
+
+
+def test_after_a_restoration_all_is_shown_again(deployment: Deployment) -> None:
+    """The custodian knows entries that the log has lost: by their number alone it would miss what took their place."""
+    fill(deployment.store, OPEN, State.DRAFT)
+    deployment.stop()
+    database = deployment.root / "store" / "carole.db"
+    shutil.copy(database, deployment.root / "copy.db")
+    deployment.start()
+    fill(deployment.store, ["lost-0", "lost-1"])
+    (*_, before) = answers(deployment.custodian(Side.ALICE))
+    deployment.stop()
+    shutil.copy(deployment.root / "copy.db", database)
+    deployment.start()
+    alice = deployment.custodian(Side.ALICE)
+    # The log has not come so far yet.
+    assert poll(alice, before.position).position.entry < before.position.entry
+    deployment.store.projects.erase(OPEN[0], Role.COORDINATOR, "coordinator")
+    fill(deployment.store, ["since-0", "since-1"])
+    again = poll(alice, before.position)
+    states = {status.project: status.state for status in again.projects}
+    assert set(states) == {*OPEN, "since-0", "since-1"}
+    assert states[OPEN[0]] == ERASED
+    # A position of before the restoration, which the log still has, goes on from there.
+    (*_, after) = answers(alice, again.position)
+    assert set(named(poll(alice, after.position))) == set(OPEN[1:])
+
+
+def test_more_that_go_on_than_an_answer_has_place_for_take_turns(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statuses, "ANSWER_BYTES", bound := 2048)
+    many = [f"open-{number}" for number in range(30)]
+    fill(deployment.store, many, State.DRAFT)
+    alice = deployment.custodian(Side.ALICE)
+    (*_, known) = answers(alice)
+    position, seen = known.position, set[str]()
+    for _ in many:
+        found = poll(alice, position)
+        assert size(found) <= bound
+        assert not found.more
+        position = found.position
+        seen |= set(named(found))
+    assert seen == set(many)
+
+
+def test_a_state_that_is_larger_than_an_answer_keeps_no_other_back(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statuses, "ANSWER_BYTES", 1)
+    fill(deployment.store, [f"ended-{number}" for number in range(5)])
+    fill(deployment.store, OPEN, State.DRAFT)
+    found = list(answers(deployment.custodian(Side.ALICE)))
+    assert {name for each in found for name in named(each)} == {*OPEN, *(f"ended-{number}" for number in range(5))}
+    assert all(len(each.projects) <= 2 for each in found)
+
+
+def test_a_custodian_of_a_former_release_is_shown_what_goes_on_and_what_changed_last(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statuses, "FORMER_BYTES", 4096)
+    fill(deployment.store, OPEN, State.DRAFT)
+    fill(deployment.store, ended := [f"ended-{number}" for number in range(100)])
+    found = deployment.custodian(Side.ALICE).next_task()
+    shown = named(found)
+    assert shown[:3] == OPEN
+    assert shown[3:] == ended[::-1][: len(shown) - 3]
+    assert len(shown) > 5
+    assert not found.HasField("position")
+
+
+def test_a_page_is_bounded_and_what_is_created_meanwhile_moves_nothing(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [f"p-{number}" for number in range(60)]
+    fill(deployment.store, known)
+    connection = deployment.connect("coordinator")
+    stub = connection.stub(coordination_pb2_grpc.CoordinationStub)
+    for maximum, bound in ((7, pages.PAGE_BYTES), (0, 4096)):
+        monkeypatch.setattr(pages, "PAGE_BYTES", bound)
+        found, after, number = [], "", 0
+        while True:
+            request = coordination_pb2.ListProjectsRequest(after=after, maximum=maximum)
+            page = connection.call(stub.ListProjects, request)
+            assert sum(map(pages.size_of, page.projects)) <= bound
+            assert not maximum or len(page.projects) <= maximum
+            found += [status.project for status in page.projects]
+            fill(deployment.store, [f"new-{bound}-{number}"], State.DRAFT)
+            after, number = page.next, number + 1
+            if not after:
+                break
+        assert number > 5
+        assert found == known[::-1]
+        known += [f"new-{bound}-{each}" for each in range(number)]
+    with pytest.raises(TrystError) as caught:
+        connection.call(stub.ListProjects, coordination_pb2.ListProjectsRequest(after="unknown"))
+    assert caught.value.code is ErrorCode.NOT_FOUND
+
+
+def test_coordinator_steward_and_analyst_read_every_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 3000)
+    made = provision(tmp_path / "parties", linker_names=["127.0.0.1"], parties={**PARTIES, "institute": Role.ANALYST})
+    deployment = Deployment(made, tmp_path / "carole")
+    try:
+        deployment.start()
+        released = [f"r-{number}" for number in range(20)]
+        fill(deployment.store, released, State.RELEASED, SPECIFICATION, to="institute")
+        fill(deployment.store, ["erased"], to="institute")
+        assert [each.project for each in deployment.coordinator().projects()] == [*released, "erased"]
+        identity = open_identity(None, made.parties["steward"].identity)
+        linker = made.members.in_role(Role.LINKER).identity
+        steward = Steward(deployment.connect("steward"), identity, linker)
+        assert [each.project for each in steward.assessed()] == released
+        key = SealingKey.load(made.parties["institute"].sealing)
+        analyst = Analyst(deployment.connect("institute"), made.members.named("institute"), key, made.members)
+        assert [each.spec.project for each in analyst.projects()] == released
+    finally:
+        deployment.stop()
+
+
+@pytest.mark.slow
+def test_more_projects_than_a_message_has_place_for(deployment: Deployment) -> None:
+    ended = [f"ended-project-{number}" for number in range(4500)]
+    fill(deployment.store, ended)
+    fill(deployment.store, OPEN, State.DRAFT)
+    found = shown_in_parts(deployment, ended, statuses.ANSWER_BYTES)
+    assert sum(map(size, found)) > MAX_MESSAGE_BYTES
+    assert named(poll(deployment.custodian(Side.BOB), found[-1].position)) == OPEN
+    assert deployment.custodian(Side.ALICE).next_task().ByteSize() < MAX_MESSAGE_BYTES
+    assert [each.project for each in deployment.coordinator().projects()] == [*ended, *OPEN]
