@@ -247,11 +247,14 @@ def _labelled(
     name and a sex alone namesakes do.
     """
     likeliest = _likeliest(pairs, fit)
-    same = np.ones(len(fit.levels), dtype=np.bool_)
+    same = np.arange(len(fit.levels)) == 0
     for c in range(1, len(same)):
-        agreed, apart = _personal_agreement(pairs, fit.levels[c]), exclusiveness(likeliest == c)
+        agreed = _personal_agreement(pairs, fit.levels[c])
+        if agreed < HALF:
+            continue
+        apart = exclusiveness(likeliest == c)
         namesakes = apart <= -NO_DOUBT and fit.sizes[c] <= _alike_by_chance(pairs, fit.levels[c])
-        same[c] = (agreed == 1 and not namesakes) or (agreed >= HALF and apart >= NO_DOUBT)
+        same[c] = apart >= NO_DOUBT or (agreed == 1 and not namesakes)
     matches = float(fit.sizes[same].sum())
     kin_sizes = fit.sizes[~same]
     rest = max(pairs.n_pairs - matches, float(kin_sizes.sum()) + SMALLEST)
