@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tryst.risk.protection.policy_decision import decision_words
-
 _JUDGES = {"larger": "the larger of two (* the bound 1/f)", "counts": "the counts, since the policy has k"}
 
 
 def result_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a report."""
+    from tryst.risk.protection.policy_decision import decision_words  # imports the numbers, which no help text needs
+
     before, after, log = report["before"], report["after"], report["log"]
     yield (f"{'':34s} {'before':>12s} {'after':>12s}")
     for name, words in (
