@@ -2,13 +2,15 @@
 
 Python handles a signal between two of its own instructions. Compiled code that runs for minutes, and the threads of a
 pool that are waited for, would hold the end up as long; so another thread ends the process then, without further ado.
-The same thread wakes the main one where a library has the kernel restart what a signal has interrupted.
+The same thread wakes the main one where a library has the kernel restart what a signal has interrupted, and sends the
+signal again where its exception was lost: what C calls back, as a compiler does, cannot pass one on.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -53,20 +55,28 @@ def ended_in_order(grace: float = GRACE_SECONDS) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         yield
         return
-    handled: list[int] = []
+    raised: list[SystemExit] = []
+    lost = threading.Event()
 
     def end(number: int, _: FrameType | None) -> None:
-        handled.append(number)
-        raise SystemExit(128 + number)
+        raised.append(SystemExit(128 + number))
+        raise raised[-1]
+
+    def unraisable(found: sys.UnraisableHookArgs) -> None:
+        if found.exc_value in raised:
+            lost.set()
+        else:
+            former_hook(found)
 
     # What the starter ignores is ignored: `nohup` the hang-up, a shell Ctrl-C for what it starts with `&` in a script.
     numbers = [each for each in SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
     before = {number: signal.signal(number, end) for number in numbers}
     before[_WAKING] = signal.signal(_WAKING, lambda *_: None)
+    former_hook, sys.unraisablehook = sys.unraisablehook, unraisable
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     former = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    threading.Thread(target=_hurry, args=(reading, grace, end, handled), name="signals", daemon=True).start()
+    threading.Thread(target=_hurry, args=(reading, grace, end, raised, lost), name="signals", daemon=True).start()
     try:
         yield
     finally:
@@ -74,21 +84,27 @@ def ended_in_order(grace: float = GRACE_SECONDS) -> Iterator[None]:
         os.close(writing)
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = former_hook
 
 
-def _hurry(reading: int, grace: float, end: Callable[..., None], handled: Sequence[int]) -> None:
+def _hurry(
+    reading: int, grace: float, end: Callable[..., None], raised: Sequence[SystemExit], lost: threading.Event
+) -> None:
     """See to it that a signal that is to end the process is handled now, and end it `grace` seconds after."""
     while received := os.read(reading, 1):
         number = received[0]
         # The block may have ended already, and the default be back, while threads are waited for.
         if number in SIGNALS and signal.getsignal(number) in (end, signal.default_int_handler, signal.SIG_DFL):
-            deadline, pause = time.monotonic() + grace, _FIRST_PAUSE_SECONDS
+            deadline, pause, main = time.monotonic() + grace, _FIRST_PAUSE_SECONDS, threading.main_thread().ident or 0
             while (left := deadline - time.monotonic()) > 0:
-                if not handled:
+                if lost.is_set():
+                    lost.clear()
+                    signal.pthread_kill(main, number)
+                elif not raised:
                     # Polars puts a handler of its own before Python's, after which the kernel goes on with what it was
                     # about: waiting for a line of the terminal. This one ends that, and both are handled. Not often:
                     # gRPC looks for signals after waiting for 0.2 s, and each begins that wait again.
-                    signal.pthread_kill(threading.main_thread().ident or 0, _WAKING)
+                    signal.pthread_kill(main, _WAKING)
                 time.sleep(min(pause, left))
                 pause *= 2
             os.write(2, f"{WORDS[128 + number]}\n".encode())

@@ -35,6 +35,21 @@ with ended_in_order(60.0):
 """
 """Polars has a handler of Ctrl-C, after which the kernel goes on reading."""
 
+CALLED_BACK = """\
+import ctypes, threading
+from tryst.common.ended_in_order import ended_in_order
+def work():
+    print("at work", flush=True)
+    threading.Event().wait(120)
+with ended_in_order(60.0):
+    ctypes.CFUNCTYPE(None)(work)()
+    try:
+        threading.Event().wait(120)
+    finally:
+        print("undone", flush=True)
+"""
+"""What C calls back, as LLVM does while Numba compiles: the exception goes no further than the call."""
+
 SERVING = """\
 import signal, threading
 from tryst.common.ended_in_order import ended_in_order
@@ -96,6 +111,13 @@ def test_what_waits_for_input_is_undone(number: signal.Signals) -> None:
     assert process.wait(30) == 128 + number
     printed, _ = process.communicate()
     assert printed == "undone\n"
+
+
+def test_an_exception_that_a_callback_has_lost_is_raised_again() -> None:
+    process = started(CALLED_BACK)
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    assert process.communicate() == ("undone\n", "")
 
 
 def test_a_service_with_a_handler_of_its_own_is_not_hurried() -> None:
