@@ -12,7 +12,6 @@ TOGETHER = {
 
 FIRST = (
     "tests/e2e",
-    "tests/upgrades",
     "tests/alice_bob",
     "tests/deploy",
     "tests/reproductions",
